@@ -1,0 +1,54 @@
+"""Everything that noisewatch raises on purpose.
+
+NoisewatchError
+├── UsageError        what was asked for cannot be done: exit status 2
+├── CannotMeasure     nothing could be measured: exit status 3
+├── Unreadable        a file gave no answer, and why
+│   └── Absent        the kernel itself says that there is no such file
+└── Malformed         a file says something that its format does not allow
+"""
+
+from __future__ import annotations
+
+_LONGEST_QUOTE = 40
+
+
+class NoisewatchError(Exception):
+    """The root of the tree; its text is fit for a user."""
+
+
+class UsageError(NoisewatchError):
+    """A request that cannot be met; the text says what and where."""
+
+
+class CannotMeasure(NoisewatchError):
+    """A measurement that could not be made at all."""
+
+
+class Unreadable(NoisewatchError):
+    """A file or question without an answer: unknown, with the reason."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class Absent(Unreadable):
+    """The observed kernel says that there is no such file: known not to be there, not merely unknown."""
+
+
+class Malformed(NoisewatchError):
+    """A text that is not what its format says: `/proc/interrupts:7: wanted 64 counts, found 'rubbish'`."""
+
+    def __init__(self, wanted: str, found: str, line: int | None = None, path: str = "") -> None:
+        place = path if line is None else f"{path}:{line}"
+        quoted = found if len(found) <= _LONGEST_QUOTE else found[:_LONGEST_QUOTE] + "…"
+        super().__init__(
+            f"{place}: wanted {wanted}, found {quoted!r}" if place else f"wanted {wanted}, found {quoted!r}"
+        )
+        self.wanted, self.found, self.line = wanted, found, line
+
+    def at(self, path: str) -> Malformed:
+        """The same fault, with the file that it was found in."""
+        return Malformed(self.wanted, self.found, self.line, path)

@@ -1,0 +1,108 @@
+"""The frames of a recording: what was read in one snapshot, as the change from what is already known.
+
+A recording is gzip over JSON lines. The first line is the header:
+
+    {"noisewatch_recording": 1, "made_by": "0.1.0", "own_pids": [4711], "interval_s": 1.0}
+
+every other line is a frame:
+
+    {"now_ns": 81234567, "key": true,
+     "read": {"text /proc/stat": "cpu  …", "names /proc": ["1", "2"], "mode /proc/irq/24/smp_affinity": 292},
+     "rows": {"text /proc/interrupts": {"3": " 26:  0  14  IO-APIC …\\n"}},
+     "failed": {"text /proc/schedstat": ["no such file", true]}}
+
+A question is its kind and its path. `read` holds whole answers, `rows` the lines of a text that changed (by their
+number from 0), `failed` the reason and whether the kernel said that the file is absent. What a frame does not
+mention is as it was; a key frame mentions everything, so that a reader may begin there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from noisewatch.errors import Malformed
+from noisewatch.machine import Json
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A question that was asked and got no answer."""
+
+    reason: str
+    is_absent: bool
+
+
+Answer = Failure | Json
+Known = dict[str, Answer]  # by question
+
+
+@dataclass(slots=True)
+class Frame:
+    """The answers of one snapshot."""
+
+    now_ns: int
+    asked: Known = field(default_factory=dict)
+
+
+def encode(frame: Frame, known: Known, is_key: bool) -> dict[str, Any]:
+    """The frame as the JSON line that leads from `known` to what was asked."""
+    line: dict[str, Any] = {"now_ns": frame.now_ns, "key": is_key, "read": {}, "rows": {}, "failed": {}}
+    for question, answer in frame.asked.items():
+        before = None if is_key else known.get(question)
+        if before == answer and not is_key:
+            continue
+        if isinstance(answer, Failure):
+            line["failed"][question] = [answer.reason, answer.is_absent]
+        elif (rows := _changed_rows(before, answer)) is not None:
+            line["rows"][question] = rows
+        else:
+            line["read"][question] = answer
+    return line
+
+
+def decode(line: Json, known: Known) -> tuple[int, Known]:
+    """The frame's time and everything known after it. Raises Malformed where the line is no frame."""
+    try:
+        after = {} if line["key"] else dict(known)
+        after.update({question: _checked(question, answer) for question, answer in line["read"].items()})
+        for question, rows in line["rows"].items():
+            after[question] = _with_rows(str(known[question]), rows)
+        for question, (reason, is_absent) in line["failed"].items():
+            after[question] = Failure(str(reason), bool(is_absent))
+        return int(line["now_ns"]), after
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise Malformed("a frame of a recording", str(error)) from error
+
+
+def _checked(question: str, answer: Json) -> Json:
+    """The answer, if it is of the kind that was asked for. Raises ValueError otherwise."""
+    kind = question.partition(" ")[0]
+    fits = {
+        "text": isinstance(answer, str),
+        "names": isinstance(answer, list) and all(isinstance(name, str) for name in answer),
+        "mode": isinstance(answer, int),
+        "ask": True,
+    }
+    if not fits.get(kind, False):
+        raise ValueError(f"{question}: {answer!r}")
+    return answer
+
+
+def _changed_rows(before: Answer, after: Answer) -> dict[str, str] | None:
+    """The lines that differ, by number; None where whole texts are no longer (or not comparable)."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return None
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    if len(old) != len(new) or len(new) < 2:
+        return None
+    return {str(number): line for number, line in enumerate(new) if line != old[number]}
+
+
+def _with_rows(text: str, rows: dict[str, str]) -> str:
+    lines = text.splitlines(keepends=True)
+    for number, line in rows.items():
+        lines[int(number)] = line
+    return "".join(lines)

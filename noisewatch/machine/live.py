@@ -1,0 +1,139 @@
+"""This host, read with the plainest system calls, and never for longer than a deadline a file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Generic
+
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.machine import Json, T
+
+READ_DEADLINE_S = 1.0  # the slowest honest file met, cpufreq on old kernels, takes 0.02 s a CPU
+_LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; nothing we read comes near this
+_CHUNK = 1 << 18
+
+_REASONS = {
+    errno.ENOENT: "no such file",
+    errno.ENOTDIR: "no such file",
+    errno.ESRCH: "the process is gone",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "operation not permitted",
+    errno.EOPNOTSUPP: "not supported by this kernel",
+}
+
+
+def unreadable(path: str, error: OSError) -> Unreadable:
+    """The error for the user, from the kernel's."""
+    reason = _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+    kind = Absent if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH) else Unreadable
+    return kind(path, reason)
+
+
+def read_file(path: str) -> bytes:
+    """All bytes of the file, in as many reads as it takes. Raises OSError, or Unreadable when it does not end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        first = os.read(descriptor, _CHUNK)
+        if len(first) == 0:
+            return first
+        chunks, size = [first], len(first)
+        while chunk := os.read(descriptor, _CHUNK):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > _LARGEST_FILE:
+                raise Unreadable(path, f"larger than {_LARGEST_FILE >> 20} MiB")
+        return first if len(chunks) == 1 else b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+class LiveMachine:
+    """This host."""
+
+    is_live = True
+    name = "this host"
+
+    def __init__(self, own_pids: Iterable[int] = (), deadline_s: float = READ_DEADLINE_S) -> None:
+        self.own_pids = frozenset({os.getpid(), *own_pids})
+        self._deadline_s = deadline_s
+        self._hung: set[str] = set()
+        self._reading: dict[int, tuple[str, float]] = {}
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def read_bytes(self, path: str) -> bytes:
+        return self._timed(path, lambda: read_file(path))
+
+    def list_names(self, path: str) -> list[str]:
+        return self._timed(path, lambda: sorted(os.listdir(path)))
+
+    def mode(self, path: str) -> int:
+        return self._timed(path, lambda: stat.S_IMODE(os.stat(path).st_mode))
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        return self._timed(question, answer)
+
+    def begin_snapshot(self) -> None:
+        """Nothing to mark: the files are read as they are."""
+
+    def within_deadline(self, work: Callable[[], T]) -> T:
+        """Runs `work` in a thread; a read that is stuck is given up with its thread, and `work` starts over.
+
+        A read that the kernel does not finish cannot be interrupted from within, so the thread is left behind.
+        """
+        while True:
+            attempt = _Attempt(work)
+            attempt.start()
+            while not attempt.done.wait(self._deadline_s / 4):
+                stuck = self._stuck(attempt.ident)
+                if stuck is not None:
+                    self._hung.add(stuck)
+                    break
+            else:
+                return attempt.result()
+
+    def _timed(self, path: str, read: Callable[[], T]) -> T:
+        if path in self._hung:
+            raise Unreadable(path, f"gave no answer within {self._deadline_s:g} s")
+        thread = threading.get_ident()
+        self._reading[thread] = (path, time.monotonic())
+        try:
+            return read()
+        except OSError as error:
+            raise unreadable(path, error) from error
+        finally:
+            self._reading.pop(thread, None)
+
+    def _stuck(self, thread: int | None) -> str | None:
+        path, since = self._reading.get(thread or 0, ("", 0.0))
+        return path if path and time.monotonic() - since > self._deadline_s else None
+
+
+class _Attempt(threading.Thread, Generic[T]):
+    """One run of `work` in a thread of its own."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        super().__init__(daemon=True, name="noisewatch-reader")
+        self.done = threading.Event()
+        self._work = work
+        self._values: list[T] = []
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._values.append(self._work())
+        except BaseException as error:  # noqa: BLE001 - handed over to the waiting thread, which raises it
+            self._error = error
+        finally:
+            self.done.set()
+
+    def result(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return self._values[0]

@@ -1,0 +1,104 @@
+"""A recording as a machine: the moment it stands at is what is read, and `advance` goes to the next one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator
+
+from noisewatch.errors import Absent, Malformed, Unreadable, UsageError
+from noisewatch.machine import Json, T
+from noisewatch.machine.frames import FORMAT_VERSION, Failure, Known, decode
+
+_NOT_RECORDED = Failure("not in the recording", is_absent=False)
+
+
+class Recording:
+    """The machine that `path` was recorded from, at one of its moments."""
+
+    is_live = False
+
+    def __init__(self, path: str) -> None:
+        """Stands at the first moment. Raises UsageError where `path` holds no recording or not even one moment."""
+        self.name = path
+        self.damage: str | None = None  # why the replay ended before the recording did
+        self.frame_count = 0
+        self._known: Known = {}
+        self._now_ns = 0
+        self._lines = _lines_of(path)
+        header = self._next_line()
+        if not isinstance(header, dict) or "noisewatch_recording" not in header:
+            raise UsageError(f"{path}: {self.damage or 'no recording of noisewatch'}")
+        if header["noisewatch_recording"] != FORMAT_VERSION:
+            found = header["noisewatch_recording"]
+            raise UsageError(f"{path}: recorded in format {found}, this noisewatch reads format {FORMAT_VERSION}")
+        self.own_pids = frozenset(pid for pid in header.get("own_pids", ()) if isinstance(pid, int))
+        if not self.advance():
+            raise UsageError(f"{path}: {self.damage or 'holds no moment at all'}")
+
+    def advance(self) -> bool:
+        """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how)."""
+        line = self._next_line()
+        if line is None:
+            return False
+        try:
+            self._now_ns, self._known = decode(line, self._known)
+        except Malformed as error:
+            self.damage = f"damaged after {self.frame_count} moments: {error}"
+            return False
+        self.frame_count += 1
+        return True
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def read_bytes(self, path: str) -> bytes:
+        return str(self._answer("text", path)).encode("utf-8", "surrogateescape")
+
+    def list_names(self, path: str) -> list[str]:
+        return list(self._answer("names", path))
+
+    def mode(self, path: str) -> int:
+        return int(self._answer("mode", path))
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        return self._answer("ask", question)
+
+    def begin_snapshot(self) -> None:
+        """Nothing to mark: a moment is a snapshot already."""
+
+    def within_deadline(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def _answer(self, kind: str, path: str) -> Json:
+        answer = self._known.get(f"{kind} {path}", _NOT_RECORDED)
+        if isinstance(answer, Failure):
+            raise (Absent if answer.is_absent else Unreadable)(path, answer.reason)
+        return answer
+
+    def _next_line(self) -> Json | None:
+        try:
+            text = next(self._lines, None)
+            return None if text is None else json.loads(text)
+        except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+            self.damage = f"damaged after {self.frame_count} moments: {error}"
+            return None
+
+
+def _lines_of(path: str) -> Iterator[bytes]:
+    """The lines of the gzip file. Raises UsageError at once where it cannot be opened."""
+    try:
+        file = gzip.open(path, "rb")  # noqa: SIM115 - closed by whoever iterates over its lines
+        file.peek(1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = (
+            error.strerror.lower() if isinstance(error, OSError) and error.strerror else "no recording of noisewatch"
+        )
+        raise UsageError(f"{path}: {reason}") from error
+    return _and_close(file)
+
+
+def _and_close(file: gzip.GzipFile) -> Iterator[bytes]:
+    with file:
+        yield from file
