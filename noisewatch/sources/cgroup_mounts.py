@@ -1,0 +1,71 @@
+"""Where the cgroup hierarchies are mounted, and where in them this process is.
+
+    /proc/self/mounts   cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,… 0 0
+                        cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
+    /proc/self/cgroup   0::/user.slice/session-1.scope
+                        1:cpu,cpuacct:/docker/4f…
+
+https://man7.org/linux/man-pages/man7/cgroups.7.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.sources.reader import Reader
+
+MEMBERSHIP = "/proc/self/cgroup"
+_MOUNTS = ("/proc/self/mounts", "/proc/mounts")
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupMount:
+    """One mounted hierarchy: version 2, or version 1 with its controllers."""
+
+    folder: str
+    version: int
+    controllers: frozenset[str]
+
+
+def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
+    """The cgroup file systems among the mounts. Raises Malformed."""
+    mounts = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split(" ")
+        if len(fields) < 4:
+            raise Malformed("device, folder, type and options", line, number)
+        folder, kind, options = fields[1], fields[2], fields[3]
+        if kind == "cgroup2":
+            mounts.append(CgroupMount(folder, 2, frozenset()))
+        elif kind == "cgroup":
+            mounts.append(CgroupMount(folder, 1, frozenset(options.split(","))))
+    return tuple(mounts)
+
+
+def parse_membership(text: str) -> dict[str, str]:
+    """This process's cgroup by controller; the unified hierarchy's controller is the empty string. Raises Malformed."""
+    paths: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split(":", 2)
+        if len(fields) != 3 or not fields[0].isdecimal() or not fields[2].startswith("/"):
+            raise Malformed("a line such as `0::/user.slice`", line, number)
+        for controller in fields[1].split(","):
+            paths[controller] = fields[2]
+    if not paths:
+        raise Malformed("a line such as `0::/user.slice`", "", 1)
+    return paths
+
+
+def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
+    """The mounted hierarchies; None where the mounts cannot be read."""
+    own = reader.parsed(_MOUNTS[0], parse_cgroup_mounts, expected=False)
+    return own if own is not None else reader.parsed(_MOUNTS[1], parse_cgroup_mounts)
+
+
+def read_unified_mount(reader: Reader) -> str | None:
+    """The folder of cgroup v2; the empty string where it is not mounted, None where that is unknown."""
+    mounts = read_cgroup_mounts(reader)
+    if mounts is None:
+        return None
+    return next((mount.folder for mount in mounts if mount.version == 2), "")

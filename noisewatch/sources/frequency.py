@@ -1,0 +1,153 @@
+"""The clock of each CPU and who sets it: cpufreq.
+
+    /sys/devices/system/cpu/cpuN/cpufreq/scaling_driver        acpi-cpufreq
+    …/scaling_governor                                         performance
+    …/{scaling_min_freq,scaling_max_freq,cpuinfo_min_freq,cpuinfo_max_freq,scaling_cur_freq}   kHz
+    …/energy_performance_preference                            balance_performance
+
+https://docs.kernel.org/admin-guide/pm/cpufreq.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.kernel import release_number
+from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.reader import Reader
+
+CPUS = "/sys/devices/system/cpu"
+NO_DRIVER = "none"
+_HARMLESS_SINCE = (5, 19)  # before, x86 interrupted the CPU, and slept 10 ms, to answer scaling_cur_freq
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFrequency:
+    """One CPU's clock; None is unknown."""
+
+    cpu: int
+    governor: str | None = None
+    current_khz: int | None = None
+    min_khz: int | None = None
+    max_khz: int | None = None
+    hardware_min_khz: int | None = None
+    hardware_max_khz: int | None = None
+    base_khz: int | None = None  # intel_pstate only
+    energy_preference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """The driver (`none` where the kernel has none), turbo and each CPU's clock."""
+
+    driver: str | None
+    turbo: str | None  # on, off
+    turbo_path: str | None  # the file that said it
+    cpus: Mapping[int, CpuFrequency]
+
+
+def read_frequency(
+    reader: Reader, cpus: CpuSet, undisturbed: CpuSet, release: str | None, previous: Frequency | None = None
+) -> Frequency:
+    """The clocks of `cpus`. The limits are taken from `previous` where it has them: they rarely change.
+
+    The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them.
+    """
+    turbo, turbo_path = _read_turbo(reader, cpus)
+    harmless = _is_asking_harmless(reader, release)
+    clocks = {}
+    for cpu in sorted(cpus):
+        known = previous.cpus.get(cpu) if previous is not None else None
+        limits = known or _read_limits(reader, cpu)
+        clocks[cpu] = _read_now(reader, limits, harmless or cpu not in undisturbed)
+    driver = previous.driver if previous is not None else _read_driver(reader, cpus)
+    return Frequency(driver, turbo, turbo_path, clocks)
+
+
+def _folder(cpu: int) -> str:
+    return f"{CPUS}/cpu{cpu}/cpufreq"
+
+
+def _has_cpufreq(reader: Reader, cpu: int) -> bool:
+    return reader.names_or_none(CPUS) is not None and reader.names_or_none(_folder(cpu)) is not None
+
+
+def _read_limits(reader: Reader, cpu: int) -> CpuFrequency:
+    if not _has_cpufreq(reader, cpu):
+        return CpuFrequency(cpu)
+
+    def khz(name: str, expected: bool = True) -> int | None:
+        return reader.parsed(f"{_folder(cpu)}/{name}", parse_integer, expected)
+
+    return CpuFrequency(
+        cpu,
+        min_khz=khz("scaling_min_freq"),
+        max_khz=khz("scaling_max_freq"),
+        hardware_min_khz=khz("cpuinfo_min_freq"),
+        hardware_max_khz=khz("cpuinfo_max_freq"),
+        base_khz=khz("base_frequency", expected=False),
+        energy_preference=reader.parsed(f"{_folder(cpu)}/energy_performance_preference", parse_word, expected=False),
+    )
+
+
+def _read_now(reader: Reader, limits: CpuFrequency, may_ask_current: bool) -> CpuFrequency:
+    """What moves at any time: the governor and the frequency."""
+    if limits.hardware_max_khz is None and not _has_cpufreq(reader, limits.cpu):
+        return limits
+    governor_path = f"{_folder(limits.cpu)}/scaling_governor"
+    current_path = f"{_folder(limits.cpu)}/scaling_cur_freq"
+    if not may_ask_current:
+        reader.note(current_path, "asking would interrupt the CPU (Linux before 5.19)")
+    return replace(
+        limits,
+        governor=reader.parsed(governor_path, parse_word),
+        current_khz=reader.parsed(current_path, parse_integer) if may_ask_current else None,
+    )
+
+
+def _is_asking_harmless(reader: Reader, release: str | None) -> bool:
+    if not reader.machine.is_live:
+        return True
+    number = release_number(release)
+    return number is not None and number >= _HARMLESS_SINCE
+
+
+def _read_driver(reader: Reader, cpus: CpuSet) -> str | None:
+    for cpu in sorted(cpus):
+        driver = reader.parsed(f"{_folder(cpu)}/scaling_driver", parse_word, expected=False)
+        if driver is not None:
+            return driver
+    is_known_absent = bool(cpus) and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
+    return NO_DRIVER if is_known_absent else None
+
+
+def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
+    """Whether the kernel shows the CPU's folder in full, and no cpufreq in it."""
+    return reader.is_absent(_folder(cpu)) and "topology" in (
+        reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
+    )
+
+
+def _read_turbo(reader: Reader, cpus: CpuSet) -> tuple[str | None, str | None]:
+    """Whether the clock may exceed its base frequency, from the first knob there is.
+
+    intel_pstate/no_turbo is the only one that is inverted. cpufreq/boost is global; the policies' boost (Linux 6.11)
+    and AMD's cpb are each CPU's own: turbo is off when it is off on all of `cpus`.
+    """
+    no_turbo = f"{CPUS}/intel_pstate/no_turbo"
+    value = reader.parsed(no_turbo, parse_integer, expected=False)
+    if value in (0, 1):
+        return ("off" if value == 1 else "on"), no_turbo
+    boost = f"{CPUS}/cpufreq/boost"
+    value = reader.parsed(boost, parse_integer, expected=False)
+    if value in (0, 1):
+        return ("on" if value == 1 else "off"), boost
+    for name in ("boost", "cpb"):
+        values = [reader.parsed(f"{_folder(cpu)}/{name}", parse_integer, expected=False) for cpu in sorted(cpus)]
+        if any(value == 1 for value in values):
+            return "on", f"{CPUS}/cpuN/cpufreq/{name}"
+        if values and all(value == 0 for value in values):
+            return "off", f"{CPUS}/cpuN/cpufreq/{name}"
+    return None, None

@@ -1,0 +1,116 @@
+"""Interrupts delivered to each CPU: /proc/interrupts.
+
+               CPU0       CPU2
+     36:          0      30557 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
+    LOC:       5444       6957   Local timer interrupts
+    ERR:          0
+
+https://docs.kernel.org/filesystems/proc.html (1.2). The header numbers the columns: offline CPUs have none. A label
+may touch its first count (`IPI0:2768808080`), a chip's name may hold a colon, and two rows may have one label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from noisewatch.errors import Malformed
+from noisewatch.sources.names import clean
+from noisewatch.sources.reader import Reader
+
+PATH = "/proc/interrupts"
+_TOTALS = frozenset({"ERR", "MIS", "Err"})  # one count for the whole machine (Err: ARM)
+_HEADER = re.compile(r"\s*CPU\d+(\s+CPU\d+)*\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRow:
+    """One line. `counts` goes with the header's CPUs; None where the row has no count for each CPU."""
+
+    label: str
+    description: str
+    counts: tuple[int, ...] | None
+    total: int | None = None  # of the whole machine, where that is all that is counted
+
+    @property
+    def irq(self) -> int | None:
+        """The number of a device's interrupt; None for the architecture's own (LOC, RES …)."""
+        return int(self.label) if self.label.isdecimal() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupts:
+    """The table, with the CPU that each column belongs to."""
+
+    cpus: tuple[int, ...]
+    rows: tuple[InterruptRow, ...]
+    row_by_line: Mapping[tuple[int, str], InterruptRow] = field(default_factory=dict, repr=False, compare=False)
+
+    def total_by_cpu(self) -> dict[int, int]:
+        """All interrupts of each CPU: the sum of the rows that have a count for each CPU."""
+        counted = [row.counts for row in self.rows if row.counts is not None]
+        if not counted:
+            return dict.fromkeys(self.cpus, 0)
+        return dict(zip(self.cpus, map(sum, zip(*counted, strict=True)), strict=True))
+
+
+def parse_header(line: str) -> tuple[int, ...]:
+    """The CPU number of each column. Raises Malformed."""
+    if _HEADER.fullmatch(line) is None:
+        raise Malformed("a header such as `CPU0 CPU1`", line.strip(), 1)
+    return tuple(int(name[3:]) for name in line.split())
+
+
+def parse_interrupts(text: str, previous: Interrupts | None = None) -> Interrupts:
+    """The table. Rows whose text is as in `previous` are taken from there: most rows of a big table never change.
+
+    Raises Malformed.
+    """
+    header, *lines = text.splitlines() or [""]
+    cpus = parse_header(header)
+    known = previous.row_by_line if previous is not None and previous.cpus == cpus else {}
+    row_by_line = {
+        (number, line): known.get((number, line)) or _parse_row(line, len(cpus), number)
+        for number, line in enumerate(lines, start=2)
+        if line.strip()
+    }
+    return Interrupts(cpus, tuple(row_by_line.values()), row_by_line)
+
+
+def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
+    label, colon, rest = line.partition(":")
+    label = label.strip()
+    if not colon or not label:
+        raise Malformed("a row such as `LOC: 1 2`", line.strip(), number)
+    if label in _TOTALS:
+        return _parse_total(label, rest, number)
+    counts, description = _split_counts(rest, cpu_count)
+    if not counts:
+        return InterruptRow(clean(label), clean(" ".join(description.split())), None)
+    if len(counts) != cpu_count:
+        found = description.split()[0] if description.split() else f"{len(counts)} counts"
+        raise Malformed(f"{cpu_count} counts", found, number)
+    return InterruptRow(clean(label), clean(" ".join(description.split())), tuple(counts))
+
+
+def _split_counts(rest: str, cpu_count: int) -> tuple[list[int], str]:
+    """The leading counts, at most one a CPU, and the text behind them."""
+    words = rest.split(None, cpu_count)
+    numbers = words[:cpu_count]
+    if len(numbers) == cpu_count and all(map(str.isdecimal, numbers)):
+        return list(map(int, numbers)), words[cpu_count] if len(words) > cpu_count else ""
+    counted = next((at for at, word in enumerate(numbers) if not word.isdecimal()), len(numbers))
+    return list(map(int, numbers[:counted])), " ".join(words[counted:])
+
+
+def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
+    words = rest.split()
+    if len(words) != 1 or not words[0].isdecimal():
+        raise Malformed("one count", rest.strip(), number)
+    return InterruptRow(label, "", None, int(words[0]))
+
+
+def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Interrupts | None:
+    """The table; None where it cannot be read."""
+    return reader.parsed(PATH, lambda text: parse_interrupts(text, previous))

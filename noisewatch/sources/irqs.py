@@ -1,0 +1,125 @@
+"""Where each IRQ may be delivered, and where it is: /proc/irq.
+
+    /proc/irq/default_smp_affinity          3          (mask: where new IRQs may go)
+    /proc/irq/36/smp_affinity_list          0-1        (the wish)
+    /proc/irq/36/effective_affinity_list    1          (the fact; Linux 4.15)
+    /proc/irq/36/smp_affinity               mode 0644: user space may move it; 0444: the kernel manages it (Linux 6.12)
+
+https://docs.kernel.org/core-api/irq/irq-affinity.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Unreadable
+from noisewatch.sources.cpulist import CpuSet, parse_cpu_list, parse_cpu_mask
+from noisewatch.sources.devices import read_devices
+from noisewatch.sources.interrupts import Interrupts
+from noisewatch.sources.kernel import release_number
+from noisewatch.sources.names import clean
+from noisewatch.sources.reader import Reader
+
+FOLDER = "/proc/irq"
+DEFAULT = f"{FOLDER}/default_smp_affinity"
+_MODE_TELLS_SINCE = (6, 12)
+_WRITABLE = 0o200
+# The chip, its hardware number and its trigger stand before the actions: `PCI-MSIX-0000:00:02.0   1-edge   eth0`.
+_TRIGGER = re.compile(r"(?:^|\s)(?:\S*-)?(?:edge|level|fasteoi|Edge|Level|None|percpu)\s+(?P<actions>.+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Irq:
+    """One IRQ; None is unknown. `effective` falls silent on kernels before 4.15."""
+
+    irq: int
+    allowed: CpuSet | None
+    effective: CpuSet | None
+    movable: bool | None
+    actions: tuple[str, ...]
+    device: str | None  # `none` where it belongs to no device
+
+
+@dataclass(frozen=True, slots=True)
+class Irqs:
+    """All IRQs by number, and where new ones may go."""
+
+    default_allowed: CpuSet | None
+    by_number: Mapping[int, Irq]
+
+
+def read_irqs(reader: Reader, interrupts: Interrupts | None, release: str | None) -> Irqs | None:
+    """The IRQs; None where /proc/irq cannot be listed."""
+    names = reader.names_or_none(FOLDER)
+    if names is None:
+        return None
+    actions = actions_by_irq(interrupts)
+    devices = read_devices(reader)
+    numbers = sorted(int(name) for name in names if name.isdecimal())
+    return Irqs(
+        reader.parsed(DEFAULT, parse_cpu_mask),
+        {
+            number: Irq(
+                number,
+                *_read_affinity(reader, number),
+                _read_movable(reader, number, release),
+                actions.get(number) or _read_actions(reader, number),
+                None if devices is None else devices.get(number, "none"),
+            )
+            for number in numbers
+        },
+    )
+
+
+def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet | None]:
+    folder = f"{FOLDER}/{number}"
+    allowed = reader.parsed(f"{folder}/smp_affinity_list", parse_cpu_list)
+    effective = reader.parsed(f"{folder}/effective_affinity_list", parse_cpu_list, expected=False)
+    return allowed, effective
+
+
+def _read_movable(reader: Reader, number: int, release: str | None) -> bool | None:
+    """By the file's mode; a kernel before 6.12 shows all of them as writable, so there it tells nothing."""
+    try:
+        mode = reader.machine.mode(f"{FOLDER}/{number}/smp_affinity")
+    except Unreadable:
+        return None
+    if not mode & _WRITABLE:
+        return False
+    number_of_kernel = release_number(release)
+    return None if number_of_kernel is not None and number_of_kernel < _MODE_TELLS_SINCE else True
+
+
+def actions_by_irq(interrupts: Interrupts | None) -> dict[int, tuple[str, ...]]:
+    """The names that drivers gave, from the descriptions in /proc/interrupts."""
+    if interrupts is None:
+        return {}
+    return {row.irq: parse_actions(row.description) for row in interrupts.rows if row.irq is not None}
+
+
+def parse_actions(description: str) -> tuple[str, ...]:
+    """The actions in a row's description: `IO-APIC 16-fasteoi vmwgfx, snd_ens1371` has two.
+
+    Without a trigger, what follows the hardware number; an IRQ that nobody requested has none.
+    """
+    match = _TRIGGER.search(description)
+    words = match["actions"] if match is not None else _behind_number(description)
+    return tuple(action.strip() for action in words.split(", ") if action.strip())
+
+
+def _behind_number(description: str) -> str:
+    words = description.split()
+    numbers = [at for at, word in enumerate(words) if word.isdecimal() or re.fullmatch(r"\d+-\w+", word)]
+    return " ".join(words[numbers[0] + 1 :]) if numbers else ""
+
+
+def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
+    """The folders in /proc/irq/N are named after its actions."""
+    known = {
+        "smp_affinity", "smp_affinity_list", "effective_affinity", "effective_affinity_list", "affinity_hint", "node",
+        "spurious",
+    }  # fmt: skip
+    names = reader.names_or_none(f"{FOLDER}/{number}", expected=False) or []
+    return tuple(clean(name) for name in names if name not in known)

@@ -1,0 +1,150 @@
+"""Which CPUs are kept free of other work, by boot options and by cgroup partitions.
+
+    /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
+    /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
+    /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3
+    /sys/fs/cgroup/cpuset.cpus.isolated             6-7          Linux 6.7, at the root of cgroup v2
+    /sys/fs/cgroup/*/cpuset.cpus.partition          isolated     with cpuset.cpus.effective beside it
+
+https://docs.kernel.org/admin-guide/kernel-parameters.html, https://docs.kernel.org/admin-guide/cgroup-v2.html (Cpuset).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.sources.cgroup_mounts import read_unified_mount
+from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
+from noisewatch.sources.kernel import COMMAND_LINE, read_command_line
+from noisewatch.sources.reader import Reader
+
+CPUS = "/sys/devices/system/cpu"
+_FLAGS = frozenset({"nohz", "domain", "managed_irq"})
+_DEEPEST_PARTITION = 4  # partitions nest, but nobody nests them deeper by hand
+
+
+@dataclass(frozen=True, slots=True)
+class IsolcpusOption:
+    """The boot option: without a flag it means `domain`. An explanation only; sysfs tells what holds."""
+
+    flags: frozenset[str]
+    cpus: CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRoot:
+    """The root of a cgroup v2 hierarchy that has the cpuset controller."""
+
+    folder: str
+    delegates_cpuset: bool  # its children have the controller already
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The CPUs of each mechanism; None is unknown, the empty set is none."""
+
+    boot: CpuSet | None
+    partition: CpuSet | None
+    nohz_full: CpuSet | None
+    rcu_nocbs: CpuSet | None
+    isolcpus: tuple[IsolcpusOption, ...] | None
+    partition_root: PartitionRoot | None  # where an isolated partition could be made
+
+    @property
+    def isolated(self) -> CpuSet | None:
+        """Isolated from the load balancer, by either way; None where neither way could be read."""
+        if self.boot is None and not self.partition:
+            return None
+        return (self.boot or frozenset()) | (self.partition or frozenset())
+
+
+def read_isolation(reader: Reader, last_cpu: int | None) -> Isolation:
+    """The isolation of this machine, whose highest CPU number is `last_cpu`."""
+    options = read_command_line(reader)
+    nohz_full = reader.parsed(f"{CPUS}/nohz_full", parse_cpu_list)
+    if nohz_full is None and options is not None and reader.is_absent(f"{CPUS}/nohz_full"):
+        nohz_full = frozenset()  # a kernel without CONFIG_NO_HZ_FULL has no such file
+    return Isolation(
+        boot=reader.parsed(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
+        partition=_read_partitions(reader),
+        nohz_full=nohz_full,
+        rcu_nocbs=_read_rcu_nocbs(reader, options, nohz_full, last_cpu),
+        isolcpus=_read_isolcpus(reader, options, last_cpu),
+        partition_root=_read_partition_root(reader),
+    )
+
+
+def parse_isolcpus(value: str, last_cpu: int | None = None) -> IsolcpusOption:
+    """The flags and CPUs of one `isolcpus=`: `managed_irq,domain,2-7`. Raises Malformed."""
+    parts = value.split(",")
+    count = next((at for at, part in enumerate(parts) if part not in _FLAGS), len(parts))
+    cpus = parse_cpu_list(",".join(parts[count:]), last_cpu)
+    return IsolcpusOption(frozenset(parts[:count]) or frozenset({"domain"}), cpus)
+
+
+def _read_isolcpus(
+    reader: Reader, options: Mapping[str, tuple[str, ...]] | None, last_cpu: int | None
+) -> tuple[IsolcpusOption, ...] | None:
+    if options is None:
+        return None
+    try:
+        return tuple(parse_isolcpus(value, last_cpu) for value in options.get("isolcpus", ()))
+    except Malformed as error:
+        reader.note(COMMAND_LINE, f"isolcpus: {error}")
+        return None
+
+
+def _read_rcu_nocbs(
+    reader: Reader,
+    options: Mapping[str, tuple[str, ...]] | None,
+    nohz_full: CpuSet | None,
+    last_cpu: int | None,
+) -> CpuSet | None:
+    """nohz_full implies rcu_nocbs for its CPUs."""
+    if options is None:
+        return None
+    try:
+        lists = [parse_cpu_list(value, last_cpu) for value in options.get("rcu_nocbs", ())]
+    except Malformed as error:
+        reader.note(COMMAND_LINE, f"rcu_nocbs: {error}")
+        return None
+    return frozenset().union(*lists, nohz_full or frozenset())
+
+
+def _read_partitions(reader: Reader) -> CpuSet | None:
+    """The CPUs of isolated partitions; the empty set where there is no cgroup v2."""
+    root = read_unified_mount(reader)
+    if root is None:
+        return None
+    if root == "":
+        return frozenset()
+    listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
+    return listed if listed is not None else _walk(reader, root, _DEEPEST_PARTITION)
+
+
+def _read_partition_root(reader: Reader) -> PartitionRoot | None:
+    folder = read_unified_mount(reader)
+    if not folder:
+        return None
+    controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False) or ""
+    delegated = reader.text_or_none(f"{folder}/cgroup.subtree_control", expected=False) or ""
+    return PartitionRoot(folder, "cpuset" in delegated.split()) if "cpuset" in controllers.split() else None
+
+
+def _walk(reader: Reader, folder: str, depth: int) -> CpuSet:
+    """Before Linux 6.7 a partition's parent is a partition root too, so only those are descended into."""
+    isolated: CpuSet = frozenset()
+    for name in reader.names_or_none(folder, expected=False) or []:
+        if "." in name and not name.endswith((".slice", ".scope", ".service")):
+            continue  # an interface file, not a child
+        child = f"{folder}/{name}"
+        kind = reader.text_or_none(f"{child}/cpuset.cpus.partition", expected=False)
+        if kind is None:
+            continue
+        if kind.strip() == "isolated":
+            isolated |= reader.parsed(f"{child}/cpuset.cpus.effective", parse_cpu_list) or frozenset()
+        if kind.strip() in ("isolated", "root") and depth > 1:
+            isolated |= _walk(reader, child, depth - 1)
+    return isolated

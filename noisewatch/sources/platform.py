@@ -1,0 +1,133 @@
+"""What kind of machine this is: kernel, processor, hypervisor, container.
+
+/proc/cpuinfo               model name, and the flag `hypervisor` on x86
+/sys/class/dmi/id/*         sys_vendor QEMU
+/sys/hypervisor/type        xen
+/.dockerenv, /run/.containerenv, /run/systemd/container, /proc/self/cgroup
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noisewatch.machine.privacy import HOST_NAME
+from noisewatch.sources.cgroup_mounts import MEMBERSHIP
+from noisewatch.sources.clock_source import AVAILABLE
+from noisewatch.sources.kernel import read_release
+from noisewatch.sources.names import clean
+from noisewatch.sources.online import CPUINFO
+from noisewatch.sources.reader import Reader
+
+NONE = "none"
+UNIDENTIFIED = "unidentified"
+_DMI = "/sys/class/dmi/id"
+_HYPERVISOR_BY_VENDOR = {
+    "QEMU": "qemu",
+    "Amazon EC2": "amazon",
+    "Google": "google",
+    "VMware": "vmware",
+    "Microsoft Corporation": "microsoft",
+    "Xen": "xen",
+    "innotek": "virtualbox",
+    "Parallels": "parallels",
+    "KVM": "kvm",
+    "OpenStack": "kvm",
+    "DigitalOcean": "kvm",
+    "Hetzner": "kvm",
+}
+_BARE_METAL_PRODUCTS = (".metal", "Surface")  # of vendors that also make virtual machines
+_HYPERVISOR_BY_CLOCK = {"kvm-clock": "kvm", "hyperv_clocksource": "microsoft", "xen": "xen"}
+_CONTAINER_IN_CGROUP = re.compile(r"/(?P<kind>docker|lxc|kubepods|libpod|machine\.slice/machine-)")
+_MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """None is unknown; `none` is known not to be there."""
+
+    host: str | None
+    kernel: str | None
+    cpu_model: str | None
+    virtual: str | None
+    container: str | None
+
+
+def read_platform(reader: Reader) -> Platform:
+    """The platform. /proc/cpuinfo interrupts all CPUs on x86 before Linux 5.19, so nobody should ask twice."""
+    kernel = read_release(reader)
+    cpuinfo = reader.text_or_none(CPUINFO)
+    host = reader.text_or_none(HOST_NAME, expected=False)
+    return Platform(
+        host=clean(host.strip()) if host is not None else None,
+        kernel=clean(kernel) if kernel is not None else None,
+        cpu_model=_cpu_model(cpuinfo),
+        virtual=_read_virtual(reader, cpuinfo),
+        container=_read_container(reader),
+    )
+
+
+def _cpu_model(cpuinfo: str | None) -> str | None:
+    for key in _MODEL_KEYS:
+        match = re.search(rf"^{key}\s*:\s*(\S.*)$", cpuinfo or "", re.MULTILINE)
+        if match is not None:
+            return clean(match[1].strip())
+    return None
+
+
+def _read_virtual(reader: Reader, cpuinfo: str | None) -> str | None:
+    """The hypervisor by its vendor's name; on x86 the absence of the flag proves that there is none."""
+    flags = re.search(r"^flags\s*:(.*)$", cpuinfo or "", re.MULTILINE)
+    if flags is not None and "hypervisor" not in flags[1].split():
+        return NONE
+    named = _read_dmi(reader) or _read_xen(reader) or _read_clock_names(reader)
+    if flags is not None:
+        return named or UNIDENTIFIED
+    if named is not None:
+        return named
+    vendor = reader.text_or_none(f"{_DMI}/sys_vendor", expected=False)
+    if vendor is not None and vendor.strip():
+        return NONE  # firmware that names a maker of machines
+    if reader.text_or_none("/proc/device-tree/hypervisor/compatible", expected=False):
+        return UNIDENTIFIED
+    return None
+
+
+def _read_dmi(reader: Reader) -> str | None:
+    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
+    if any(word in product for word in _BARE_METAL_PRODUCTS):
+        return None
+    for name in ("sys_vendor", "product_name", "bios_vendor"):
+        text = reader.text_or_none(f"{_DMI}/{name}", expected=False) or ""
+        for vendor, hypervisor in _HYPERVISOR_BY_VENDOR.items():
+            if text.strip().startswith(vendor):
+                return hypervisor
+    return None
+
+
+def _read_xen(reader: Reader) -> str | None:
+    kind = reader.text_or_none("/sys/hypervisor/type", expected=False)
+    return clean(kind.strip()) if kind and kind.strip() else None
+
+
+def _read_clock_names(reader: Reader) -> str | None:
+    """A guest is offered its hypervisor's clock."""
+    names = (reader.text_or_none(AVAILABLE, expected=False) or "").split()
+    hypervisors = (
+        hypervisor for name in names for prefix, hypervisor in _HYPERVISOR_BY_CLOCK.items() if name.startswith(prefix)
+    )
+    return next(hypervisors, None)
+
+
+def _read_container(reader: Reader) -> str | None:
+    """The container's manager; `none` only where a kernel that can be asked shows no trace of one."""
+    for path, kind in (("/run/.containerenv", "podman"), ("/.dockerenv", "docker")):
+        if reader.text_or_none(path, expected=False) is not None:
+            return kind
+    named = reader.text_or_none("/run/systemd/container", expected=False)
+    if named is not None and named.strip():
+        return clean(named.strip())
+    match = _CONTAINER_IN_CGROUP.search(reader.text_or_none(MEMBERSHIP, expected=False) or "")
+    if match is not None:
+        return {"kubepods": "kubernetes", "libpod": "podman"}.get(match["kind"], match["kind"].partition(".")[0])
+    return NONE if reader.is_absent("/.dockerenv") and reader.is_absent("/run/.containerenv") else None

@@ -1,0 +1,94 @@
+"""One snapshot's look at a machine: each file is read once, and each failure is kept with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.machine import Json, Machine
+
+T = TypeVar("T")
+
+
+class Reader:
+    """A machine for the length of one snapshot.
+
+    Sources read through it. `expected=False` says that a file is one of several ways to an answer, so that its
+    absence is no news.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.reason_by_path: dict[str, str] = {}
+        self._bytes: dict[str, bytes | Unreadable] = {}
+        self._names: dict[str, list[str] | Unreadable] = {}
+
+    def bytes(self, path: str, expected: bool = True) -> bytes:
+        """The file's content. Raises Unreadable."""
+        return self._once(self._bytes, path, self.machine.read_bytes, expected)
+
+    def text(self, path: str, expected: bool = True) -> str:
+        """The file's content as text. Raises Unreadable."""
+        return self.bytes(path, expected).decode("utf-8", "replace")
+
+    def names(self, path: str, expected: bool = True) -> list[str]:
+        """The directory's names. Raises Unreadable."""
+        return self._once(self._names, path, self.machine.list_names, expected)
+
+    def text_or_none(self, path: str, expected: bool = True) -> str | None:
+        try:
+            return self.text(path, expected)
+        except Unreadable:
+            return None
+
+    def names_or_none(self, path: str, expected: bool = True) -> list[str] | None:
+        try:
+            return self.names(path, expected)
+        except Unreadable:
+            return None
+
+    def parsed(self, path: str, parse: Callable[[str], T], expected: bool = True) -> T | None:
+        """What `parse` makes of the file; None, with the reason kept, where it cannot be read or is malformed."""
+        try:
+            return parse(self.text(path, expected))
+        except Unreadable:
+            return None
+        except Malformed as error:
+            self.note(path, str(error.at(path)).removeprefix(path).lstrip(": "))
+            return None
+
+    def is_absent(self, path: str) -> bool:
+        """Whether the kernel itself says that there is no such file or directory."""
+        try:
+            self.bytes(path, expected=False)
+        except Absent:
+            return True
+        except Unreadable:
+            return False
+        return False
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json | None:
+        """The answer to what no file says; None, with the reason kept, where it cannot be asked."""
+        try:
+            return self.machine.ask(question, answer)
+        except Unreadable as error:
+            self.note(question, error.reason)
+            return None
+
+    def note(self, path: str, reason: str) -> None:
+        """Keeps the reason why `path` gave no answer."""
+        self.reason_by_path.setdefault(path, reason)
+
+    def _once(self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool) -> T:
+        if path not in kept:
+            try:
+                kept[path] = read(path)
+            except Unreadable as error:
+                kept[path] = error
+        answer = kept[path]
+        if isinstance(answer, Unreadable):
+            if expected:
+                self.note(path, answer.reason)
+            raise answer
+        return answer

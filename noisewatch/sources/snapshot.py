@@ -1,0 +1,164 @@
+"""All raw counters and settings of a machine, read once at one instant: the one place that reads them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.machine import Machine
+from noisewatch.sources.cgroup import Cgroup, read_cgroup
+from noisewatch.sources.clock_source import ClockSource, read_clock_source
+from noisewatch.sources.cpu_time import CpuTime, read_cpu_time
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.frequency import Frequency, read_frequency
+from noisewatch.sources.interrupts import Interrupts, read_interrupts
+from noisewatch.sources.irqs import Irqs, read_irqs
+from noisewatch.sources.isolation import Isolation, read_isolation
+from noisewatch.sources.online import Online, read_cpu_folders, read_online
+from noisewatch.sources.platform import Platform, read_platform
+from noisewatch.sources.power_supply import MainsPower, read_mains_power
+from noisewatch.sources.pressure import Pressure, read_pressure
+from noisewatch.sources.reader import Reader
+from noisewatch.sources.run_queue import read_run_time
+from noisewatch.sources.softirqs import Softirqs, read_softirqs
+from noisewatch.sources.target import PinTrial, Target, choose_target, read_own_affinity, read_pin_trial
+from noisewatch.sources.tasks import TaskReader, Tasks
+from noisewatch.sources.topology import CpuPlace, read_topology
+
+SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What rarely changes: read at the start, when CPUs come or go, and every ten seconds."""
+
+    read_at_ns: int
+    topology: Mapping[int, CpuPlace]
+    irqs: Irqs | None
+    clock_source: ClockSource
+    mains_power: MainsPower
+    frequency: Frequency
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One instant of a machine. None is unknown; `reason_by_path` says why."""
+
+    taken_at_ns: int
+    machine_name: str
+    is_live: bool
+    own_pids: frozenset[int]
+    platform: Platform
+    online: Online
+    isolation: Isolation
+    target: Target
+    pin_trial: PinTrial
+    settings: Settings
+    frequency: Frequency
+    interrupts: Interrupts | None
+    softirqs: Softirqs | None
+    cpu_time: Mapping[int, CpuTime] | None
+    run_time_ns: Mapping[int, int] | None
+    pressure: Pressure
+    cgroup: Cgroup
+    tasks: Tasks | None
+    reason_by_path: Mapping[str, str]
+
+    @property
+    def topology(self) -> Mapping[int, CpuPlace]:
+        return self.settings.topology
+
+    @property
+    def irqs(self) -> Irqs | None:
+        return self.settings.irqs
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user wants to be looked at."""
+
+    cpus: CpuSet | None = None
+    allowed_at_start: CpuSet | None = None  # the affinity we were started with, before we moved aside
+
+
+def read_snapshot(
+    machine: Machine, wish: Wish, task_reader: TaskReader | None = None, previous: Snapshot | None = None
+) -> Snapshot:
+    """The machine now. Threads are read where a `task_reader` is given; `previous` spares what cannot have changed."""
+    return machine.within_deadline(lambda: _read(machine, wish, task_reader, previous))
+
+
+def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous: Snapshot | None) -> Snapshot:
+    machine.begin_snapshot()
+    reader = Reader(machine)
+    taken_at_ns = machine.now_ns()
+    cpu_time = read_cpu_time(reader)
+    run_time_ns = read_run_time(reader)
+    interrupts = read_interrupts(reader, previous.interrupts if previous is not None else None)
+    softirqs = read_softirqs(reader)
+    online = read_online(reader)
+    platform = previous.platform if previous is not None else read_platform(reader)
+    isolation = read_isolation(reader, _last_cpu(reader, online))
+    kept = _still_valid(previous, online, taken_at_ns)
+    topology = kept.topology if kept is not None else read_topology(reader, online.online)
+    own_affinity = read_own_affinity(reader, wish.allowed_at_start)
+    target = choose_target(wish.cpus, isolation.isolated, online.online, own_affinity, topology)
+    frequency = read_frequency(
+        reader,
+        online.online or frozenset(topology),
+        target.cpus,
+        platform.kernel,
+        kept.frequency if kept is not None else None,
+    )
+    settings = kept or Settings(
+        taken_at_ns,
+        topology,
+        read_irqs(reader, interrupts, platform.kernel),
+        read_clock_source(reader),
+        read_mains_power(reader),
+        frequency,
+    )
+    return Snapshot(
+        taken_at_ns=taken_at_ns,
+        machine_name=machine.name,
+        is_live=machine.is_live,
+        own_pids=machine.own_pids,
+        platform=platform,
+        online=online,
+        isolation=isolation,
+        target=target,
+        pin_trial=_pin_trial(reader, target, previous),
+        settings=settings,
+        frequency=frequency,
+        interrupts=interrupts,
+        softirqs=softirqs,
+        cpu_time=cpu_time,
+        run_time_ns=run_time_ns,
+        pressure=read_pressure(reader),
+        cgroup=read_cgroup(reader),
+        tasks=task_reader.read(reader, target.cpus) if task_reader is not None else None,
+        reason_by_path=_reasons(reader, previous if kept is not None else None),
+    )
+
+
+def _last_cpu(reader: Reader, online: Online) -> int | None:
+    known = (online.online or frozenset()) | (online.offline or frozenset()) | read_cpu_folders(reader)
+    return max(known, default=None)
+
+
+def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Settings | None:
+    if previous is None or previous.online.online != online.online:
+        return None
+    return previous.settings if now_ns - previous.settings.read_at_ns < SETTINGS_LAST_NS else None
+
+
+def _pin_trial(reader: Reader, target: Target, previous: Snapshot | None) -> PinTrial:
+    """Tried once for a target, as it moves a thread onto it for a moment."""
+    if previous is not None and previous.target.cpus == target.cpus:
+        return previous.pin_trial
+    return read_pin_trial(reader, target.cpus)
+
+
+def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
+    """The failures of this snapshot, and those of what was taken over from the previous one."""
+    return {**(previous.reason_by_path if previous is not None else {}), **reader.reason_by_path}

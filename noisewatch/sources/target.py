@@ -1,0 +1,91 @@
+"""Which CPUs the benchmark will run on, and so which are judged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.reader import Reader
+from noisewatch.sources.topology import CpuPlace
+
+_OWN_AFFINITY = "CPUs this process may use"
+_PIN = "pin to CPUs"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The CPUs that are judged, and why these."""
+
+    cpus: CpuSet
+    chosen_by: str
+
+
+def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet | None:
+    """The CPUs the scheduler gives this process, isolated ones not among them; None where nobody can say."""
+
+    def ask() -> list[int]:
+        return sorted(allowed_at_start if allowed_at_start is not None else os.sched_getaffinity(0))
+
+    answer = reader.ask(_OWN_AFFINITY, ask)
+    return None if answer is None else frozenset(int(cpu) for cpu in answer)
+
+
+def choose_target(
+    requested: CpuSet | None,
+    isolated: CpuSet | None,
+    online: CpuSet | None,
+    own_affinity: CpuSet | None,
+    topology: Mapping[int, CpuPlace],
+) -> Target:
+    """The requested CPUs; else the isolated; else those we may use less CPU 0 and its siblings; else all online."""
+    if requested is not None:
+        return Target(requested, "as requested")
+    online = online or frozenset()
+    if isolated and isolated & online:
+        return Target(isolated & online, "isolated")
+    if own_affinity is None:
+        return Target(online, "all that are online")
+    place = topology.get(0)
+    boot_core = frozenset({0}) | (place.siblings if place is not None and place.siblings else frozenset())
+    without_boot_core = (own_affinity & online) - boot_core
+    if without_boot_core:
+        return Target(without_boot_core, "allowed to this process, less CPU 0's core")
+    return Target(own_affinity & online, "allowed to this process")
+
+
+@dataclass(frozen=True, slots=True)
+class PinTrial:
+    """What came of pinning to the target: the CPUs that were granted, or the reason why none were."""
+
+    granted: CpuSet | None
+    reason: str | None
+
+
+def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
+    """A thread of ours asks for exactly `cpus` and reads back what it got; nothing else is moved."""
+    answer = reader.ask(f"{_PIN} {sorted(cpus)}", lambda: _try_pin(cpus))
+    if not isinstance(answer, dict):
+        return PinTrial(None, None)
+    granted = answer.get("granted")
+    return PinTrial(None if granted is None else frozenset(granted), answer.get("reason"))
+
+
+def _try_pin(cpus: CpuSet) -> dict[str, object]:
+    """Runs in a thread of its own, as an affinity belongs to a thread and moves it at once."""
+    import threading
+
+    outcome: dict[str, object] = {}
+
+    def pin() -> None:
+        try:
+            os.sched_setaffinity(0, cpus)
+            outcome["granted"] = sorted(os.sched_getaffinity(0))
+        except OSError as error:
+            outcome["reason"] = (error.strerror or str(error)).lower()
+
+    thread = threading.Thread(target=pin)
+    thread.start()
+    thread.join()
+    return outcome

@@ -1,0 +1,141 @@
+"""How the CPUs lie: cores, packages, nodes, shared caches, kinds of core.
+
+    /sys/devices/system/cpu/cpuN/topology/thread_siblings_list   0,4      (also core_cpus_list, Linux 5.3)
+    /sys/devices/system/cpu/cpuN/topology/{core_id,physical_package_id}
+    /sys/devices/system/cpu/cpuN/node0                           the node that the CPU belongs to
+    /sys/devices/system/node/node0/cpulist                       0-3
+    /sys/devices/system/cpu/cpuN/cache/index3/{level,type,shared_cpu_list}
+    /sys/devices/system/cpu/cpuN/cpu_capacity                    1024     (ARM, and hybrid x86 of late)
+    /sys/devices/{cpu_core,cpu_atom}/cpus                        0-7      (hybrid Intel)
+    /sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_max_freq        3900000  (kHz)
+
+https://docs.kernel.org/admin-guide/cputopology.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from noisewatch.sources.cpulist import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.online import read_cpu_folders
+from noisewatch.sources.reader import Reader
+
+CPUS = "/sys/devices/system/cpu"
+NODES = "/sys/devices/system/node"
+_PERFORMANCE, _EFFICIENCY, _ALL_ALIKE = "performance", "efficiency", "none"
+_UNDEFINED = -1  # what the kernel shows where the architecture tells no package
+_CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter and more
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPlace:
+    """Where one CPU lies. None is unknown."""
+
+    cpu: int
+    core: int | None
+    package: int | None
+    node: int | None
+    siblings: CpuSet | None  # the CPU itself among them
+    last_level_cache: CpuSet | None
+    kind: str | None  # performance, efficiency; none where all cores are alike
+    capacity: int | None  # 1024 is the largest core
+
+
+def read_topology(reader: Reader, online: CpuSet | None) -> Mapping[int, CpuPlace]:
+    """The place of each online CPU that sysfs knows; empty where it knows none."""
+    folders = read_cpu_folders(reader)
+    cpus = sorted(folders if online is None else folders & online)
+    nodes = _read_nodes(reader)
+    capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_integer, expected=False) for cpu in cpus}
+    kinds = _read_kinds(reader, cpus, capacities)
+    return {cpu: _read_place(reader, cpu, nodes, capacities[cpu], kinds.get(cpu)) for cpu in cpus}
+
+
+def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: int | None, kind: str | None) -> CpuPlace:
+    folder = f"{CPUS}/cpu{cpu}/topology"
+    siblings = reader.parsed(f"{folder}/core_cpus_list", parse_nonempty_cpu_list, expected=False)
+    if siblings is None:
+        siblings = reader.parsed(f"{folder}/thread_siblings_list", parse_nonempty_cpu_list)
+    package = reader.parsed(f"{folder}/physical_package_id", parse_integer)
+    return CpuPlace(
+        cpu=cpu,
+        core=reader.parsed(f"{folder}/core_id", parse_integer),
+        package=None if package == _UNDEFINED else package,
+        node=nodes.get(cpu, _node_link(reader, cpu)),
+        siblings=siblings,
+        last_level_cache=_read_last_level_cache(reader, cpu),
+        kind=kind,
+        capacity=capacity,
+    )
+
+
+def _read_nodes(reader: Reader) -> dict[int, int]:
+    """The node of each CPU, by the nodes' lists."""
+    node_by_cpu: dict[int, int] = {}
+    for name in reader.names_or_none(NODES, expected=False) or []:
+        match = re.fullmatch(r"node(\d+)", name)
+        cpus = match and reader.parsed(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
+        if match and cpus:
+            node_by_cpu.update(dict.fromkeys(cpus, int(match[1])))
+    return node_by_cpu
+
+
+def _node_link(reader: Reader, cpu: int) -> int | None:
+    names = reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
+    return next((int(match[1]) for name in names if (match := re.fullmatch(r"node(\d+)", name))), None)
+
+
+def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
+    """The CPUs that share this CPU's highest cache that holds data."""
+    folder = f"{CPUS}/cpu{cpu}/cache"
+    highest: tuple[int, CpuSet] | None = None
+    for name in reader.names_or_none(folder) or []:
+        if not name.startswith("index"):
+            continue
+        level = reader.parsed(f"{folder}/{name}/level", parse_integer, expected=False)
+        if level is None or (highest is not None and level <= highest[0]):
+            continue
+        if reader.parsed(f"{folder}/{name}/type", parse_word, expected=False) == "Instruction":
+            continue
+        shared = reader.parsed(f"{folder}/{name}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
+        if shared is None:  # before Linux 2.6.26
+            shared = reader.parsed(f"{folder}/{name}/shared_cpu_map", parse_cpu_mask)
+        if shared is not None:
+            highest = (level, shared)
+    return None if highest is None else highest[1]
+
+
+def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | None]) -> dict[int, str]:
+    """The kind of each core, from the first of three places that tells; a CPU that is missing is unknown."""
+    core = reader.parsed("/sys/devices/cpu_core/cpus", parse_cpu_list, expected=False)
+    atom = reader.parsed("/sys/devices/cpu_atom/cpus", parse_cpu_list, expected=False)
+    if core and atom:
+        return dict.fromkeys(core, _PERFORMANCE) | dict.fromkeys(atom, _EFFICIENCY)
+    known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None}
+    if known:
+        return kinds_by_strength(known)
+    limits = {cpu: limit for cpu in cpus if (limit := _max_frequency(reader, cpu)) is not None}
+    return kinds_by_strength(limits)
+
+
+def _max_frequency(reader: Reader, cpu: int) -> int | None:
+    return reader.parsed(f"{CPUS}/cpu{cpu}/cpufreq/cpuinfo_max_freq", parse_integer, expected=False)
+
+
+def kinds_by_strength(strength_by_cpu: Mapping[int, int]) -> dict[int, str]:
+    """The kinds told apart by capacity or highest frequency: one kind, unless the weakest is clearly weaker.
+
+    Cores above the widest step between neighbouring strengths are performance cores, those below efficiency cores.
+    """
+    if not strength_by_cpu:
+        return {}
+    strengths = sorted(set(strength_by_cpu.values()))
+    if strengths[0] >= strengths[-1] * _CLEAR_GAP:
+        return dict.fromkeys(strength_by_cpu, _ALL_ALIKE)
+    steps = [(low / high, high) for low, high in pairwise(strengths)]
+    threshold = min(steps)[1]
+    return {cpu: _PERFORMANCE if strength >= threshold else _EFFICIENCY for cpu, strength in strength_by_cpu.items()}
