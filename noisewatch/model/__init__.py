@@ -1,0 +1,1 @@
+"""What happened: pure functions of snapshots. Nothing here reads anything."""

@@ -1,0 +1,151 @@
+"""Who took time from a CPU: every source of an interval in one unit, nanoseconds stolen.
+
+Threads are measured by the scheduler. Interrupts are only counted; their cost is known where the kernel accounts for
+it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from noisewatch.model.interrupt_counts import RowCount
+from noisewatch.model.interval import Interval
+from noisewatch.model.task_runs import TaskRun
+from noisewatch.sources.irqs import Irqs, parse_actions
+
+# Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
+_TYPICAL_COST_NS = {"irq": 4_000, "tick": 2_000, "ipi": 1_500, "softirq": 2_000}
+
+_TICKS = frozenset({"LOC"})
+_IPIS = frozenset({"RES", "CAL", "TLB", "IWI"})
+# Interrupts of the CPU itself that have a number all the same, on ARM and RISC-V.
+_PER_CPU_TIMERS = frozenset({"arch_timer", "riscv-timer", "kvm guest vtimer", "kvm guest ptimer"})
+_PER_CPU_OTHERS = frozenset({"arm-pmu", "armv8-pmu", "arm_spe", "riscv-pmu", "arm-smmu-v3-pmcg"})
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """One source on one CPU. `share` is of the interval; None is not known for this kind."""
+
+    kind: str  # irq, softirq, thread, kernel-thread, ipi, tick, sibling, outside, unexplained
+    name: str
+    cpu: int
+    stolen_ns: int | None
+    share: float | None
+    rate_per_s: float | None
+    pid: int | None = None
+    irq: int | None = None
+    is_inferred: bool = False
+
+
+def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
+    """All that disturbed the CPU, the costliest first."""
+    found = [
+        *_threads(interval, cpu),
+        *_unexplained(interval, cpu),
+        *_steal(interval, cpu),
+        *_interrupts(interval, cpu),
+        *_softirqs(interval, cpu),
+    ]
+    return sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0))
+
+
+def kind_of_row(row: RowCount) -> str:
+    """Whether a row of /proc/interrupts is a device's, the tick, or another CPU's call."""
+    if row.label in _TICKS or row.description.endswith(tuple(_PER_CPU_TIMERS)):
+        return "tick"
+    if row.label in _IPIS or row.label.startswith("IPI"):
+        return "ipi"
+    return "irq"
+
+
+def is_of_a_device(row: RowCount) -> bool:
+    """Whether the row counts a device's interrupts, which can be steered to other CPUs."""
+    return row.irq is not None and kind_of_row(row) == "irq" and not row.description.endswith(tuple(_PER_CPU_OTHERS))
+
+
+def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
+    """The driver's name and the device's: `36 virtio1-req.0 (Virtio block device)`."""
+    if row.irq is None:
+        return row.description or row.label
+    known = irqs.by_number.get(row.irq) if irqs is not None else None
+    actions = (known.actions if known is not None else ()) or parse_actions(row.description)
+    name = f"{row.irq} {', '.join(actions) or row.description}".strip()
+    device = known.device if known is not None else None
+    return f"{name} ({device})" if device not in (None, "none") else name
+
+
+def name_of_run(run: TaskRun) -> str:
+    """The thread's name; its ended children go by their parent's."""
+    return f"children of {run.name}" if run.are_children else run.name
+
+
+def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    for run in interval.runs_on(cpu):
+        yield Disturbance(
+            kind="kernel-thread" if run.is_kernel else "thread",
+            name=name_of_run(run),
+            cpu=cpu,
+            stolen_ns=run.ran_ns,
+            share=run.ran_ns / interval.length_ns,
+            rate_per_s=None,
+            pid=run.pid if run.are_children else run.tid,
+            is_inferred=run.is_inferred,
+        )
+
+
+def _unexplained(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    rest_ns = interval.unexplained_ns(cpu)
+    if rest_ns:
+        yield Disturbance("unexplained", "time of no thread seen", cpu, rest_ns, rest_ns / interval.length_ns, None)
+
+
+def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    load = interval.load_by_cpu.get(cpu)
+    if load is not None and load.steal_ns:
+        share = load.steal_ns / interval.length_ns
+        yield Disturbance("outside", "hypervisor (steal time)", cpu, load.steal_ns, share, None)
+
+
+def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    load = interval.load_by_cpu.get(cpu)
+    measured_ns = load.irq_ns if load is not None else None
+    rows = [(row, row.count_by_cpu[cpu]) for row in interval.interrupts.rows or () if cpu in row.count_by_cpu]
+    estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
+    scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
+    for row, count, cost_ns in estimates:
+        stolen_ns = round(cost_ns * scale)
+        yield Disturbance(
+            kind=kind_of_row(row),
+            name=name_of_row(row, interval.after.irqs),
+            cpu=cpu,
+            stolen_ns=stolen_ns,
+            share=stolen_ns / interval.length_ns,
+            rate_per_s=count / interval.seconds,
+            irq=row.irq,
+            is_inferred=True,
+        )
+
+
+def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    load = interval.load_by_cpu.get(cpu)
+    rows = [(row, row.count_by_cpu[cpu]) for row in interval.softirqs.rows or () if cpu in row.count_by_cpu]
+    expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS["softirq"]
+    scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
+    for row, count in rows:
+        stolen_ns = round(count * _TYPICAL_COST_NS["softirq"] * scale)
+        yield Disturbance(
+            kind="softirq",
+            name=row.label,
+            cpu=cpu,
+            stolen_ns=stolen_ns,
+            share=stolen_ns / interval.length_ns,
+            rate_per_s=count / interval.seconds,
+            is_inferred=True,
+        )
+
+
+def _scale(measured_ns: int | None, estimated_ns: int) -> float:
+    """What makes the estimates add up to what the kernel measured, where it measured anything."""
+    return measured_ns / estimated_ns if measured_ns and estimated_ns else 1.0

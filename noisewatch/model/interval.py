@@ -1,0 +1,102 @@
+"""What happened between two snapshots: a pure function of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.model.cpu_load import CpuLoad, measure_loads
+from noisewatch.model.interrupt_counts import Counts, count_interrupts, count_softirqs
+from noisewatch.model.task_runs import TaskRun, run_tasks, unexplained_ns
+from noisewatch.sources.pressure import Stall
+from noisewatch.sources.snapshot import Snapshot
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StallShare:
+    """The share of the interval in which some task, or all tasks, waited. None is unknown."""
+
+    some: float | None
+    full: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `before` to `after`. A CPU that `load_by_cpu` lacks is unknown."""
+
+    before: Snapshot
+    after: Snapshot
+    length_ns: int
+    load_by_cpu: Mapping[int, CpuLoad]
+    interrupts: Counts
+    softirqs: Counts
+    runs: tuple[TaskRun, ...]
+    stall_by_resource: Mapping[str, StallShare]
+    throttled_periods: int | None
+
+    @property
+    def seconds(self) -> float:
+        return self.length_ns / NS_PER_S
+
+    def runs_on(self, cpu: int) -> list[TaskRun]:
+        """The runs on one CPU, our own left out."""
+        return [run for run in self.runs if run.cpu == cpu and not run.is_own]
+
+    def own_ns(self, cpu: int) -> int:
+        """The time that noisewatch itself had on the CPU."""
+        return sum(run.ran_ns for run in self.runs if run.cpu == cpu and run.is_own)
+
+    def busy_share(self, cpu: int) -> float | None:
+        """The share of the interval that others took of the CPU; None is unknown.
+
+        The larger of what /proc/stat says and what the threads add up to: tasks that sleep at every tick are
+        invisible to a kernel that accounts by ticks.
+        """
+        load = self.load_by_cpu.get(cpu)
+        if load is None:
+            return None
+        others_ns = sum(run.ran_ns for run in self.runs_on(cpu))
+        busy_ns = max(load.busy_ns - self.own_ns(cpu), others_ns)
+        return min(max(busy_ns / self.length_ns, 0.0), 1.0)
+
+    def unexplained_ns(self, cpu: int) -> int | None:
+        """Busy time of the CPU that no thread seen explains; None is unknown."""
+        load = self.load_by_cpu.get(cpu)
+        return None if load is None else unexplained_ns(self.runs, load, cpu, self.length_ns)
+
+
+def interval_between(before: Snapshot, after: Snapshot) -> Interval:
+    """The interval from `before` to `after`, which must have been taken later."""
+    length_ns = after.taken_at_ns - before.taken_at_ns
+    loads = measure_loads(before, after, length_ns)
+    return Interval(
+        before=before,
+        after=after,
+        length_ns=length_ns,
+        load_by_cpu=loads,
+        interrupts=count_interrupts(before.interrupts, after.interrupts),
+        softirqs=count_softirqs(before.softirqs, after.softirqs),
+        runs=run_tasks(before.tasks, after.tasks, after.own_pids, loads),
+        stall_by_resource={
+            resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
+            for resource in ("cpu", "memory", "io")
+        },
+        throttled_periods=_grown(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
+    )
+
+
+def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> StallShare:
+    if before is None or after is None:
+        return StallShare(None, None)
+    some = _grown(before.some_total_ns, after.some_total_ns)
+    full = _grown(before.full_total_ns, after.full_total_ns)
+    return StallShare(None if some is None else some / length_ns, None if full is None else full / length_ns)
+
+
+def _grown(before: int | None, after: int | None) -> int | None:
+    """The growth of a counter; None where it is unknown, or runs backwards and so cannot be trusted."""
+    if before is None or after is None or after < before:
+        return None
+    return after - before
