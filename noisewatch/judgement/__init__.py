@@ -1,0 +1,1 @@
+"""What it means for a benchmark: checks, and the verdict that they compose. Pure."""

@@ -1,0 +1,185 @@
+"""Area `frequency`: what may move the clock of the target CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, write, write_per_cpu
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    unknown,
+)
+from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.frequency import NO_DRIVER, CpuFrequency
+from noisewatch.sources.platform import NONE
+
+_CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
+_PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
+_PERSIST = "`w <path> - - - - <value>` in /etc/tmpfiles.d/benchmark.conf for each of these files"
+
+# There `powersave` is not the slowest clock but the driver's own algorithm, and the only other choice.
+_ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
+
+
+def _clocks(case: Case) -> dict[int, CpuFrequency]:
+    known = case.snapshot.frequency.cpus
+    return {cpu: known.get(cpu, CpuFrequency(cpu)) for cpu in sorted(case.target)}
+
+
+def _why_no_clock(case: Case, cpu: int, name: str) -> str:
+    reason = case.why_unknown(f"{CPUS}/cpu{cpu}/cpufreq/{name}", f"{CPUS}/cpu{cpu}/cpufreq")
+    is_guest = case.snapshot.platform.virtual not in (None, NONE)
+    if case.snapshot.frequency.driver == NO_DRIVER:
+        return f"this kernel has no cpufreq driver{', as usual in a virtual machine' if is_guest else ''} ({reason})"
+    return reason
+
+
+@check(
+    id="governor-not-performance",
+    area="frequency",
+    question="Does the governor hold the target CPUs at their highest clock?",
+    severity=BLOCKING,
+    reads=(f"{CPUS}/cpuN/cpufreq/scaling_governor", f"{CPUS}/cpuN/cpufreq/scaling_driver"),
+    why="Every other governor follows the load with a delay, so that short benchmarks measure how fast it reacts.",
+    remedy="Set the governor to performance.",
+    sources=(_CPUFREQ_DOC, _PSTATE_DOC),
+)
+def governor_not_performance(case: Case) -> Answer:
+    clocks = _clocks(case)
+    driver = case.snapshot.frequency.driver
+    evidence = {
+        "driver": driver,
+        "governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()},
+    }
+    others = {
+        cpu: clock.governor
+        for cpu, clock in clocks.items()
+        if clock.governor is not None and clock.governor != "performance" and not _is_fixed(clock)
+    }
+    failing = {cpu: name for cpu, name in others.items() if not (name == "powersave" and driver in _ACTIVE_DRIVERS)}
+    fix = Fix(
+        write_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
+        _PERSIST,
+        write_per_cpu({cpu: str(name) for cpu, name in others.items()}, "cpufreq/scaling_governor"),
+    )
+    if failing:
+        said = f"governor {'/'.join(sorted(set(failing.values())))} on CPU {format_cpu_list(failing)}"
+        return Answer(FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
+    silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
+    if silent or not clocks:
+        return unknown(_why_no_clock(case, min(silent, default=0), "scaling_governor"))
+    if others:
+        said = f"governor powersave of {driver} on CPU {format_cpu_list(others)}: its own algorithm moves the clock"
+        return Answer(WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
+    names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
+    return Answer(PASS, f"governor {names}", evidence=evidence)
+
+
+def _is_fixed(clock: CpuFrequency) -> bool:
+    """The governor `userspace` with nothing left to choose."""
+    return clock.governor == "userspace" and clock.min_khz is not None and clock.min_khz == clock.max_khz
+
+
+@check(
+    id="turbo-enabled",
+    area="frequency",
+    question="Is the clock kept from exceeding its base frequency?",
+    severity=WARNING,
+    reads=(
+        f"{CPUS}/intel_pstate/no_turbo",
+        f"{CPUS}/cpufreq/boost",
+        f"{CPUS}/cpuN/cpufreq/boost",
+        f"{CPUS}/cpuN/cpufreq/cpb",
+    ),
+    why=(
+        "How far the clock may go above its base depends on temperature, on how many cores are busy and on the "
+        "instructions they use: on everything but the code under test."
+    ),
+    remedy="Switch turbo off for the time of the benchmark, or pin the frequency at or below the base frequency.",
+    sources=(_CPUFREQ_DOC, _PSTATE_DOC),
+)
+def turbo_enabled(case: Case) -> Answer:
+    frequency = case.snapshot.frequency
+    if frequency.turbo is None:
+        return unknown("neither no_turbo, boost nor cpb can be read")
+    evidence = {"turbo": frequency.turbo, "said_by": frequency.turbo_path}
+    if frequency.turbo == "off":
+        return Answer(PASS, "turbo is off", evidence=evidence)
+    return Answer(WARN, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
+
+
+def _turbo_off(case: Case) -> Fix:
+    path = case.snapshot.frequency.turbo_path or ""
+    if path.endswith("no_turbo"):
+        return Fix(write(1, path), _PERSIST, write(0, path))
+    if "cpuN" in path:
+        name = "cpufreq/" + path.rsplit("/", 1)[1]
+        return Fix(
+            write_per_cpu(dict.fromkeys(case.target, 0), name),
+            _PERSIST,
+            write_per_cpu(dict.fromkeys(case.target, 1), name),
+        )
+    return Fix(write(0, path), _PERSIST, write(1, path))
+
+
+@check(
+    id="frequency-window-open",
+    area="frequency",
+    question="Is the frequency pinned to one value?",
+    severity=WARNING,
+    reads=tuple(f"{CPUS}/cpuN/cpufreq/{name}" for name in ("scaling_min_freq", "scaling_max_freq", "base_frequency")),
+    why=(
+        "Between the lowest and the highest frequency allowed, the clock moves with load and temperature. Pinned above "
+        "the base frequency it is still at the mercy of temperature and power."
+    ),
+    remedy="Set the lowest and the highest frequency to the base frequency.",
+    sources=(_CPUFREQ_DOC,),
+)
+def frequency_window_open(case: Case) -> Answer:
+    clocks = _clocks(case)
+    silent = [cpu for cpu, clock in clocks.items() if clock.min_khz is None or clock.max_khz is None]
+    if silent or not clocks:
+        return unknown(_why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
+    window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
+    evidence = {"window_khz_by_cpu": window}
+    open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
+    if open_cpus:
+        is_held = case.snapshot.frequency.turbo == "off" and all(
+            clock.governor == "performance" for clock in clocks.values()
+        )
+        first = clocks[open_cpus[0]]
+        said = f"between {first.min_khz} and {first.max_khz} kHz on CPU {format_cpu_list(open_cpus)}"
+        if is_held:
+            return Answer(PASS, said + ", held at the top by governor performance without turbo", evidence=evidence)
+        return Answer(WARN, said, cpus=frozenset(open_cpus), evidence=evidence, fix=_narrow(clocks))
+    above = [
+        cpu for cpu, clock in clocks.items() if clock.base_khz is not None and (clock.max_khz or 0) > clock.base_khz
+    ]
+    if above:
+        said = f"pinned above the base frequency on CPU {format_cpu_list(above)}, in the turbo range"
+        return Answer(WARN, said, cpus=frozenset(above), evidence=evidence, fix=_narrow(clocks))
+    return Answer(PASS, "pinned", evidence=evidence)
+
+
+def _narrow(clocks: dict[int, CpuFrequency]) -> Fix | None:
+    """The base frequency, or the lowest limit where the driver does not tell it: that one always holds."""
+    values = {cpu: clock.base_khz or clock.hardware_min_khz for cpu, clock in clocks.items()}
+    wanted = {cpu: value for cpu, value in values.items() if value is not None}
+    if len(wanted) < len(clocks):
+        return None
+    lowest, highest = "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq"
+    return Fix(
+        f"{write_per_cpu(wanted, lowest)} && {write_per_cpu(wanted, highest)}",
+        _PERSIST,
+        f"{write_per_cpu({cpu: clock.max_khz or 0 for cpu, clock in clocks.items()}, highest)} && "
+        f"{write_per_cpu({cpu: clock.min_khz or 0 for cpu, clock in clocks.items()}, lowest)}",
+    )
+
+
+CHECKS = (governor_not_performance, turbo_enabled, frequency_window_open)

@@ -1,0 +1,250 @@
+"""Area `interrupts`: which devices may interrupt the target CPUs, and which do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import boot_options, write, write_affinity
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, format_cpu_mask
+from noisewatch.sources.irqs import DEFAULT, FOLDER, Irq
+
+_AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
+_LONGEST_LIST = 4
+
+
+@check(
+    id="default-irq-affinity-includes-target",
+    area="interrupts",
+    question="Will new interrupts be kept off the target CPUs?",
+    severity=INFORMATION,
+    reads=(DEFAULT,),
+    why="A driver that loads, or a link that comes up, gets its interrupts delivered within this mask.",
+    remedy="Write the mask of the housekeeping CPUs there, or boot with irqaffinity.",
+    sources=(_AFFINITY_DOC,),
+)
+def default_irq_affinity_includes_target(case: Case) -> Answer:
+    irqs = case.snapshot.irqs
+    if irqs is None or irqs.default_allowed is None:
+        return unknown(case.why_unknown(DEFAULT))
+    shared = irqs.default_allowed & case.target
+    evidence = {"default_allowed": sorted(irqs.default_allowed)}
+    if not shared:
+        return Answer(PASS, "new interrupts go to other CPUs", evidence=evidence)
+    fix = None
+    if case.housekeeping:
+        fix = Fix(
+            write(format_cpu_mask(case.housekeeping), DEFAULT),
+            boot_options(f"irqaffinity={format_cpu_list(case.housekeeping)}"),
+            write(format_cpu_mask(irqs.default_allowed), DEFAULT),
+        )
+    return Answer(
+        WARN,
+        f"new interrupts may go to CPU {format_cpu_list(shared)}",
+        cpus=shared,
+        evidence=evidence,
+        fix=fix,
+    )
+
+
+@check(
+    id="irq-routed-to-target",
+    area="interrupts",
+    question="Is any device's interrupt routed to a target CPU?",
+    severity=WARNING,
+    reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
+    why=(
+        "A device that is silent now may speak up in the middle of the benchmark. Where the interrupt goes is the "
+        "effective affinity; the one that was asked for is a wish."
+    ),
+    remedy="Move each interrupt to the housekeeping CPUs; those that the kernel manages follow isolcpus=managed_irq.",
+    sources=(_AFFINITY_DOC,),
+)
+def irq_routed_to_target(case: Case) -> Answer:
+    irqs, interrupts = case.snapshot.irqs, case.snapshot.interrupts
+    if irqs is None:
+        return unknown(case.why_unknown(FOLDER))
+    if interrupts is None:
+        return unknown(case.why_unknown("/proc/interrupts"))
+    active = {row.irq for row in interrupts.rows if row.irq is not None and row.counts is not None and any(row.counts)}
+    unlisted = active - irqs.by_number.keys()
+    used = [irqs.by_number[number] for number in sorted(active - unlisted)]
+    routed = [irq for irq in used if _delivered(irq) & case.target]
+    asked_for = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
+    evidence = {"routed": [irq.irq for irq in routed], "allowed_only": [irq.irq for irq in asked_for]}
+    if routed:
+        said = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
+        return Answer(
+            WARN,
+            said,
+            len(routed),
+            0,
+            "IRQs",
+            _cpus(case, routed),
+            evidence=evidence,
+            fix=_steer(case, routed),
+        )
+    silent = [irq for irq in used if irq.allowed is None and irq.effective is None]
+    if unlisted or silent:
+        number = min(unlisted or {irq.irq for irq in silent})
+        return unknown(case.why_unknown(f"{FOLDER}/{number}/smp_affinity_list", FOLDER))
+    if asked_for:
+        said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
+        return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=_steer(case, asked_for))
+    return Answer(PASS, f"none of {len(used)} active IRQs is routed there", 0, 0, "IRQs", evidence=evidence)
+
+
+def _delivered(irq: Irq) -> CpuSet:
+    """Where it goes; what was asked for, where the kernel does not tell (before Linux 4.15)."""
+    return irq.effective or irq.allowed or frozenset()
+
+
+def _cpus(case: Case, irqs: list[Irq]) -> CpuSet:
+    return frozenset().union(*(_delivered(irq) for irq in irqs)) & case.target
+
+
+def _names(irqs: list[Irq]) -> str:
+    named = [f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in irqs[:_LONGEST_LIST]]
+    return ", ".join(named) + (", …" if len(irqs) > _LONGEST_LIST else "")
+
+
+def _steer(case: Case, irqs: list[Irq]) -> Fix | None:
+    """Those that user space may move go to the housekeeping CPUs; the kernel's own need a boot option."""
+    if not case.housekeeping:
+        return None
+    movable = [irq for irq in irqs if irq.movable is not False]
+    managed = [irq for irq in irqs if irq.movable is False]
+    listed = format_cpu_list(case.housekeeping)
+    options = f"irqaffinity={listed}"
+    if managed:
+        options += f" isolcpus=managed_irq,domain,{format_cpu_list(case.target)}"
+    numbers_by_allowed: dict[str, list[int]] = defaultdict(list)
+    for irq in movable:
+        if irq.allowed:
+            numbers_by_allowed[format_cpu_list(irq.allowed)].append(irq.irq)
+    return Fix(
+        write_affinity([irq.irq for irq in movable], listed),
+        boot_options(options),
+        "; ".join(write_affinity(numbers, allowed) or "" for allowed, numbers in numbers_by_allowed.items()) or None,
+        needs_reboot=not movable,
+    )
+
+
+_RATE = Limit(
+    "device interrupts on one target CPU",
+    10.0,
+    "per second",
+    "an interrupt costs 2 to 20 µs with its softirq: ten a second stay below 0.02 %, and rarely come alone",
+)
+
+
+@check(
+    id="device-interrupts-on-target",
+    area="interrupts",
+    question="Do devices interrupt the target CPUs?",
+    severity=BLOCKING,
+    reads=("/proc/interrupts over the sample",),
+    limits=(_RATE,),
+    why="The counts are the truth, whatever the affinities say: they catch queues that cannot be moved.",
+    remedy="Move the interrupt that is named; where the kernel manages it choose other CPUs, or isolcpus=managed_irq.",
+    sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
+    asks_rates=True,
+)
+def device_interrupts_on_target(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    counts = interval.interrupts
+    after = interval.after.interrupts
+    if counts.rows is None or after is None:
+        return unknown(case.why_unknown("/proc/interrupts") if after is None else counts.reason or "unknown")
+    uncounted = case.target - set(after.cpus)
+    rate_by_cpu = {
+        cpu: sum(row.count_by_cpu.get(cpu, 0) for row in counts.rows if is_of_a_device(row)) / interval.seconds
+        for cpu in sorted(case.target - uncounted)
+    }
+    worst = max(rate_by_cpu.values(), default=0.0)
+    hit = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0)
+    culprits = _device_culprits(case, hit)
+    evidence = {"rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rate_by_cpu.items()}}
+    numbers = {each.irq for each in culprits}
+    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
+    fix = _steer(case, [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs])
+    said = "; ".join(f"{each.name}: {each.rate_per_s:.1f}/s on CPU {each.cpu}" for each in culprits[:3])
+    if worst > _RATE.value:
+        over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > _RATE.value)
+        return Answer(FAIL, said, worst, _RATE.value, "per second", over, None, evidence, culprits, fix)
+    if uncounted or not case.target:
+        return unknown(f"/proc/interrupts has no column for CPU {format_cpu_list(uncounted)}")
+    if worst > 0:
+        return Answer(WARN, said, worst, _RATE.value, "per second", hit, None, evidence, culprits, fix)
+    return Answer(PASS, "no device interrupted a target CPU", 0.0, _RATE.value, "per second", evidence=evidence)
+
+
+def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    if case.interval is None:
+        return ()
+    devices = {row.irq for row in case.interval.interrupts.rows or () if is_of_a_device(row)}
+    found = [
+        each
+        for cpu in sorted(cpus)
+        for each in disturbances_of(case.interval, cpu)
+        if each.kind == "irq" and each.irq is not None and each.irq in devices
+    ]
+    return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0)))
+
+
+@check(
+    id="irqbalance-may-move-irqs",
+    area="interrupts",
+    question="Will irqbalance leave the target CPUs alone?",
+    severity=WARNING,
+    reads=("/proc/PID/stat",),
+    why="It rewrites affinities every ten seconds, during a benchmark too; isolated and nohz_full CPUs it spares.",
+    remedy="Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment.",
+    sources=("https://github.com/Irqbalance/irqbalance",),
+)
+def irqbalance_may_move_irqs(case: Case) -> Answer:
+    tasks = case.snapshot.tasks
+    if tasks is None:
+        return unknown(case.why_unknown("/proc"))
+    running = [task for task in tasks.by_tid.values() if task.name == "irqbalance"]
+    isolation = case.snapshot.isolation
+    spared = (isolation.isolated or frozenset()) | (isolation.nohz_full or frozenset())
+    if case.target and case.target <= spared:
+        return Answer(PASS, "irqbalance spares the target CPUs" if running else "irqbalance does not run")
+    if running:
+        listed = format_cpu_list(case.target)
+        fix = Fix(
+            "sudo systemctl stop irqbalance",
+            f"IRQBALANCE_BANNED_CPULIST={listed} in /etc/default/irqbalance or /etc/sysconfig/irqbalance",
+            "sudo systemctl start irqbalance",
+        )
+        return Answer(WARN, f"irqbalance runs (pid {running[0].pid}) and may use CPU {listed}", fix=fix)
+    if not any(task.is_kernel for task in tasks.by_tid.values()):
+        return unknown("only this container's processes can be seen")
+    if not tasks.is_complete:
+        return unknown("not all processes were looked at")
+    return Answer(PASS, "irqbalance does not run")
+
+
+CHECKS = (
+    device_interrupts_on_target,
+    irq_routed_to_target,
+    default_irq_affinity_includes_target,
+    irqbalance_may_move_irqs,
+)

@@ -1,0 +1,165 @@
+"""Area `isolation`: what keeps other work off the target CPUs, and whether any got there."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, boot_options, pin, write
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.tasks import Task
+
+
+@check(
+    id="target-not-isolated",
+    area="isolation",
+    question="Does the scheduler's load balancer leave the target CPUs alone?",
+    severity=WARNING,
+    reads=(
+        f"{CPUS}/isolated",
+        "/sys/fs/cgroup/cpuset.cpus.isolated",
+        "/sys/fs/cgroup/**/cpuset.cpus.partition",
+    ),
+    why=(
+        "On a CPU that is not isolated any task may be placed at any moment. Whether one was is measured by "
+        "tasks-on-target; isolation is what keeps it so for the whole benchmark."
+    ),
+    remedy="Make an isolated cgroup partition now, or boot with isolcpus.",
+    sources=(
+        "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset",
+        "https://docs.kernel.org/admin-guide/kernel-parameters.html",
+    ),
+)
+def target_not_isolated(case: Case) -> Answer:
+    isolation = case.snapshot.isolation
+    if isolation.isolated is None:
+        return unknown(case.why_unknown(f"{CPUS}/isolated"))
+    open_cpus = case.target - isolation.isolated
+    evidence = {
+        "boot": None if isolation.boot is None else sorted(isolation.boot),
+        "partition": None if isolation.partition is None else sorted(isolation.partition),
+    }
+    if not open_cpus and case.target:
+        return Answer(PASS, f"CPU {format_cpu_list(case.target)} is isolated", cpus=case.target, evidence=evidence)
+    said = f"CPU {format_cpu_list(open_cpus)} is not isolated"
+    if isolation.partition is None:
+        said += " at boot; whether a cgroup partition isolates it is unknown"
+    return Answer(WARN, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
+
+
+def _isolate(case: Case) -> Fix:
+    """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
+    listed = format_cpu_list(case.target)
+    persist = boot_options(f"isolcpus=domain,managed_irq,{listed}")
+    root = case.snapshot.isolation.partition_root
+    if root is None:
+        return Fix(None, persist, None)
+    folder, control = f"{root.folder}/benchmark", f"{root.folder}/cgroup.subtree_control"
+    now = [
+        *([] if root.delegates_cpuset else [write("+cpuset", control)]),
+        f"sudo mkdir -p {folder}",
+        write(listed, f"{folder}/cpuset.cpus"),
+        write("isolated", f"{folder}/cpuset.cpus.partition"),
+    ]
+    undo = [f"sudo rmdir {folder}", *([] if root.delegates_cpuset else [write("-cpuset", control)])]
+    return Fix(" && ".join(now), persist, " && ".join(undo))
+
+
+_TASK_SHARE = Limit(
+    "share of a target CPU that one task may use",
+    0.005,
+    "share",
+    "below the 1 % that benchmarks want to resolve, above what scheduler ticks and kernel threads need",
+)
+
+
+@check(
+    id="tasks-on-target",
+    area="isolation",
+    question="Did any other task run on a target CPU, and may any?",
+    severity=BLOCKING,
+    reads=("/proc/PID/task/TID/{stat,schedstat,status}", "/proc/stat over the sample"),
+    limits=(_TASK_SHARE,),
+    why=(
+        "This is the truth that isolation tries to guarantee, and it can be told without isolation, in containers "
+        "and without root. Time that no visible thread explains counts too: short-lived children, or another "
+        "container's processes, are just as much in the way."
+    ),
+    remedy="Stop the task, or move it with taskset; keep services away with AllowedCPUs or an isolated partition.",
+    sources=("https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",),
+    asks_rates=True,
+)
+def tasks_on_target(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    found = [disturbance for cpu in sorted(case.target) for disturbance in disturbances_of(interval, cpu)]
+    tasks = [each for each in found if each.kind in ("thread", "kernel-thread", "unexplained")]
+    culprits = tuple(
+        sorted(
+            (each for each in tasks if (each.share or 0) > _TASK_SHARE.value),
+            key=lambda each: -(each.share or 0),
+        )
+    )
+    worst = max((each.share or 0.0 for each in tasks), default=0.0)
+    if culprits:
+        said = "; ".join(_describe(each) for each in culprits[:3]) + (
+            f"; {len(culprits) - 3} more" if len(culprits) > 3 else ""
+        )
+        cpus = frozenset(each.cpu for each in culprits)
+        return Answer(FAIL, said, worst, _TASK_SHARE.value, "share", cpus, culprits=culprits, fix=_move(case, culprits))
+    if interval.before.tasks is None or interval.after.tasks is None:
+        return unknown(case.why_unknown("/proc"))
+    if any(cpu not in interval.load_by_cpu for cpu in case.target):
+        return unknown(case.why_unknown("/proc/stat"))
+    return _nobody_ran(case, worst, list(interval.after.tasks.by_tid.values()))
+
+
+def _nobody_ran(case: Case, worst: float, tasks: list[Task]) -> Answer:
+    """Nothing to speak of ran there; whether something may is the lesser question."""
+    own = case.snapshot.own_pids
+    others = [task for task in tasks if task.pid not in own and not task.is_bound]
+    allowed = [task for task in others if task.allowed is not None and task.allowed & case.target]
+    unasked = [task for task in others if task.allowed is None]
+    evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
+    if allowed or unasked:
+        count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
+        said = f"no task ran there, but {count} of {len(tasks)} may"
+        return Answer(WARN, said, worst, _TASK_SHARE.value, "share", evidence=evidence)
+    return Answer(PASS, "no task ran there, and none may", worst, _TASK_SHARE.value, "share", evidence=evidence)
+
+
+def _describe(culprit: Disturbance) -> str:
+    share = f"{culprit.share or 0:.1%} of CPU {culprit.cpu}"
+    if culprit.pid is None:
+        return f"{culprit.name}: {share}"
+    return f"{culprit.name} (pid {culprit.pid}): {share}"
+
+
+def _move(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
+    """Threads that can be moved go to the housekeeping CPUs; back again with the affinity that was read."""
+    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    blamed = [tasks[each.pid] for each in culprits if each.pid is not None and each.pid in tasks]
+    movable = [task for task in blamed if not task.is_bound]
+    if not movable or not case.housekeeping:
+        return None
+    undo = [pin([task.pid], task.allowed) for task in movable if task.allowed]
+    return Fix(
+        pin((task.pid for task in movable), case.housekeeping),
+        "give its service AllowedCPUs=" + format_cpu_list(case.housekeeping),
+        " && ".join(dict.fromkeys(undo)) or None,
+    )
+
+
+CHECKS = (target_not_isolated, tasks_on_target)

@@ -1,0 +1,171 @@
+"""Area `load`: how busy the target CPUs and the machine's resources are."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.model.disturbance import disturbances_of
+from noisewatch.model.interval import Interval
+from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.platform import NONE
+from noisewatch.sources.pressure import FOLDER as PRESSURE
+
+_BUSY_PASSES = Limit("busy share of a target CPU that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s")
+_BUSY_FAILS = Limit(
+    "busy share of a target CPU that fails",
+    0.05,
+    "share",
+    "a benchmark that loses 5 % cannot resolve changes of 5 %",
+)
+_MOST_CULPRITS = 5
+
+
+@check(
+    id="target-cpu-busy",
+    area="load",
+    question="Are the target CPUs idle before the benchmark starts?",
+    severity=BLOCKING,
+    reads=("/proc/stat over the sample", "/proc/PID/task/TID/schedstat"),
+    limits=(_BUSY_PASSES, _BUSY_FAILS),
+    why="What uses the CPU now will share it with the benchmark; averages over the machine or a minute hide it.",
+    remedy="Stop or move what tasks-on-target and device-interrupts-on-target name.",
+    sources=("https://docs.kernel.org/filesystems/proc.html",),
+    asks_rates=True,
+)
+def target_cpu_busy(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
+    known = {cpu: share for cpu, share in busy.items() if share is not None}
+    worst = max(known.values(), default=0.0)
+    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    over = frozenset(cpu for cpu, share in known.items() if share > _BUSY_FAILS.value)
+    if over:
+        said = ", ".join(f"CPU {cpu} is {known[cpu]:.1%} busy" for cpu in sorted(over))
+        culprits = tuple(
+            each for cpu in sorted(over) for each in disturbances_of(interval, cpu)[:_MOST_CULPRITS] if each.share
+        )
+        return Answer(FAIL, said, worst, _BUSY_FAILS.value, "share", over, None, evidence, culprits)
+    if len(known) < len(busy) or not busy:
+        return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
+    status = PASS if worst <= _BUSY_PASSES.value else WARN
+    return Answer(status, f"at most {worst:.1%} busy", worst, _BUSY_FAILS.value, "share", evidence=evidence)
+
+
+def _why_unmeasured(case: Case, interval: Interval) -> str:
+    missing = sorted(cpu for cpu in case.target if cpu not in interval.load_by_cpu)
+    if interval.before.cpu_time is None or interval.after.cpu_time is None:
+        return case.why_unknown("/proc/stat")
+    return f"/proc/stat: the time of CPU {format_cpu_list(missing)} stood still, ran backwards or is missing"
+
+
+_STALL_PASSES = Limit("share of time with a task waiting that passes", 0.005, "share", "the waits of a machine at rest")
+_STALL_FAILS = Limit(
+    "share of time with a task waiting that fails", 0.05, "share", "somebody competes for the resource"
+)
+_FULL_FAILS = Limit(
+    "share of time with all tasks waiting for memory or I/O that fails",
+    0.01,
+    "share",
+    "the benchmark would wait too",
+)
+
+
+@check(
+    id="pressure-stall",
+    area="load",
+    question="Does nobody wait for CPU, memory or I/O?",
+    severity=WARNING,
+    reads=tuple(f"{PRESSURE}/{resource} over the sample" for resource in ("cpu", "memory", "io")),
+    limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
+    why=(
+        "Pressure stall information counts the time that tasks waited, spikes included that averages lose. All tasks "
+        "waiting for memory means that the benchmark would be reclaiming memory instead of running."
+    ),
+    remedy="Stop what competes; boot with psi=1 where the kernel has it switched off.",
+    sources=("https://docs.kernel.org/accounting/psi.html",),
+    asks_rates=True,
+)
+def pressure_stall(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    stalls = interval.stall_by_resource
+    evidence = {name: {"some_share": stall.some, "full_share": stall.full} for name, stall in stalls.items()}
+    full = {name: stalls[name].full or 0.0 for name in ("memory", "io")}
+    some = {name: stall.some or 0.0 for name, stall in stalls.items()}
+    worst = max(some, key=lambda name: some[name])
+    said = f"tasks waited for {worst} {some[worst]:.1%} of the time"
+    if full["memory"] > _FULL_FAILS.value:
+        said = f"all tasks waited for memory {full['memory']:.1%} of the time"
+        return Answer(FAIL, said, full["memory"], _FULL_FAILS.value, "share", evidence=evidence, severity=BLOCKING)
+    if full["io"] > _FULL_FAILS.value or some[worst] > _STALL_FAILS.value:
+        return Answer(FAIL, said, some[worst], _STALL_FAILS.value, "share", evidence=evidence)
+    silent = [name for name, stall in stalls.items() if stall.some is None]
+    if silent:
+        reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
+        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    status = PASS if some[worst] <= _STALL_PASSES.value else WARN
+    return Answer(status, said, some[worst], _STALL_FAILS.value, "share", evidence=evidence)
+
+
+_STEAL_FAILS = Limit(
+    "stolen share of a target CPU that fails", 0.005, "share", "half of what a benchmark wants to resolve"
+)
+
+
+@check(
+    id="hypervisor-steal",
+    area="load",
+    question="Does the hypervisor leave the target CPUs to this machine?",
+    severity=BLOCKING,
+    reads=("/proc/stat (steal) over the sample",),
+    limits=(_STEAL_FAILS,),
+    why=(
+        "Time that the hypervisor gives to others is lost without a trace in any other counter. No steal time is no "
+        "proof: many hypervisors never report any."
+    ),
+    remedy="Nothing inside the machine helps: use a dedicated host or another instance type, or measure again later.",
+    sources=("https://docs.kernel.org/filesystems/proc.html",),
+    asks_rates=True,
+)
+def hypervisor_steal(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
+    steals = {cpu: load.steal_ns / interval.length_ns for cpu, load in loads.items() if load.steal_ns is not None}
+    worst = max(steals.values(), default=0.0)
+    evidence = {"steal_share_by_cpu": {str(cpu): share for cpu, share in steals.items()}}
+    if worst > _STEAL_FAILS.value:
+        over = frozenset(cpu for cpu, share in steals.items() if share > _STEAL_FAILS.value)
+        culprits = tuple(
+            each for cpu in sorted(over) for each in disturbances_of(interval, cpu) if each.kind == "outside"
+        )
+        said = f"the hypervisor took {worst:.1%} of CPU {format_cpu_list(over)}"
+        return Answer(FAIL, said, worst, _STEAL_FAILS.value, "share", over, None, evidence, culprits)
+    if case.snapshot.platform.virtual == NONE and worst == 0:
+        return not_applicable("not a virtual machine")
+    if len(steals) < len(case.target):
+        return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
+    if worst > 0:
+        return Answer(WARN, f"the hypervisor took {worst:.2%}", worst, _STEAL_FAILS.value, "share", evidence=evidence)
+    if not any(load.steal_since_boot_ns for load in loads.values()):
+        return unknown("no steal time since boot: the hypervisor may not report any")
+    return Answer(PASS, "the hypervisor took nothing", 0.0, _STEAL_FAILS.value, "share", evidence=evidence)
+
+
+CHECKS = (target_cpu_busy, hypervisor_steal, pressure_stall)

@@ -1,0 +1,103 @@
+"""How a check is declared: once, with all that text, JSON, `explain`, the monitor and the tests derive from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.model.disturbance import Disturbance
+from noisewatch.sources.cpulist import CpuSet
+
+PASS, WARN, FAIL, UNKNOWN = "pass", "warn", "fail", "unknown"
+NOT_APPLICABLE, IGNORED = "not-applicable", "ignored"
+BLOCKING, WARNING, INFORMATION = "blocking", "warning", "information"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A number that judges: what it bounds, and why it is this number."""
+
+    name: str
+    value: float
+    unit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Commands with the CPU lists of this machine in them; `undo` brings back the values that were read."""
+
+    now: str | None = None
+    persist: str | None = None
+    undo: str | None = None
+    needs_root: bool = True
+    needs_reboot: bool = False  # for `now`; what persists may need one anyway
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a check found on one machine. `said` is for people only."""
+
+    status: str
+    said: str
+    measured: Any = None
+    limit: float | None = None
+    unit: str | None = None
+    cpus: CpuSet = frozenset()
+    reason: str | None = None  # why it is unknown or not applicable
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    culprits: tuple[Disturbance, ...] = ()
+    fix: Fix | None = None
+    severity: str | None = None  # where this answer weighs more than the check usually does
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A question about the target CPUs. The id names the fault, in kebab case."""
+
+    id: str
+    area: str
+    question: str
+    severity: str
+    reads: tuple[str, ...]
+    limits: tuple[Limit, ...]
+    why: str
+    remedy: str
+    sources: tuple[str, ...]
+    answer: Callable[[Case], Answer]
+    asks_rates: bool  # it needs a sample, not only settings
+    answered_by: str | None  # the check that measures what this one only reads
+
+
+def check(
+    *,
+    id: str,
+    area: str,
+    question: str,
+    severity: str,
+    reads: tuple[str, ...],
+    why: str,
+    remedy: str,
+    sources: tuple[str, ...],
+    limits: tuple[Limit, ...] = (),
+    asks_rates: bool = False,
+    answered_by: str | None = None,
+) -> Callable[[Callable[[Case], Answer]], Check]:
+    """Declares the decorated function as the check's answer."""
+
+    def declare(answer: Callable[[Case], Answer]) -> Check:
+        return Check(id, area, question, severity, reads, limits, why, remedy, sources, answer, asks_rates, answered_by)
+
+    return declare
+
+
+def unknown(reason: str) -> Answer:
+    """The answer of a check that should be answerable and is not."""
+    return Answer(UNKNOWN, "unknown", reason=reason)
+
+
+def not_applicable(reason: str) -> Answer:
+    """The answer of a check whose subject cannot exist here."""
+    return Answer(NOT_APPLICABLE, "does not apply", reason=reason)
