@@ -1,0 +1,173 @@
+"""The commands and their options, as data. A command's module is imported only when it is run."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from noisewatch import __version__
+from noisewatch.errors import UsageError
+
+MONITOR = "monitor"
+_SHORTEST_INTERVAL_S = 0.1
+_LONGEST_S = 1e6
+
+_COMMANDS = {
+    "preflight": "check whether a benchmark may start: a verdict with an exit status",
+    "show": "show the machine as it was read, without judging it",
+    "explain": "explain one check, or list them all",
+    "record": "record the machine into a file that replays anywhere",
+    "screenshot": "draw the monitor's screen into an SVG or PNG file",
+}
+
+_EPILOG = """\
+Without a command noisewatch opens the monitor.
+
+exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown;
+of all other commands: 0 done, 2 usage or input error, 3 could not measure
+"""
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]  # raises instead of exiting, as all errors do
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _seconds(least: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= _LONGEST_S:
+            raise argparse.ArgumentTypeError(f"wanted seconds from {least:g} to {_LONGEST_S:g}, found {text!r}")
+        return value
+
+    return parse
+
+
+def _add_machine_options(parser: ArgumentParser, default: object) -> None:
+    group = parser.add_argument_group("what to look at")
+    group.add_argument(
+        "--cpus",
+        metavar="LIST",
+        default=default,
+        help="the target CPUs, such as 2-7 or 1,3 (kernel list syntax)",
+    )
+    machine = group.add_mutually_exclusive_group()
+    machine.add_argument(
+        "--sysroot",
+        metavar="DIR",
+        default=default,
+        help="a copied tree of /proc and /sys instead of this host",
+    )
+    machine.add_argument("--replay", metavar="FILE", default=default, help="a recording instead of this host")
+
+
+def _add_interval(parser: ArgumentParser, default: object) -> None:
+    parser.add_argument(
+        "--interval",
+        metavar="SECONDS",
+        type=_seconds(_SHORTEST_INTERVAL_S),
+        default=default,
+        help="time between two snapshots (default 1)",
+    )
+
+
+def _add_output(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
+    parser.add_argument("--format", choices=formats, default=formats[0])
+    parser.add_argument("--output", metavar="FILE", default=None, help="write there instead of to standard output")
+
+
+def _fill_preflight(parser: ArgumentParser) -> None:
+    _add_machine_options(parser, SUPPRESS)
+    _add_output(parser, ("text", "json"))
+    parser.add_argument(
+        "--sample",
+        metavar="SECONDS",
+        type=_seconds(0),
+        default=3.0,
+        help="how long to look (default 3; 0: settings only)",
+    )
+    parser.add_argument(
+        "--no-calibration",
+        action="store_true",
+        help="run no microbenchmark (there is none yet: accepted for scripts)",
+    )
+    parser.add_argument("--strict", action="store_true", help="warnings and unknowns make the verdict unstable")
+    parser.add_argument("--exit-zero", action="store_true", help="report only: exit 0 whatever the verdict")
+
+
+def _fill_show(parser: ArgumentParser) -> None:
+    _add_machine_options(parser, SUPPRESS)
+    _add_output(parser, ("text", "json"))
+
+
+def _fill_explain(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target")
+
+
+def _fill_record(parser: ArgumentParser) -> None:
+    _add_machine_options(parser, SUPPRESS)
+    _add_interval(parser, SUPPRESS)
+    parser.add_argument("file", metavar="FILE", help="the recording to write")
+    parser.add_argument(
+        "--duration",
+        metavar="SECONDS",
+        type=_seconds(0),
+        default=60.0,
+        help="how long (default 60; Ctrl-C ends it sooner)",
+    )
+    parser.add_argument(
+        "--identify", action="store_true", help="keep the host's name and the whole kernel command line in it"
+    )
+
+
+def _fill_screenshot(parser: ArgumentParser) -> None:
+    _add_machine_options(parser, SUPPRESS)
+    _add_interval(parser, SUPPRESS)
+    parser.add_argument("file", metavar="FILE", help="the picture to write: .svg, or .png (needs resvg-py)")
+    parser.add_argument(
+        "--size", metavar="COLUMNSxLINES", default="100x30", help="the terminal's size (default 100x30)"
+    )
+    parser.add_argument("--keys", metavar="KEYS", default="", help="keys to press first, such as s or question_mark,j")
+
+
+_FILL = {
+    "preflight": _fill_preflight,
+    "show": _fill_show,
+    "explain": _fill_explain,
+    "record": _fill_record,
+    "screenshot": _fill_screenshot,
+}
+
+
+def build_parser() -> ArgumentParser:
+    """The whole command line."""
+    parser = _Parser(
+        prog="noisewatch",
+        description="Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"noisewatch {__version__}")
+    _add_machine_options(parser, None)
+    _add_interval(parser, 1.0)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, summary in _COMMANDS.items():
+        _FILL[name](commands.add_parser(name, help=summary, description=summary))
+    return parser
+
+
+def parse_arguments(argv: Sequence[str]) -> Namespace:
+    """The parsed command line. Raises UsageError."""
+    return build_parser().parse_args(argv)
+
+
+def command_of(arguments: Namespace) -> Callable[[Namespace], int]:
+    """The function that runs the command and returns its exit status."""
+    name = arguments.command or MONITOR
+    run: Callable[[Namespace], int] = import_module(f"noisewatch.surfaces.cli.{name}").run
+    return run

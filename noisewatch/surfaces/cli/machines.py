@@ -1,0 +1,57 @@
+"""The machine that the options name, and the CPUs on it. Only the command line builds machines."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+
+from noisewatch.errors import Malformed, UsageError
+from noisewatch.machine import Machine
+from noisewatch.machine.copied import CopiedTree
+from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.recording import Recording
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, parse_cpu_list
+from noisewatch.sources.online import read_cpu_folders, read_online
+from noisewatch.sources.reader import Reader
+from noisewatch.sources.snapshot import Wish
+from noisewatch.surfaces.aside import allowed_now
+
+
+def open_machine(arguments: Namespace, own_pids: Iterable[int] = ()) -> Machine:
+    """This host, the copied tree or the recording. Raises UsageError."""
+    if arguments.sysroot is not None:
+        return CopiedTree(arguments.sysroot)
+    if arguments.replay is not None:
+        return Recording(arguments.replay)
+    return LiveMachine(own_pids)
+
+
+def wish_of(arguments: Namespace, machine: Machine, allowed_at_start: CpuSet | None = None) -> Wish:
+    """What the options ask for. Raises UsageError where the list names CPUs that the machine does not have."""
+    cpus = None if arguments.cpus is None else _parse_target(arguments.cpus, machine)
+    return Wish(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
+
+
+def _parse_target(text: str, machine: Machine) -> CpuSet:
+    reader = Reader(machine)
+    online = read_online(reader)
+    present = (online.online or frozenset()) | (online.offline or frozenset()) | read_cpu_folders(reader)
+    try:
+        cpus = parse_cpu_list(text, max(present, default=None))
+    except Malformed as error:
+        raise UsageError(f"--cpus {text}: {error}") from error
+    if not cpus:
+        raise UsageError(f"--cpus {text!r}: names no CPU")
+    missing = cpus - present
+    if online.online is not None and missing:
+        has = format_cpu_list(present)
+        raise UsageError(f"--cpus {text}: there is no CPU {format_cpu_list(missing)}, the machine has {has}")
+    return cpus
+
+
+def report_damage(machine: Machine) -> None:
+    """Says on standard error where a replay ended before its recording did."""
+    damage = getattr(machine, "damage", None)
+    if damage is not None:
+        print(f"noisewatch: {machine.name}: {damage}; replayed up to there", file=sys.stderr)

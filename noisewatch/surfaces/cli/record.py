@@ -1,0 +1,61 @@
+"""`noisewatch record FILE`"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from argparse import Namespace
+
+from noisewatch.errors import UsageError
+from noisewatch.machine.recorder import Recorder
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.cli.machines import open_machine, wish_of
+from noisewatch.surfaces.cli.terminal import Progress
+from noisewatch.surfaces.sampling import TASK_BUDGET_SHARE
+
+
+def run(arguments: Namespace) -> int:
+    """Records until the time is up, Ctrl-C or SIGTERM: either way the recording is whole.
+
+    It is written where it belongs from the start, as a recorder that is killed must not take the frames with it.
+    """
+    machine = open_machine(arguments)
+    if not machine.is_live:
+        raise UsageError("only this host can be recorded")
+    wish = wish_of(arguments, machine)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with open(arguments.file, "wb") as output:
+            recorder = Recorder(machine, output, arguments.interval, arguments.identify)
+            try:
+                _record(recorder, wish, arguments.duration, arguments.interval)
+            except KeyboardInterrupt:
+                moments = f"interrupted after {recorder.frame_count} moments, which are kept"
+                print(f"noisewatch: {moments}", file=sys.stderr)
+            finally:
+                recorder.close()
+    except OSError as error:
+        raise UsageError(f"{arguments.file}: {(error.strerror or str(error)).lower()}") from error
+    return 0
+
+
+def _record(recorder: Recorder, wish: Wish, duration_s: float, interval_s: float) -> None:
+    """The first moment is read in full, the affinities of all threads included."""
+    progress = Progress("recording")
+    task_reader = TaskReader(asks_all_affinities=True)
+    snapshot: Snapshot = read_snapshot(recorder, wish, task_reader)
+    remark = move_aside(snapshot)
+    if remark is not None:
+        print(f"noisewatch: {remark}", file=sys.stderr)
+    task_reader.limit(round(interval_s * TASK_BUDGET_SHARE * 1e9))
+    started = time.monotonic()
+    next_at = started + interval_s
+    while next_at - started <= duration_s:
+        time.sleep(max(next_at - time.monotonic(), 0))
+        snapshot = read_snapshot(recorder, wish, task_reader, snapshot)
+        progress.show(time.monotonic() - started, duration_s)
+        next_at += interval_s
+    progress.clear()

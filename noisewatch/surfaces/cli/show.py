@@ -1,0 +1,31 @@
+"""`noisewatch show`"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+
+from noisewatch.machine.recording import Recording
+from noisewatch.sources.snapshot import read_snapshot
+from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.reports.machine_json import describe_snapshot
+from noisewatch.surfaces.reports.machine_text import text_of_snapshot
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the machine as read; of a recording its last moment."""
+    machine = open_machine(arguments)
+    with opened_output(arguments.output) as output:
+        wish = wish_of(arguments, machine)
+        if isinstance(machine, Recording):
+            while machine.advance():
+                pass
+        snapshot = read_snapshot(machine, wish)
+        if arguments.format == "json":
+            text = json.dumps(describe_snapshot(snapshot), indent=1) + "\n"
+        else:
+            text = text_of_snapshot(snapshot)
+        output.write(text.encode("utf-8", "replace"))
+    report_damage(machine)
+    return 0

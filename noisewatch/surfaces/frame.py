@@ -1,0 +1,160 @@
+"""What crosses from the sampler to the screen each interval: some figures a CPU and the top culprits, no raw tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval import Interval
+from noisewatch.sources.snapshot import Snapshot
+
+MOST_CULPRITS = 64
+TARGET, SIBLING, HOUSEKEEPING, OFFLINE = "target", "sibling", "housekeeping", "offline"
+_INTERRUPTS = frozenset({"irq", "tick", "ipi"})
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLine:
+    """One CPU in one interval. None is unknown, or not known yet."""
+
+    cpu: int
+    role: str
+    stolen_ns_per_s: float | None = None
+    is_estimate: bool = False  # most of it was counted, not measured
+    interrupts_per_s: float | None = None
+    softirqs_per_s: float | None = None
+    busy_share: float | None = None
+    current_khz: int | None = None
+    governor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CulpritLine:
+    """One source of noise on one CPU."""
+
+    cpu: int
+    role: str
+    kind: str
+    name: str
+    pid: int | None
+    rate_per_s: float | None
+    stolen_ns_per_s: float
+    is_estimate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One interval of one machine. `seconds` is 0 for the first look, which has no rates."""
+
+    taken_at_ns: int
+    seconds: float
+    machine: str
+    target: tuple[int, ...]
+    target_chosen_by: str
+    housekeeping: tuple[int, ...]
+    online_count: int
+    turbo: str | None
+    verdict: str | None
+    failed: tuple[str, ...]
+    unknown: tuple[str, ...]
+    cpus: tuple[CpuLine, ...]
+    culprits: tuple[CulpritLine, ...]
+    sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
+    is_last: bool = False
+    remark: str | None = None
+
+
+def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | None, **rest: Any) -> Frame:
+    """The frame of one interval; `rest` is what only the sampler knows."""
+    case = Case(snapshot, interval)
+    roles = _roles(snapshot, case)
+    lines, culprits = [], []
+    for cpu, role in roles.items():
+        found = disturbances_of(interval, cpu) if interval is not None and role != OFFLINE else []
+        lines.append(_cpu_line(snapshot, interval, cpu, role, found))
+        culprits += [_culprit_line(each, role, interval.seconds) for each in found if interval is not None]
+    culprits.sort(key=lambda line: (line.role == HOUSEKEEPING, -line.stolen_ns_per_s))
+    return Frame(
+        taken_at_ns=snapshot.taken_at_ns,
+        seconds=interval.seconds if interval is not None else 0.0,
+        machine=snapshot.platform.host or snapshot.machine_name,
+        target=tuple(sorted(case.target)),
+        target_chosen_by=snapshot.target.chosen_by,
+        housekeeping=tuple(sorted(case.housekeeping)),
+        online_count=len(case.online),
+        turbo=snapshot.frequency.turbo,
+        verdict=verdict.verdict if verdict is not None else None,
+        failed=tuple(finding.check.id for finding in verdict.failures) if verdict is not None else (),
+        unknown=tuple(finding.check.id for finding in verdict.unknowns) if verdict is not None else (),
+        cpus=tuple(lines),
+        culprits=tuple(culprits[:MOST_CULPRITS]),
+        **rest,
+    )
+
+
+def _roles(snapshot: Snapshot, case: Case) -> dict[int, str]:
+    """Every CPU that is there or ought to be, in order."""
+    offline = (snapshot.online.offline or frozenset()) & snapshot.topology.keys() | (case.target - case.online)
+    roles = dict.fromkeys(case.online, HOUSEKEEPING)
+    roles.update(dict.fromkeys(case.siblings, SIBLING))
+    roles.update(dict.fromkeys(case.target, TARGET))
+    roles.update(dict.fromkeys(offline if case.online else (), OFFLINE))
+    return dict(sorted(roles.items()))
+
+
+def _cpu_line(snapshot: Snapshot, interval: Interval | None, cpu: int, role: str, found: list[Disturbance]) -> CpuLine:
+    clock = snapshot.frequency.cpus.get(cpu)
+    governor = clock.governor if clock is not None else None
+    current_khz = clock.current_khz if clock is not None else None
+    if interval is None or role == OFFLINE:
+        return CpuLine(cpu, role, current_khz=current_khz, governor=governor)
+    estimated_ns = sum(each.stolen_ns or 0 for each in found if each.kind in _INTERRUPTS or each.kind == "softirq")
+    stolen_ns = sum(each.stolen_ns or 0 for each in found)
+    is_known = cpu in interval.load_by_cpu and interval.interrupts.rows is not None
+    return CpuLine(
+        cpu=cpu,
+        role=role,
+        stolen_ns_per_s=stolen_ns / interval.seconds if is_known else None,
+        is_estimate=estimated_ns * 2 > stolen_ns,
+        interrupts_per_s=_per_s(interval.interrupts.of_cpu(cpu), interval),
+        softirqs_per_s=_per_s(interval.softirqs.of_cpu(cpu), interval),
+        busy_share=interval.busy_share(cpu),
+        current_khz=current_khz,
+        governor=governor,
+    )
+
+
+def _per_s(count: int | None, interval: Interval) -> float | None:
+    return None if count is None else count / interval.seconds
+
+
+def _culprit_line(each: Disturbance, role: str, seconds: float) -> CulpritLine:
+    return CulpritLine(
+        cpu=each.cpu,
+        role=role,
+        kind=each.kind,
+        name=each.name,
+        pid=each.pid,
+        rate_per_s=each.rate_per_s,
+        stolen_ns_per_s=(each.stolen_ns or 0) / seconds,
+        is_estimate=each.is_inferred and each.rate_per_s is not None,
+    )
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """The frame as one line."""
+    return json.dumps(asdict(frame), separators=(",", ":")).encode() + b"\n"
+
+
+def decode_frame(line: bytes) -> Frame:
+    """The frame of a line that encode_frame made."""
+    fields = json.loads(line)
+    fields["cpus"] = tuple(CpuLine(**cpu) for cpu in fields["cpus"])
+    fields["culprits"] = tuple(CulpritLine(**culprit) for culprit in fields["culprits"])
+    for name in ("target", "housekeeping", "failed", "unknown"):
+        fields[name] = tuple(fields[name])
+    return Frame(**fields)

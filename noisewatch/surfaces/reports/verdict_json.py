@@ -1,0 +1,76 @@
+"""The verdict as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noisewatch import __version__
+from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.model.disturbance import Disturbance
+from noisewatch.surfaces.reports.machine_json import SCHEMA, describe_machine
+
+
+def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> dict[str, Any]:
+    """All of `preflight --format json`. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
+    case = verdict.case
+    return {
+        "schema": SCHEMA,
+        "noisewatch": __version__,
+        "machine": describe_machine(case.snapshot),
+        "target": sorted(case.target),
+        "target_chosen_by": case.snapshot.target.chosen_by,
+        "profile": verdict.profile,
+        "verdict": verdict.verdict,
+        "exit_status": exit_status,
+        "findings": [_finding(finding) for finding in verdict.findings],
+        "calibration": None,
+        "noise_floor": None,
+        "sample_seconds": case.interval.seconds if case.interval is not None else 0,
+        "own_cpu_share": own_cpu_share,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    answer = finding.answer
+    return {
+        "id": finding.check.id,
+        "area": finding.check.area,
+        "severity": finding.severity,
+        "status": answer.status,
+        "measured": answer.measured,
+        "limit": answer.limit,
+        "unit": answer.unit,
+        "cpus": sorted(answer.cpus),
+        "said": answer.said,
+        "reason": answer.reason,
+        "answered_by": finding.answered_by,
+        "evidence": dict(answer.evidence),
+        "culprits": [describe_culprit(culprit) for culprit in answer.culprits],
+        "fix": None if answer.fix is None else _fix(answer.fix),
+    }
+
+
+def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
+    """One source of noise."""
+    return {
+        "kind": culprit.kind,
+        "name": culprit.name,
+        "pid": culprit.pid,
+        "irq": culprit.irq,
+        "cpu": culprit.cpu,
+        "share": culprit.share,
+        "rate_per_s": culprit.rate_per_s,
+        "stolen_ns": culprit.stolen_ns,
+        "inferred": culprit.is_inferred,
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "now": fix.now,
+        "persist": fix.persist,
+        "undo": fix.undo,
+        "needs_root": fix.needs_root,
+        "needs_reboot": fix.needs_reboot,
+    }

@@ -1,0 +1,146 @@
+"""The verdict for people: failing first, passing collapsed, the verdict in the last line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, PASS, UNKNOWN, WARN, Fix, Limit
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.model.disturbance import Disturbance
+from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.surfaces.reports.machine_text import describe_platform
+
+_LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown"}
+_WEIGHT = {"blocking": "blocking", "warning": "warning", "information": "info"}
+_STYLES = {
+    "FAIL": "1;31",
+    "warn": "33",
+    "unknown": "35",
+    "UNSTABLE": "1;31",
+    "STABLE": "1;32",
+    "UNKNOWN": "1;35",
+}
+_INDENT = "        "
+_MOST_CULPRITS = 5
+NO_CALIBRATION = "No microbenchmark was run: this rests on settings and counters, not on a measured noise floor."
+_SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and tasks on the target CPUs."
+
+
+def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: bool) -> str:
+    """The whole report, its lines wrapped at `width` but for commands, which are there to be copied."""
+    lines = [_headline(verdict), ""]
+    for finding in _in_order(verdict.findings):
+        lines += _describe(finding, width, in_colour)
+    lines += [line for line in _collapsed(verdict, width) if line]
+    lines += ["", NO_CALIBRATION]
+    if verdict.case.interval is None and verdict.case.no_sample_reason is None:
+        lines.append(_SETTINGS_ONLY)
+    return "\n".join([*lines, _last_line(verdict, exit_status, in_colour)]) + "\n"
+
+
+def _headline(verdict: Verdict) -> str:
+    case = verdict.case
+    sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
+    target = case.snapshot.target
+    return (
+        f"noisewatch preflight · CPU {format_cpu_list(target.cpus) or 'none'} ({target.chosen_by}) · "
+        f"profile {verdict.profile} · {sample}\n{describe_platform(case.snapshot)}"
+    )
+
+
+def _in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that say something, the gravest first."""
+
+    def gravity(finding: Finding) -> int:
+        if finding.is_blocking_failure:
+            return 0
+        if finding.is_blocking_unknown:
+            return 1
+        return 2 if finding.status in (FAIL, WARN) else 3
+
+    return sorted((finding for finding in findings if finding.status in _LABELS), key=gravity)
+
+
+def _describe(finding: Finding, width: int, in_colour: bool) -> list[str]:
+    answer = finding.answer
+    label = _LABELS[answer.status]
+    padded = _painted(label, in_colour) + " " * (8 - len(label))
+    weight = _WEIGHT[finding.severity]
+    said = answer.reason if answer.status == UNKNOWN else answer.said
+    limit = _limit_of(finding)
+    lines = [f"{padded}{finding.check.id} ({weight})"]
+    lines += _wrapped(f"{said}{limit}" if said else "", width)
+    if finding.answered_by:
+        lines.append(f"{_INDENT}answered by {finding.answered_by}")
+    lines += _culprits(answer.culprits, said or "")
+    lines += _fix(answer.fix) if answer.fix is not None else []
+    return lines
+
+
+def _limit_of(finding: Finding) -> str:
+    answer = finding.answer
+    if answer.limit is None or answer.status == UNKNOWN:
+        return ""
+    value = f"{answer.limit:.1%}" if answer.unit == "share" else f"{answer.limit:g} {answer.unit}"
+    return f" (limit {value})"
+
+
+def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]:
+    """Those that the sentence has not named yet."""
+    lines = [_culprit(each) for each in culprits if each.name not in already_said]
+    if len(lines) > _MOST_CULPRITS:
+        lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
+    return lines
+
+
+def _culprit(culprit: Disturbance) -> str:
+    pid = f" (pid {culprit.pid})" if culprit.pid is not None else ""
+    share = f" {culprit.share:.2%}" if culprit.share is not None else ""
+    rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
+    mark = " (estimated)" if culprit.is_inferred and culprit.rate_per_s is not None else ""
+    return f"{_INDENT}CPU {culprit.cpu}: {culprit.kind} {culprit.name}{pid}{rate}{share}{mark}"
+
+
+def _fix(fix: Fix) -> list[str]:
+    named = (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist))
+    return [f"{_INDENT}{name + ':':<9}{command}" for name, command in named if command]
+
+
+def _collapsed(verdict: Verdict, width: int) -> list[str]:
+    passes = [finding.check.id for finding in verdict.findings if finding.status == PASS]
+    ignored = [finding.check.id for finding in verdict.findings if finding.status == IGNORED]
+    absent = [
+        f"{finding.check.id} ({finding.answer.reason})"
+        for finding in verdict.findings
+        if finding.status == NOT_APPLICABLE
+    ]
+    lines = []
+    for label, names in (("pass", passes), ("n/a", absent), ("ignored", ignored)):
+        if names:
+            wrapped = _wrapped(", ".join(names), width)
+            lines += [f"{label:<8}{len(names)}: {wrapped[0].strip()}", *wrapped[1:]]
+    return lines
+
+
+def _last_line(verdict: Verdict, exit_status: int, in_colour: bool) -> str:
+    counts = f"{len(verdict.failures)} failed, {len(verdict.warnings)} warnings, {len(verdict.unknowns)} unknown"
+    word = _painted(verdict.verdict.upper(), in_colour)
+    listed = format_cpu_list(verdict.case.target) or "none"
+    return f"noisewatch: {word} - {counts} (CPU {listed}, profile {verdict.profile}, exit {exit_status})"
+
+
+def describe_limit(limit: Limit) -> str:
+    """A limit in a sentence."""
+    value = f"{limit.value:.1%}" if limit.unit == "share" else f"{limit.value:g} {limit.unit}"
+    return f"{limit.name}: {value} ({limit.reason})"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text, max(width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
+    )
+
+
+def _painted(word: str, in_colour: bool) -> str:
+    return f"\x1b[{_STYLES[word]}m{word}\x1b[0m" if in_colour and word in _STYLES else word

@@ -1,0 +1,52 @@
+"""The sampler: a process of its own, so that a painting screen does not make it late.
+
+`python -m noisewatch.surfaces.sampler OPTIONS` writes a frame a line to standard output until nobody reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from argparse import Namespace
+
+from noisewatch.errors import NoisewatchError
+from noisewatch.surfaces.cli.machines import open_machine, wish_of
+from noisewatch.surfaces.frame import encode_frame
+from noisewatch.surfaces.sampling import sample_frames
+
+
+def command_line(arguments: Namespace, allowed: frozenset[int]) -> list[str]:
+    """What starts the sampler that the options ask for."""
+    options = {
+        "cpus": arguments.cpus,
+        "sysroot": arguments.sysroot,
+        "replay": arguments.replay,
+        "interval": arguments.interval,
+        "allowed": sorted(allowed),
+        "observer": os.getpid(),
+    }
+    return [sys.executable, "-m", "noisewatch.surfaces.sampler", json.dumps(options)]
+
+
+def main() -> int:
+    """Samples until the reader goes away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal group; the screen decides
+    arguments = Namespace(**json.loads(sys.argv[1]))
+    try:
+        machine = open_machine(arguments, own_pids=[arguments.observer])
+        wish = wish_of(arguments, machine, frozenset(arguments.allowed))
+        for frame in sample_frames(machine, wish, arguments.interval):
+            sys.stdout.buffer.write(encode_frame(frame))
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except NoisewatchError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

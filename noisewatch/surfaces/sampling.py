@@ -1,0 +1,99 @@
+"""The machine as frames, interval after interval: live at its pace, a recording at the pace it was recorded."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import judge
+from noisewatch.machine import Machine
+from noisewatch.machine.recording import Recording
+from noisewatch.model.interval import interval_between
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.frame import Frame, frame_of
+
+TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
+_FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
+_JUDGED_NS = 5_000_000_000  # a second is too short to tell 1 % from a tick of 10 ms
+_NS_PER_S = 1_000_000_000
+
+
+def sample_frames(
+    machine: Machine, wish: Wish, interval_s: float, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[Frame]:
+    """A frame without rates at once, then one an interval; the last one of a machine that stands still says so."""
+    task_reader = TaskReader(round(interval_s * TASK_BUDGET_SHARE * _NS_PER_S) if machine.is_live else None)
+    sampler = _Sampler(machine, wish, task_reader)
+    if isinstance(machine, Recording):
+        yield from _replay(sampler, machine, sleep)
+    elif not machine.is_live:
+        yield sampler.next_frame(is_last=True)
+    else:
+        yield from _watch(sampler, interval_s, sleep)
+
+
+def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
+    """Each wake-up is planned from the first, so that lateness does not add up."""
+    yield sampler.next_frame()
+    wake_at = time.monotonic() + min(interval_s, _FIRST_INTERVAL_S)
+    while True:
+        sleep(max(wake_at - time.monotonic(), 0))
+        yield sampler.next_frame()
+        missed = max(time.monotonic() - wake_at, 0) // interval_s
+        wake_at += (missed + 1) * interval_s
+
+
+def _replay(sampler: _Sampler, recording: Recording, sleep: Callable[[float], None]) -> Iterator[Frame]:
+    frame = sampler.next_frame()
+    while recording.advance():
+        yield frame
+        sleep(max(recording.now_ns() - frame.taken_at_ns, 0) / _NS_PER_S)
+        frame = sampler.next_frame()
+    yield sampler.repeated(frame, recording.damage)
+
+
+class _Sampler:
+    """The snapshots of the last seconds, and the frame from the last one to the next."""
+
+    def __init__(self, machine: Machine, wish: Wish, task_reader: TaskReader) -> None:
+        self._machine = machine
+        self._wish = wish
+        self._task_reader = task_reader
+        self._recent: deque[Snapshot] = deque()
+        self._aside_of: CpuSet | None = None
+        self._remark: str | None = None
+
+    def next_frame(self, is_last: bool = False) -> Frame:
+        previous = self._recent[-1] if self._recent else None
+        snapshot = read_snapshot(self._machine, self._wish, self._task_reader, previous)
+        self._move_aside(snapshot)
+        self._recent.append(snapshot)
+        while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
+            self._recent.popleft()
+        if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
+            return frame_of(snapshot, None, None, **self._rest(is_last))
+        verdict = judge(Case(snapshot, interval_between(self._recent[0], snapshot)))
+        return frame_of(snapshot, interval_between(previous, snapshot), verdict, **self._rest(is_last))
+
+    def repeated(self, frame: Frame, remark: str | None) -> Frame:
+        """The same frame as the last one there is."""
+        return replace(frame, is_last=True, remark=remark or frame.remark)
+
+    def _rest(self, is_last: bool) -> dict[str, object]:
+        return {
+            "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
+            "is_last": is_last,
+            "remark": self._remark,
+        }
+
+    def _move_aside(self, snapshot: Snapshot) -> None:
+        """The target may change while we look: a partition is made, a CPU comes back."""
+        if snapshot.target.cpus != self._aside_of:
+            self._aside_of = snapshot.target.cpus
+            self._remark = move_aside(snapshot)
