@@ -68,13 +68,13 @@ class LiveMachine:
         return time.monotonic_ns()
 
     def read_bytes(self, path: str) -> bytes:
-        return self._timed(path, lambda: read_file(path))
+        return self._timed(path, read_file, path)
 
     def list_names(self, path: str) -> list[str]:
-        return self._timed(path, lambda: sorted(os.listdir(path)))
+        return sorted(self._timed(path, os.listdir, path))
 
     def mode(self, path: str) -> int:
-        return self._timed(path, lambda: stat.S_IMODE(os.stat(path).st_mode))
+        return stat.S_IMODE(self._timed(path, os.stat, path).st_mode)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
         return self._timed(question, answer)
@@ -98,13 +98,13 @@ class LiveMachine:
             else:
                 return attempt.result()
 
-    def _timed(self, path: str, read: Callable[[], T]) -> T:
+    def _timed(self, path: str, read: Callable[..., T], *arguments: str) -> T:
         if path in self._hung:
             raise Unreadable(path, f"gave no answer within {self._deadline_s:g} s")
         thread = threading.get_ident()
         self._reading[thread] = (path, time.monotonic())
         try:
-            return read()
+            return read(*arguments)
         except OSError as error:
             raise unreadable(path, error) from error
         finally:

@@ -73,6 +73,14 @@ class _Stat:
     cpu: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was read of a thread the last time."""
+
+    schedstat: bytes | None
+    task: Task
+
+
 def parse_stat(text: str) -> _Stat:
     """The fields that matter. The name may hold blanks, brackets and line ends. Raises Malformed."""
     head, bracket, tail = text.rpartition(")")
@@ -123,8 +131,8 @@ class TaskReader:
     def __init__(self, budget_ns: int | None = None, asks_all_affinities: bool = False) -> None:
         self._budget_ns = budget_ns
         self._asks_all_affinities = asks_all_affinities
-        self._known: dict[int, Task] = {}
-        self._tids_by_pid: dict[int, list[int]] = {}
+        self._known: dict[int, _Known] = {}  # by thread
+        self._threads_by_pid: dict[int, list[int]] = {}
         self._hot: dict[int, int] = {}
         self._turn = 0
 
@@ -162,9 +170,9 @@ class TaskReader:
         return [pid for pid in pids if pid in self._hot] + others
 
     def _forget_all_but(self, pids: Iterable[int]) -> None:
-        gone = self._tids_by_pid.keys() - set(pids)
+        gone = self._threads_by_pid.keys() - set(pids)
         for pid in gone:
-            for tid in self._tids_by_pid.pop(pid):
+            for tid in self._threads_by_pid.pop(pid):
                 self._known.pop(tid, None)
 
     def _read_process(self, reader: Reader, pid: int, target: CpuSet) -> list[Task] | None:
@@ -180,41 +188,48 @@ class TaskReader:
         return None
 
     def _read_threads(self, reader: Reader, pid: int, target: CpuSet) -> list[Task]:
-        task, thread_count = self._read_task(reader, pid, pid, f"{FOLDER}/{pid}", target)
-        if thread_count == 1:
-            self._tids_by_pid[pid] = [pid]
-            return [task]
-        threads = []
-        for name in reader.machine.list_names(f"{FOLDER}/{pid}/task"):
-            tid = int(name)
-            if tid == pid and task.waited_ns is not None:
-                threads.append(task)  # schedstat is the first thread's own; only stat adds up the whole process
-                continue
-            try:
-                thread, _ = self._read_task(reader, pid, tid, f"{FOLDER}/{pid}/task/{tid}", target)
-            except Absent:
-                continue  # the thread has ended since
-            threads.append(replace(thread, children_ns=task.children_ns if tid == pid else 0))
-        self._tids_by_pid[pid] = [thread.tid for thread in threads]
+        known = self._known.get(pid)
+        schedstat = _read_schedstat(reader.machine, f"{FOLDER}/{pid}")
+        has_one_thread = len(self._threads_by_pid.get(pid, ())) == 1
+        if known is not None and has_one_thread and known.schedstat == schedstat and schedstat is not None:
+            return [known.task]
+        leader, thread_count = self._read_task(reader, pid, f"{FOLDER}/{pid}", schedstat, target)
+        threads = [leader] if thread_count == 1 else self._read_group(reader, leader, target)
+        self._threads_by_pid[pid] = [thread.tid for thread in threads]
         return threads
 
-    def _read_task(self, reader: Reader, pid: int, tid: int, folder: str, target: CpuSet) -> tuple[Task, int]:
+    def _read_group(self, reader: Reader, leader: Task, target: CpuSet) -> list[Task]:
+        """The threads of a process that has several."""
+        threads = []
+        for name in reader.machine.list_names(f"{FOLDER}/{leader.pid}/task"):
+            tid, folder = int(name), f"{FOLDER}/{leader.pid}/task/{name}"
+            if tid == leader.pid and leader.waited_ns is not None:
+                threads.append(leader)  # schedstat is the first thread's own; only stat adds up the whole process
+                continue
+            known = self._known.get(tid)
+            try:
+                schedstat = _read_schedstat(reader.machine, folder)
+                if known is not None and known.schedstat == schedstat and schedstat is not None:
+                    threads.append(known.task)
+                    continue
+                thread, _ = self._read_task(reader, leader.pid, folder, schedstat, target)
+            except Absent:
+                continue  # the thread has ended since
+            threads.append(replace(thread, children_ns=leader.children_ns if tid == leader.pid else 0))
+        return threads
+
+    def _read_task(
+        self, reader: Reader, pid: int, folder: str, schedstat: bytes | None, target: CpuSet
+    ) -> tuple[Task, int]:
         """The thread, and how many its process has."""
-        machine = reader.machine
-        known = self._known.get(tid)
-        times = _read_schedstat(machine, folder)
-        is_single = len(self._tids_by_pid.get(pid, ())) == 1
-        if known is not None and times is not None and times[0] == known.ran_ns and is_single:
-            return known, 1
-        if known is not None and times is not None and times[0] == known.ran_ns and tid != pid:
-            return known, 0
-        stat = parse_stat(machine.read_bytes(f"{folder}/stat").decode("utf-8", "replace"))
-        ran_ns, waited_ns = times if times is not None else (stat.busy_ns, None)
-        is_same = known is not None and known.started_ticks == stat.started_ticks
+        stat = parse_stat(reader.machine.read_bytes(f"{folder}/stat").decode("utf-8", "replace"))
+        known = self._known.get(stat.pid)
+        before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
+        ran_ns, waited_ns = _times(schedstat, stat)
         task = Task(
-            tid=tid,
+            tid=stat.pid,
             pid=pid,
-            name=known.name if is_same and known is not None and known.name.startswith(stat.name) else stat.name,
+            name=before.name if before is not None and before.name.startswith(stat.name) else stat.name,
             is_kernel=bool(stat.flags & _KERNEL_THREAD),
             is_bound=bool(stat.flags & _BOUND),
             cpu=stat.cpu,
@@ -224,9 +239,9 @@ class TaskReader:
             children_ns=stat.children_ns,
             started_ticks=stat.started_ticks,
         )
-        has_run = known is not None and ran_ns != known.ran_ns
+        has_run = before is not None and ran_ns != before.ran_ns
         task = self._with_detail(reader, task, folder, has_run and stat.cpu in target)
-        self._known[tid] = task
+        self._known[task.tid] = _Known(schedstat, task)
         return task, stat.thread_count
 
     def _with_detail(self, reader: Reader, task: Task, folder: str, ran_on_target: bool) -> Task:
@@ -240,11 +255,24 @@ class TaskReader:
         return task
 
 
-def _read_schedstat(machine: Machine, folder: str) -> tuple[int, int] | None:
+def _read_schedstat(machine: Machine, folder: str) -> bytes | None:
+    """The file as it is; None where it cannot be read: stat then tells why."""
     try:
-        return parse_schedstat(machine.read_bytes(f"{folder}/schedstat").decode("ascii", "replace"))
+        return machine.read_bytes(f"{folder}/schedstat")
     except Unreadable:
         return None
+
+
+def _times(schedstat: bytes | None, stat: _Stat) -> tuple[int, int | None]:
+    """Time on a CPU and time waiting.
+
+    On a CPU without a tick (nohz_full) schedstat lags behind while the thread runs, and stat does not; but the stat of
+    a process with several threads is that of all of them.
+    """
+    if schedstat is None:
+        return stat.busy_ns, None
+    ran_ns, waited_ns = parse_schedstat(schedstat.decode("ascii", "replace"))
+    return (max(ran_ns, stat.busy_ns) if stat.thread_count == 1 else ran_ns), waited_ns
 
 
 def _read_allowed(machine: Machine, folder: str) -> CpuSet | None:

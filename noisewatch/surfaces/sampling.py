@@ -38,6 +38,10 @@ def sample_frames(
         yield from _watch(sampler, interval_s, sleep)
 
 
+def no_sleep(seconds: float) -> None:
+    """For a recording that is to be read as fast as it can be."""
+
+
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
     """Each wake-up is planned from the first, so that lateness does not add up."""
     yield sampler.next_frame()

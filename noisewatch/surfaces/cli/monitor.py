@@ -1,0 +1,56 @@
+"""`noisewatch` without a command: the monitor."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+
+from noisewatch.surfaces.aside import allowed_now
+from noisewatch.surfaces.cli.machines import open_machine, wish_of
+from noisewatch.surfaces.cli.terminal import is_interactive, width
+from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.sampler import command_line
+from noisewatch.surfaces.sampling import no_sleep, sample_frames
+
+_PLAIN_HEIGHT = 40
+
+
+def run(arguments: Namespace) -> int:
+    """Opens the monitor; without a terminal prints one picture of it."""
+    wish_of(arguments, open_machine(arguments))  # a mistake in the options is told before the screen is taken over
+    if not is_interactive():
+        return _print_once(arguments)
+    from noisewatch.surfaces.tui.app import MonitorApp
+
+    MonitorApp(command_line(arguments, allowed_now())).run(mouse=False)
+    return 0
+
+
+def _print_once(arguments: Namespace) -> int:
+    from noisewatch.surfaces.tui.glyphs import glyphs_for
+    from noisewatch.surfaces.tui.rows import all_rows
+    from noisewatch.surfaces.tui.screen_model import still
+
+    machine = open_machine(arguments)
+    frame = _first_with_rates(arguments)
+    rows = all_rows(still(frame), width(), _PLAIN_HEIGHT, glyphs_for(sys.stdout.encoding))
+    lines = ["".join(text for text, _ in row).rstrip() for row in rows[:-1]]
+    sys.stdout.write("\n".join(lines).rstrip() + "\n")
+    if machine.is_live:
+        print("noisewatch: no terminal to draw on, so this is one picture (over ssh: ssh -t)", file=sys.stderr)
+    return 0
+
+
+def _first_with_rates(arguments: Namespace) -> Frame:
+    """Of a recording the last frame: there is no pace to keep."""
+    machine = open_machine(arguments)
+    sleep = time.sleep if machine.is_live else no_sleep
+    last: Frame | None = None
+    for frame in sample_frames(machine, wish_of(arguments, machine), arguments.interval, sleep):
+        last = frame
+        if machine.is_live and frame.seconds > 0:
+            break
+    if last is None:
+        raise AssertionError("a machine has at least one frame")
+    return last

@@ -1,0 +1,76 @@
+"""`noisewatch screenshot FILE`"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from argparse import Namespace
+from pathlib import Path
+
+from noisewatch.errors import UsageError
+from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.sampling import no_sleep, sample_frames
+
+_FONT = "DejaVu Sans Mono"
+_FONT_FOLDER = "/usr/share/fonts/truetype/dejavu"
+_LARGEST = 1000
+
+
+def run(arguments: Namespace) -> int:
+    """Draws the last moment of a recording, or one interval of this host, as the monitor would."""
+    width, height = _parse_size(arguments.size)
+    suffix = Path(arguments.file).suffix.lower()
+    if suffix not in (".svg", ".png"):
+        raise UsageError(f"{arguments.file}: wanted a name that ends in .svg or .png")
+    with opened_output(arguments.file) as output:
+        svg = asyncio.run(_draw(arguments, width, height))
+        output.write(_png(svg) if suffix == ".png" else svg.encode())
+    return 0
+
+
+def _parse_size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
+    size = (int(match[1]), int(match[2])) if match is not None else (0, 0)
+    if not all(0 < each <= _LARGEST for each in size):
+        raise UsageError(f"--size {text}: wanted columns and lines such as 100x30")
+    return size
+
+
+async def _draw(arguments: Namespace, width: int, height: int) -> str:
+    """The screen after all frames and keys, as SVG; the same input makes the same bytes."""
+    from noisewatch.surfaces.tui.app import MonitorApp
+    from noisewatch.surfaces.tui.glyphs import UNICODE
+
+    machine = open_machine(arguments)
+    wish = wish_of(arguments, machine)
+    app = MonitorApp(glyphs=UNICODE)
+    async with app.run_test(size=(width, height)) as pilot:
+        for frame in sample_frames(machine, wish, arguments.interval, time.sleep if machine.is_live else no_sleep):
+            app.show_frame(frame)
+            if machine.is_live and frame.seconds > 0:
+                break
+        await pilot.press(*filter(None, arguments.keys.split(",")))
+        await pilot.pause()
+        report_damage(machine)
+        svg = app.export_screenshot(title="noisewatch")
+    return _with_plain_font(svg)
+
+
+def _with_plain_font(svg: str) -> str:
+    """A font that has the block characters, from the system instead of from the network; and steady identifiers."""
+    without_download = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    return re.sub(r"terminal-\d+", "terminal-0", without_download.replace("Fira Code", _FONT))
+
+
+def _png(svg: str) -> bytes:
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise UsageError("a PNG needs the package resvg-py (pip install noisewatch[dev]); an SVG does not") from error
+    if not Path(_FONT_FOLDER).is_dir():
+        raise UsageError(f"a PNG needs the font {_FONT} in {_FONT_FOLDER} (Debian: apt-get install fonts-dejavu-core)")
+    return bytes(
+        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_dirs=[_FONT_FOLDER], font_family=_FONT)
+    )

@@ -1,0 +1,136 @@
+"""The monitor's screen. It measures nothing: frames come from the sampler's process, and the newest one is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import Key, Resize
+
+from noisewatch.surfaces.frame import Frame, decode_frame
+from noisewatch.surfaces.tui.glyphs import Glyphs, glyphs_for
+from noisewatch.surfaces.tui.help import help_rows
+from noisewatch.surfaces.tui.line_view import LineView
+from noisewatch.surfaces.tui.rows import all_rows
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+
+_LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
+
+
+class MonitorApp(App[None]):
+    """Draws the frames that `sampler` writes, a line each, to its standard output."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+c", "quit", "quit", priority=True),
+        Binding("space", "freeze", "freeze"),
+        Binding("s", "sort", "sort"),
+        Binding("a", "all_cpus", "all CPUs"),
+        Binding("question_mark,h,f1", "help", "help"),
+        Binding("down,j", "scroll(1)", "scroll"),
+        Binding("up,k", "scroll(-1)", "scroll"),
+        Binding("pagedown", "scroll(10)", "scroll"),
+        Binding("pageup", "scroll(-10)", "scroll"),
+    ]
+
+    def __init__(self, sampler: Sequence[str] | None = None, glyphs: Glyphs | None = None) -> None:
+        super().__init__(ansi_color=True)
+        self.animation_level = "none"
+        self.model = ScreenModel()
+        self._sampler_command = sampler
+        self._sampler: asyncio.subprocess.Process | None = None
+        self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
+        self._view = LineView()
+        self._shows_help = False
+        self._aside: tuple[int, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield self._view
+
+    async def on_mount(self) -> None:
+        self.draw()
+        if self._sampler_command is not None:
+            self.run_worker(self._follow(self._sampler_command), exclusive=True)
+
+    async def _follow(self, command: Sequence[str]) -> None:
+        """Shows the sampler's frames until it ends, and then why it ended."""
+        pipe = asyncio.subprocess.PIPE
+        sampler = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, limit=_LONGEST_LINE
+        )
+        self._sampler = sampler
+        if sampler.stdout is None or sampler.stderr is None:
+            return
+        while line := await sampler.stdout.readline():
+            self.show_frame(decode_frame(line))
+        said = (await sampler.stderr.read()).decode("utf-8", "replace").strip().splitlines()
+        await sampler.wait()
+        if sampler.returncode:
+            self.model.trouble = f"the sampler ended: {said[-1] if said else f'status {sampler.returncode}'}"
+            self.draw()
+
+    async def on_unmount(self) -> None:
+        if self._sampler is not None and self._sampler.returncode is None:
+            self._sampler.kill()
+            await self._sampler.wait()
+
+    def show_frame(self, frame: Frame) -> None:
+        """Takes in a frame and draws it, unless the picture is frozen."""
+        self._move_aside(frame)
+        self.model.add(frame)
+        self.model.measure_own_cost(time.process_time(), time.monotonic())
+        self.draw()
+
+    def draw(self) -> None:
+        """Everything, for the present size of the terminal."""
+        width, height = self.size
+        rows = help_rows(height) if self._shows_help else all_rows(self.model, width, height, self._glyphs)
+        self._view.show(rows)
+
+    def on_resize(self, event: Resize) -> None:
+        self.draw()
+
+    def on_key(self, event: Key) -> None:
+        if self._shows_help:
+            self._shows_help = False
+            event.stop()
+            self.draw()
+
+    def action_help(self) -> None:
+        self._changed(lambda: setattr(self, "_shows_help", not self._shows_help))
+
+    def action_freeze(self) -> None:
+        self._changed(self.model.toggle_freeze)
+
+    def action_sort(self) -> None:
+        self._changed(self.model.next_sort)
+
+    def action_all_cpus(self) -> None:
+        self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
+
+    def action_scroll(self, lines: int) -> None:
+        count = len(self.model.frame.cpus) if self.model.frame is not None else 0
+        self._changed(lambda: setattr(self.model, "offset", max(min(self.model.offset + lines, count - 1), 0)))
+
+    def _changed(self, change: Callable[[], None]) -> None:
+        change()
+        self.draw()
+
+    def _move_aside(self, frame: Frame) -> None:
+        """The sampler knows which CPUs are to be left alone; this process follows it there."""
+        if frame.sampler_cpu_s is None or frame.housekeeping == self._aside:
+            return
+        self._aside = frame.housekeeping
+        wanted = set(frame.housekeeping) or set(frame.target[:1])
+        try:
+            for thread in os.listdir("/proc/self/task"):
+                os.sched_setaffinity(int(thread), wanted)
+        except OSError:
+            return  # the sampler meets the same refusal, and its frames carry the remark

@@ -1,0 +1,74 @@
+"""Characters and figures: levels that can be read without colour, and durations that fit a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Lost time per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
+LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
+_NOTABLE_NS, _GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The characters to draw with; `ramp` has one for no loss and one for each level, `unknown` is for no figure."""
+
+    ramp: str
+    unknown: str
+    estimate: str
+    dash: str
+    bullet: str
+
+
+UNICODE = Glyphs(" ▁▂▃▄▅▆▇█", "?", "~", "–", "·")
+ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|")
+
+
+def glyphs_for(encoding: str | None) -> Glyphs:
+    """Block characters where the terminal's encoding has them."""
+    return UNICODE if (encoding or "").lower().replace("-", "") == "utf8" else ASCII
+
+
+def level_of(lost_ns_per_s: float) -> int:
+    """0 for nothing, up to 8 for a fifth of all time and more."""
+    return sum(lost_ns_per_s >= threshold for threshold in LEVELS_NS)
+
+
+def style_of(lost_ns_per_s: float | None) -> str:
+    """The style's name for a loss: it repeats what the figure says."""
+    if lost_ns_per_s is None:
+        return "unknown"
+    if lost_ns_per_s >= _GRAVE_NS:
+        return "grave"
+    return "notable" if lost_ns_per_s >= _NOTABLE_NS else "calm"
+
+
+def duration(ns: float | None) -> str:
+    """Nanoseconds in at most six columns: `0`, `12 µs`, `3.2 ms`, `480 ms`."""
+    if ns is None:
+        return "?"
+    if ns < 1:
+        return "0"
+    for unit, size in (("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
+        value = ns / size
+        if value < 9.95:
+            return f"{value:.1f} {unit}" if unit != "ns" else f"{value:.0f} {unit}"
+        if value < 999.5:
+            return f"{value:.0f} {unit}"
+    return f"{ns / 1e9:.0f} s"
+
+
+def rate(per_s: float | None) -> str:
+    """Events a second in at most six columns."""
+    if per_s is None:
+        return "?"
+    if per_s >= 99_999.5:
+        return f"{per_s / 1000:.0f}k"
+    return f"{per_s:.0f}" if per_s >= 9.95 or per_s == 0 else f"{per_s:.1f}"
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage in at most five columns."""
+    if value is None:
+        return "?"
+    return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"

@@ -1,0 +1,67 @@
+"""A widget that draws rows of styled text line by line: a fifth of what the stock widgets cost, or less."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from noisewatch.surfaces.tui.rows import Row
+
+# Meaning never hangs on colour alone: a figure, a glyph or a word stands beside it.
+_STYLES = {
+    "plain": "",
+    "title": "bold",
+    "strong": "bold",
+    "faint": "dim",
+    "heading": "dim underline",
+    "key": "reverse",
+    "calm": "cyan",
+    "notable": "yellow",
+    "grave": "bold magenta",
+    "unknown": "dim yellow",
+    "good": "bold reverse cyan",
+    "bad": "bold reverse magenta",
+    "doubt": "bold reverse yellow",
+}
+
+
+@cache
+def style_named(name: str) -> Style:
+    """The terminal's own colours, so that any theme and 16 colours do."""
+    return Style.parse(_STYLES[name])
+
+
+def strip_of(row: Row, width: int) -> Strip:
+    """One row, cut and padded to the width in terminal cells."""
+    return Strip([Segment(text, style_named(style)) for text, style in row]).adjust_cell_length(width)
+
+
+class LineView(Widget):
+    """Shows rows; a row that is as it was is not sent to the terminal again."""
+
+    DEFAULT_CSS = "LineView { width: 100%; height: 100%; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[Row] = []
+
+    def show(self, rows: list[Row]) -> None:
+        """Redraws what has changed."""
+        from textual.geometry import Region
+
+        changed = [
+            number
+            for number in range(max(len(rows), len(self._rows)))
+            if number >= len(rows) or number >= len(self._rows) or rows[number] != self._rows[number]
+        ]
+        self._rows = rows
+        if changed:
+            self.refresh(*(Region(0, number, self.size.width, 1) for number in changed))
+
+    def render_line(self, y: int) -> Strip:
+        row = self._rows[y] if y < len(self._rows) else []
+        return strip_of(row, self.size.width)

@@ -1,0 +1,226 @@
+"""The screen as rows of styled text: pure functions of the model and the space there is."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine, CulpritLine
+from noisewatch.surfaces.tui.glyphs import Glyphs, duration, level_of, rate, share, style_of
+from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_cpus, sorted_culprits
+
+Row = list[tuple[str, str]]  # pieces of text, each with the name of its style
+
+_ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: "x"}
+_VERDICTS = {"stable": ("QUIET", "good"), "unstable": ("NOISY", "bad"), "unknown": ("UNKNOWN", "doubt")}
+_CPU_PANEL_SHARE = 0.5
+_MOST_FAILED = 3
+KEYS = (
+    ("q", "quit"),
+    ("space", "freeze"),
+    ("s", "sort"),
+    ("a", "all CPUs"),
+    ("?", "help"),
+)
+
+
+def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
+    """Host and verdict; target CPUs and the worst of them; what failed."""
+    frame = model.frame
+    if frame is None:
+        return [_ends([("noisewatch", "title")], [(model.trouble or "looking …", "doubt")], width), [], []]
+    left: Row = [("noisewatch", "title"), (f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
+    if model.is_frozen:
+        left.append((f"  FROZEN {model.frozen_for_s():.0f} s ago", "doubt"))
+    elif model.trouble:
+        left.append((f"  {model.trouble}", "doubt"))
+    elif frame.is_last:
+        left.append(("  still picture", "faint"))
+    return [_ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), _failed_row(model)]
+
+
+def _verdict(model: ScreenModel) -> tuple[str, str]:
+    verdict = model.frame.verdict if model.frame is not None else None
+    if verdict is None:
+        return (" no rates yet ", "faint")
+    word, style = _VERDICTS[verdict]
+    return (f" {word} ", style)
+
+
+def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
+    frame = model.frame
+    if frame is None:
+        return []
+    own: Row = []
+    if frame.sampler_cpu_s is not None:
+        house = format_cpu_list(frame.housekeeping)
+        own = [(f"  self {share(model.own_cpu_share)}" + (f" on CPU {house}" if house else ""), "faint")]
+    row: Row = [
+        (f"target {format_cpu_list(frame.target) or 'none'}", "strong"),
+        (f" ({frame.target_chosen_by})", "faint"),
+    ]
+    known = [line for line in frame.cpus if line.role == TARGET and line.stolen_ns_per_s is not None]
+    if known:
+        worst = max(known, key=lambda line: line.stolen_ns_per_s or 0)
+        mark = glyphs.estimate if worst.is_estimate else ""
+        lost = f"{mark}{duration(worst.stolen_ns_per_s)}/s"
+        row += [("  worst ", "plain"), (f"CPU {worst.cpu} {lost}", style_of(worst.stolen_ns_per_s))]
+    if sum(len(text) for text, _ in row + own) > width:
+        del row[1]
+    return _ends(row, own, width)
+
+
+def _failed_row(model: ScreenModel) -> Row:
+    frame = model.frame
+    if frame is None:
+        return []
+    if frame.remark:
+        return [(frame.remark, "doubt")]
+    if frame.verdict is None:
+        return []
+    row: Row = []
+    if model.interval_count:
+        row.append((f"{model.disturbed_count} of {model.interval_count} intervals noisy", "plain"))
+    if frame.failed:
+        named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
+        return [*row, ("  fails: ", "plain"), (named, "grave")]
+    if frame.unknown:
+        named = ", ".join(frame.unknown[:_MOST_FAILED]) + (" …" if len(frame.unknown) > _MOST_FAILED else "")
+        return [*row, ("  unknown: ", "plain"), (named, "unknown")]
+    return row
+
+
+def cpu_panel_height(cpu_count: int, height: int) -> int:
+    """Rows for the CPUs, their heading included: all of them if they leave the culprits half of the screen."""
+    return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
+
+
+def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """A heading and a row a CPU; the last row tells how many found no room."""
+    if height < 1:
+        return []
+    room = height - 1
+    lines = sorted_cpus(model, room)
+    offset = max(min(model.offset, len(lines) - room), 0)
+    has_clock = any(line.current_khz is not None for line in lines)
+    heading = (
+        f"   CPU   lost/s   irq/s  sirq/s   load {'   MHz ' if has_clock else ' '} last {max(width - 50, 0)} intervals"
+    )
+    rows: list[Row] = [[(heading, "heading")]]
+    shown = lines[offset : offset + room]
+    hidden = len(lines) - len(shown)
+    for line in shown:
+        rows.append(_cpu_row(model, line, width, has_clock, glyphs))
+    if hidden > 0 and len(rows) > 1:
+        first, last = offset + 1, offset + len(shown)
+        rows[0] = [(heading[:42], "heading"), (f"rows {first} to {last} of {len(lines)}, arrows scroll", "faint")]
+    return rows
+
+
+def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, glyphs: Glyphs) -> Row:
+    role_style = {TARGET: "strong", SIBLING: "plain"}.get(line.role, "faint")
+    row: Row = [(f" {_ROLE_MARKS[line.role]} {line.cpu:>3} ", role_style)]
+    if line.role == OFFLINE:
+        return [*row, ("  offline", "faint")]
+    mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
+    row.append((f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s)))
+    figures = f"{rate(line.interrupts_per_s):>7} {rate(line.softirqs_per_s):>7} {share(line.busy_share):>6} "
+    row.append((figures, role_style))
+    if has_clock:
+        mhz = "?" if line.current_khz is None else f"{line.current_khz / 1000:.0f}"
+        row.append((f"{mhz:>6} ", role_style))
+    used = sum(len(text) for text, _ in row)
+    return [*row, (" ", "plain"), *_spark(model, line.cpu, width - used - 1, glyphs)]
+
+
+def _spark(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
+    """The history, the newest at the right; runs of one style are one piece."""
+    history = model.history_by_cpu.get(cpu)
+    if history is None or width < 1:
+        return []
+    shown = list(islice(history, max(len(history) - width, 0), None))
+    row: Row = []
+    for lost in shown:
+        glyph = glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]
+        style = style_of(lost)
+        if row and row[-1][1] == style:
+            row[-1] = (row[-1][0] + glyph, style)
+        else:
+            row.append((glyph, style))
+    return row
+
+
+def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """A heading and a row for each source of noise, the costliest first."""
+    if height < 1:
+        return []
+    name_width = max(width - 44, 8)
+    who = f"who, {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
+    heading = f" CPU kind          {who:<{name_width}} {'/s':>7} {'lost/s':>8}  share"
+    rows: list[Row] = [[(heading, "heading")]]
+    lines = sorted_culprits(model)
+    for line in lines[: height - 1]:
+        rows.append(_culprit_row(line, name_width, glyphs))
+    if not lines and model.frame is not None and model.frame.seconds > 0:
+        rows.append([("     nothing seen", "calm")])
+    return rows
+
+
+def _culprit_row(line: CulpritLine, name_width: int, glyphs: Glyphs) -> Row:
+    name = line.name if line.pid is None else f"{line.name} [{line.pid}]"
+    lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
+    how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
+    role_style = "faint" if line.role == HOUSEKEEPING else "plain"
+    return [
+        (f" {line.cpu:>3} {line.kind:<13} ", role_style),
+        (_fitted(name, name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
+        (f" {how_often:>7} ", role_style),
+        (f"{lost:>8} {share(line.stolen_ns_per_s / 1e9):>6}", style_of(line.stolen_ns_per_s)),
+    ]
+
+
+def _fitted(text: str, width: int) -> str:
+    """The text in exactly so many columns; wide characters count as what they take on a terminal."""
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width)
+
+
+def key_row(width: int) -> Row:
+    """As many keys as fit whole."""
+    row: Row = []
+    used = 0
+    for key, action in KEYS:
+        piece = f" {key} {action} "
+        if used + len(piece) > width:
+            break
+        used += len(piece)
+        row += [(f" {key} ", "key"), (f"{action} ", "plain")]
+    return row
+
+
+def _ends(left: Row, right: Row, width: int) -> Row:
+    """Both in one row; what is at the right is never cut."""
+    right_width = sum(len(text) for text, _ in right)
+    room = width - right_width
+    kept: Row = []
+    for text, style in left:
+        piece = text[: max(room, 0)]
+        room -= len(piece)
+        if piece:
+            kept.append((piece, style))
+    return [*kept, (" " * max(room, 0), "plain"), *right]
+
+
+def all_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen: header, CPUs, culprits, keys. A low screen loses the keys first, then the culprits."""
+    header_height = 3 if height >= 12 else (2 if height >= 6 else 1)
+    key_height = 1 if height >= 8 else 0
+    left = height - header_height - key_height
+    cpu_count = len(model.frame.cpus) if model.frame is not None else 1
+    cpu_height = cpu_panel_height(cpu_count, left) if left > 0 else 0
+    rows = header_rows(model, width, glyphs)[:header_height]
+    rows += cpu_rows(model, width, cpu_height, glyphs)
+    rows += culprit_rows(model, width, left - cpu_height, glyphs)
+    rows += [[] for _ in range(height - key_height - len(rows))]
+    return [*rows, key_row(width)][:height] if key_height else rows[:height]

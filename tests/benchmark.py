@@ -1,0 +1,149 @@
+"""Prints what noisewatch costs: `python -m tests.benchmark`. Figures, no limits: nothing here can fail.
+
+Medians of several runs; a machine that is busy with something else shows in the spread.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from noisewatch.model.interrupt_counts import count_interrupts
+from noisewatch.sources.interrupts import parse_interrupts
+
+_RUNS = 9
+_WATCHED_S = 30.0
+_SETTLING_S = 4.0
+_COMMAND = [sys.executable, "-m", "noisewatch"]
+
+
+def _median_ms(work: Callable[[], object], runs: int = _RUNS) -> str:
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - started) * 1e3)
+    return f"median {statistics.median(times):7.1f} ms, from {min(times):.1f} to {max(times):.1f}"
+
+
+def start_up() -> None:
+    commands = (["--version"], ["show"], ["preflight", "--sample", "0", "--no-calibration"])
+    for command in (["-c", "pass"], *(["-m", "noisewatch", *each] for each in commands)):
+        figure = _median_ms(
+            lambda command=command: subprocess.run([sys.executable, *command], capture_output=True, check=False)
+        )
+        print(f"start-up  python {' '.join(command):<50} {figure}")
+
+
+def monitor(columns: int, lines: int) -> None:
+    """All processes of the monitor, summed, while a pseudo-terminal swallows what it draws."""
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    process = subprocess.Popen(
+        [*_COMMAND, "--interval", "1"], stdin=child, stdout=child, stderr=child, env=environment, close_fds=True
+    )
+    drawn = _swallow(parent)
+    time.sleep(_SETTLING_S)
+    watched = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    before = [_cpu_s(each) for each in watched]
+    bytes_before, started = drawn[0], time.monotonic()
+    time.sleep(_WATCHED_S)
+    elapsed = time.monotonic() - started
+    shares = [(_cpu_s(each) - used) / elapsed for each, used in zip(watched, before, strict=True)]
+    resident = sum(each.memory_info().rss for each in watched) / 2**20
+    each_share = ", ".join(f"{share:.2%}" for share in shares)
+    print(
+        f"monitor   {columns}x{lines} at 1 Hz: {sum(shares):.2%} of one CPU ({each_share}), "
+        f"{(drawn[0] - bytes_before) / elapsed / 1e3:.1f} kB/s drawn, {resident:.0f} MB resident"
+    )
+    process.terminate()
+    process.wait()
+
+
+def _swallow(descriptor: int) -> list[int]:
+    """Reads in a thread; the number of bytes so far."""
+    count = [0]
+
+    def read() -> None:
+        try:
+            while chunk := os.read(descriptor, 1 << 16):
+                count[0] += len(chunk)
+        except OSError:
+            return
+
+    threading.Thread(target=read, daemon=True).start()
+    return count
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def interrupts(cpu_count: int = 1152, row_count: int = 1056, moving_rows: int = 60) -> None:
+    """A table of the largest machine met; some rows move, most stand still."""
+
+    def table(step: int) -> str:
+        header = " " * 12 + "".join(f"CPU{cpu:<8}" for cpu in range(cpu_count))
+        rows = [header]
+        for number in range(row_count):
+            count = step if number < moving_rows else 0
+            rows.append(f"{number:>5}: " + f"{count:>10} " * cpu_count + f" IR-PCI-MSI {number}-edge dev{number}")
+        return "\n".join(rows) + "\n"
+
+    first, second = table(1000), table(2000)
+    before = parse_interrupts(first)
+    after = parse_interrupts(second, before)
+    size = len(second) / 1e6
+    name = f"interrupts {cpu_count} CPUs x {row_count} rows ({size:.0f} MB, {moving_rows} rows move)"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "interrupts"
+        path.write_text(second)
+        print(f"{name}: read {_median_ms(path.read_bytes)}")
+    print(f"{name}: parse the first time {_median_ms(lambda: parse_interrupts(first), 3)}")
+    print(f"{name}: parse with the previous at hand {_median_ms(lambda: parse_interrupts(second, before))}")
+    print(f"{name}: difference {_median_ms(lambda: count_interrupts(before, after))}")
+
+
+def recording(seconds: int = 60) -> None:
+    """What a minute at one frame a second takes; the first frame is the largest."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "machine.nw"
+        sizes = []
+        process = subprocess.Popen([*_COMMAND, "record", str(path), "--duration", str(seconds)])
+        while process.poll() is None:
+            time.sleep(1)
+            sizes.append(path.stat().st_size if path.exists() else 0)
+        first = next((size for size in sizes if size), 0)
+        total = path.stat().st_size
+        print(
+            f"recording a minute: {total / 1e3:.0f} kB, the first frames {first / 1e3:.1f} kB, "
+            f"then {(total - first) / max(seconds - 1, 1):.0f} bytes a frame"
+        )
+
+
+def main() -> None:
+    """All figures, in the order of the README."""
+    start_up()
+    for columns, lines in ((80, 24), (140, 40)):
+        monitor(columns, lines)
+    interrupts()
+    recording()
+
+
+if __name__ == "__main__":
+    main()
