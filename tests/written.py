@@ -1,0 +1,107 @@
+"""A machine that a test writes down: files by path, moment after moment."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.machine import Json, T
+from noisewatch.sources.reader import Reader
+
+Files = Mapping[str, str]
+SECOND_NS = 1_000_000_000
+
+
+class WrittenMachine:
+    """Answers from `moments`, each a whole set of files; `advance` goes to the next. What is not written is absent.
+
+    With `is_copy`, what is not written is unknown, as in a copied tree. `answers` are those to questions that no file
+    answers, by their first words; `modes` are permission bits by path, 0644 if not given.
+    """
+
+    is_live = False
+    name = "a written machine"
+
+    def __init__(
+        self,
+        *moments: Files,
+        is_copy: bool = False,
+        answers: Mapping[str, Json] | None = None,
+        modes: Mapping[str, int] | None = None,
+        own_pids: Sequence[int] = (),
+        seconds_between: float = 3.0,
+    ) -> None:
+        self._moments = moments or ({},)
+        self._at = 0
+        self._is_copy = is_copy
+        self._answers = answers or {}
+        self._modes = modes or {}
+        self._step_ns = round(seconds_between * SECOND_NS)
+        self.own_pids = frozenset(own_pids)
+        self.reads: list[str] = []
+
+    def advance(self) -> None:
+        self._at += 1
+
+    def now_ns(self) -> int:
+        return SECOND_NS + self._at * self._step_ns
+
+    def read_bytes(self, path: str) -> bytes:
+        self.reads.append(path)
+        files = self._moments[self._at]
+        if path not in files:
+            raise self._missing(path)
+        return files[path].encode("utf-8", "surrogateescape")
+
+    def list_names(self, path: str) -> list[str]:
+        self.reads.append(path + "/")
+        prefix = path.rstrip("/") + "/"
+        names = {file[len(prefix) :].split("/")[0] for file in self._moments[self._at] if file.startswith(prefix)}
+        if not names:
+            raise self._missing(path)
+        return sorted(name for name in names if name)
+
+    def mode(self, path: str) -> int:
+        if path not in self._moments[self._at]:
+            raise self._missing(path)
+        return self._modes.get(path, 0o644)
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        for words, known in self._answers.items():
+            if question.startswith(words):
+                return known
+        raise Unreadable(question, "not written down")
+
+    def begin_snapshot(self) -> None:
+        """Nothing to mark."""
+
+    def within_deadline(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def _missing(self, path: str) -> Unreadable:
+        return (Unreadable if self._is_copy else Absent)(path, "no such file")
+
+
+def reading(files: Files, *, is_copy: bool = False) -> Reader:
+    """A reader of one moment."""
+    return Reader(WrittenMachine(files, is_copy=is_copy))
+
+
+def write_tree(root: Path, files: Files) -> Path:
+    """The files below `root`, for --sysroot."""
+    for path, text in files.items():
+        place = root / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return root
+
+
+def without(files: Files, *gone: str) -> dict[str, str]:
+    """The files less those at, or below, the given paths."""
+    return {
+        path: text
+        for path, text in files.items()
+        if not any(path == each or path.startswith(posixpath.join(each, "")) for each in gone)
+    }
