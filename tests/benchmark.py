@@ -17,6 +17,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -42,9 +43,8 @@ def _median_ms(work: Callable[[], object], runs: int = _RUNS) -> str:
 def start_up() -> None:
     commands = (["--version"], ["show"], ["preflight", "--sample", "0", "--no-calibration"])
     for command in (["-c", "pass"], *(["-m", "noisewatch", *each] for each in commands)):
-        figure = _median_ms(
-            lambda command=command: subprocess.run([sys.executable, *command], capture_output=True, check=False)
-        )
+        run = partial(subprocess.run, [sys.executable, *command], capture_output=True, check=False)
+        figure = _median_ms(run)
         print(f"start-up  python {' '.join(command):<50} {figure}")
 
 

@@ -77,7 +77,7 @@ def stat_file(busy_by_cpu: dict[int, int], elapsed: int, steal_by_cpu: dict[int,
 
 
 def _topology() -> dict[str, str]:
-    files = {}
+    files: dict[str, str] = {}
     for cpu in range(4):
         folder = f"{CPUS}/cpu{cpu}"
         files |= {

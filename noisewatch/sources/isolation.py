@@ -59,6 +59,14 @@ class Isolation:
             return None
         return (self.boot or frozenset()) | (self.partition or frozenset())
 
+    @property
+    def doubt(self) -> str | None:
+        """Why `isolated` may not be all that is isolated; None where it can be relied on."""
+        if self.boot is None:
+            return "the isolated CPUs cannot be read"
+        wished = any(option.cpus and "domain" in option.flags for option in self.isolcpus or ())
+        return "booted with isolcpus, and no CPU is shown as isolated" if wished and not self.boot else None
+
 
 def read_isolation(reader: Reader, last_cpu: int | None) -> Isolation:
     """The isolation of this machine, whose highest CPU number is `last_cpu`."""

@@ -102,7 +102,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
     kept = _still_valid(previous, online, taken_at_ns)
     topology = kept.topology if kept is not None else read_topology(reader, online.online)
     own_affinity = read_own_affinity(reader, wish.allowed_at_start)
-    target = choose_target(wish.cpus, isolation.isolated, online.online, own_affinity, topology)
+    target = choose_target(wish.cpus, isolation, online.online, own_affinity, topology)
     frequency = read_frequency(
         reader,
         online.online or frozenset(topology),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.isolation import Isolation
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CpuPlace
 
@@ -20,6 +21,7 @@ class Target:
 
     cpus: CpuSet
     chosen_by: str
+    doubt: str | None = None  # why isolated CPUs, which would have come first, may have been missed
 
 
 def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet | None:
@@ -34,7 +36,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet
 
 def choose_target(
     requested: CpuSet | None,
-    isolated: CpuSet | None,
+    isolation: Isolation,
     online: CpuSet | None,
     own_affinity: CpuSet | None,
     topology: Mapping[int, CpuPlace],
@@ -43,16 +45,17 @@ def choose_target(
     if requested is not None:
         return Target(requested, "as requested")
     online = online or frozenset()
-    if isolated and isolated & online:
-        return Target(isolated & online, "isolated")
+    isolated = (isolation.isolated or frozenset()) & online
+    if isolated:
+        return Target(isolated, "isolated")
     if own_affinity is None:
         return Target(online, "all that are online")
     place = topology.get(0)
     boot_core = frozenset({0}) | (place.siblings if place is not None and place.siblings else frozenset())
     without_boot_core = (own_affinity & online) - boot_core
     if without_boot_core:
-        return Target(without_boot_core, "allowed to this process, less CPU 0's core")
-    return Target(own_affinity & online, "allowed to this process")
+        return Target(without_boot_core, "allowed to this process, less CPU 0's core", isolation.doubt)
+    return Target(own_affinity & online, "allowed to this process", isolation.doubt)
 
 
 @dataclass(frozen=True, slots=True)

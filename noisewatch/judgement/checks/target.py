@@ -48,6 +48,8 @@ def target_cpu_unusable(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.target:
         return unknown("there is no CPU to judge")
+    if case.snapshot.target.doubt is not None:
+        return unknown(f"CPU {listed} is a guess (give --cpus): {case.snapshot.target.doubt}")
     offline = case.target - online.online
     if offline:
         missing = format_cpu_list(offline)

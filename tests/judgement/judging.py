@@ -1,0 +1,33 @@
+"""A machine's two moments, sampled and judged."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import Finding, Verdict, judge
+from noisewatch.machine import Machine
+from noisewatch.model.interval import interval_between
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from tests.written import WrittenMachine
+
+
+def judged(machine: WrittenMachine, cpus: CpuSet | None = None, strict: bool = False) -> Verdict:
+    """The verdict over the machine's first two moments."""
+    task_reader = TaskReader(asks_all_affinities=True)
+    wish = Wish(cpus)
+    before = read_snapshot(machine, wish, task_reader)
+    machine.advance()
+    after = read_snapshot(machine, wish, task_reader, before)
+    return judge(Case(after, interval_between(before, after)), strict=strict)
+
+
+def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:
+    """The verdict over one moment, as `preflight --sample 0` makes it."""
+    return judge(Case(read_snapshot(machine, Wish(cpus), TaskReader(asks_all_affinities=True))))
+
+
+def finding(verdict: Verdict, check_id: str) -> Finding:
+    """The one finding of the check."""
+    (found,) = [each for each in verdict.findings if each.check.id == check_id]
+    return found

@@ -1,0 +1,139 @@
+"""Fixes carry this machine's CPU lists, and undo what they do with the values that were read."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import Fix
+from tests.judgement.judging import finding, judged
+from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
+from tests.written import WrittenMachine
+
+
+def _fix(check_id: str, changed: dict[str, str], **options: object) -> Fix:
+    machine = WrittenMachine(
+        quiet_files() | changed,
+        quiet_files(3.0) | changed,
+        answers=ANSWERS,
+        **options,  # type: ignore[arg-type]  # passed through
+    )
+    fix = finding(judged(machine, frozenset({2, 3})), check_id).answer.fix
+    assert fix is not None
+    return fix
+
+
+def test_the_governor_goes_back_to_what_each_cpu_had() -> None:
+    fix = _fix(
+        "governor-not-performance",
+        {
+            f"{CPUS}/cpu2/cpufreq/scaling_governor": "schedutil\n",
+            f"{CPUS}/cpu3/cpufreq/scaling_governor": "ondemand\n",
+        },
+    )
+    path = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
+    assert fix.now == f"echo performance | sudo tee {path.format(2)} {path.format(3)}"
+    assert fix.undo == f"echo schedutil | sudo tee {path.format(2)} && echo ondemand | sudo tee {path.format(3)}"
+
+
+def test_turbo_is_switched_by_the_knob_that_told_of_it() -> None:
+    assert _fix("turbo-enabled", {f"{CPUS}/cpufreq/boost": "1\n"}).now == f"echo 0 | sudo tee {CPUS}/cpufreq/boost"
+    no_turbo = f"{CPUS}/intel_pstate/no_turbo"
+    fix = _fix("turbo-enabled", {no_turbo: "0\n"})
+    assert (fix.now, fix.undo) == (f"echo 1 | sudo tee {no_turbo}", f"echo 0 | sudo tee {no_turbo}")
+
+
+def test_an_irq_is_steered_to_the_housekeeping_cpus_and_back_to_its_own() -> None:
+    folder = "/proc/irq/24"
+    fix = _fix(
+        "irq-routed-to-target", {f"{folder}/effective_affinity_list": "2\n", f"{folder}/smp_affinity_list": "2-3\n"}
+    )
+    assert fix.now == f"echo 0-1 | sudo tee {folder}/smp_affinity_list"
+    assert fix.undo == f"echo 2-3 | sudo tee {folder}/smp_affinity_list"
+
+
+def test_an_irq_that_the_kernel_manages_needs_a_boot_option() -> None:
+    fix = _fix(
+        "irq-routed-to-target",
+        {"/proc/irq/24/effective_affinity_list": "2\n"},
+        modes={"/proc/irq/24/smp_affinity": 0o444},
+    )
+    assert fix.now is None
+    assert fix.needs_reboot
+    assert "isolcpus=managed_irq,domain,2-3" in (fix.persist or "")
+
+
+def test_the_default_mask_is_written_in_hexadecimal() -> None:
+    fix = _fix("default-irq-affinity-includes-target", {"/proc/irq/default_smp_affinity": "f\n"})
+    assert fix.now == "echo 3 | sudo tee /proc/irq/default_smp_affinity"
+    assert fix.undo == "echo f | sudo tee /proc/irq/default_smp_affinity"
+
+
+def test_a_partition_is_made_below_the_root_that_has_the_controller() -> None:
+    fix = _fix("target-not-isolated", {f"{CPUS}/isolated": "\n"})
+    assert "echo 2-3 | sudo tee /sys/fs/cgroup/benchmark/cpuset.cpus" in (fix.now or "")
+    assert (
+        fix.undo
+        == "sudo rmdir /sys/fs/cgroup/benchmark && echo -cpuset | sudo tee /sys/fs/cgroup/cgroup.subtree_control"
+    )
+
+
+def test_no_partition_is_proposed_where_cgroup_v2_has_no_cpuset_controller() -> None:
+    fix = _fix("target-not-isolated", {f"{CPUS}/isolated": "\n", "/sys/fs/cgroup/cgroup.controllers": "cpu memory\n"})
+    assert fix.now is None
+    assert "isolcpus=domain,managed_irq,2-3" in (fix.persist or "")
+
+
+def test_a_task_is_moved_away_and_back_to_where_it_might_run() -> None:
+    before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(900, "hog", 2, 2_000_000_000, allowed="0-3")
+    fix = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer.fix
+    assert fix is not None
+    assert (fix.now, fix.undo) == ("sudo taskset -apc 0-1 900", "sudo taskset -apc 0-3 900")
+
+
+def test_a_bound_kernel_thread_is_named_without_a_command_that_cannot_work() -> None:
+    flags = 0x0420_0000
+    before = quiet_files() | process(40, "ksoftirqd/2", 2, 0, allowed="2", flags=flags)
+    after = quiet_files(3.0) | process(40, "ksoftirqd/2", 2, 90_000_000, allowed="2", flags=flags)
+    answer = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer
+    assert answer.culprits[0].kind == "kernel-thread"
+    assert answer.fix is None
+
+
+_ALL_FAULTS = {
+    f"{CPUS}/isolated": "\n",
+    f"{CPUS}/cpufreq/boost": "1\n",
+    f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n",
+    f"{CPUS}/cpu2/cpufreq/scaling_max_freq": "3600000\n",
+    f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n",
+    "/proc/irq/default_smp_affinity": "f\n",
+    "/proc/irq/24/effective_affinity_list": "2\n",
+    "/proc/irq/25/effective_affinity_list": "3\n",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n",
+    "/sys/fs/cgroup/cpu.max": "50000 100000\n",
+    "/sys/fs/cgroup/cpu.stat": "nr_throttled 0\n",
+}
+
+
+@pytest.mark.parametrize("name", ["now", "undo"])
+def test_every_command_is_valid_shell(name: str) -> None:
+    machine = WrittenMachine(quiet_files() | _ALL_FAULTS, quiet_files(3.0) | _ALL_FAULTS, answers=ANSWERS)
+    fixes = [each.answer.fix for each in judged(machine, frozenset({2, 3})).findings if each.answer.fix is not None]
+    commands = [command for fix in fixes if (command := getattr(fix, name)) is not None]
+    refused = [command for command in commands if subprocess.run(["sh", "-n", "-c", command], check=False).returncode]
+    assert len(commands) >= 7
+    assert refused == []
+
+
+def test_every_check_is_declared_in_full() -> None:
+    incomplete = [
+        each.id
+        for each in CATALOGUE
+        if not (each.question.endswith("?") and each.why and each.remedy and each.reads and each.sources)
+    ]
+    unreasoned = [limit.name for each in CATALOGUE for limit in each.limits if not limit.reason or not limit.unit]
+    assert len({each.id for each in CATALOGUE}) == len(CATALOGUE) == 17
+    assert (incomplete, unreasoned) == ([], [])

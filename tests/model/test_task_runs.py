@@ -1,0 +1,103 @@
+"""Who ran where, and what nobody accounts for."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.model.disturbance import disturbances_of
+from tests.model.sampling import interval_of
+from tests.quiet_machine import process, stat_file
+from tests.written import SECOND_NS
+
+
+def _shares(interval_cpu: int, before: dict[str, str], after: dict[str, str]) -> dict[str, float]:
+    interval = interval_of(before, after)
+    return {run.name: run.ran_ns / SECOND_NS for run in interval.runs_on(interval_cpu)}
+
+
+def test_a_thread_has_the_time_that_its_counter_grew() -> None:
+    before, after = process(900, "hog", 2, 5_000_000_000), process(900, "hog", 2, 6_500_000_000)
+    assert _shares(2, before, after) == {"hog": 1.5}
+
+
+def test_a_thread_born_in_between_has_all_its_time_from_the_interval() -> None:
+    assert _shares(2, {}, process(900, "newborn", 2, 700_000_000)) == {"newborn": 0.7}
+
+
+def test_a_recycled_number_is_another_thread() -> None:
+    before, after = process(900, "old", 2, 5_000_000_000), process(900, "new", 2, 300_000_000)
+    after["/proc/900/stat"] = after["/proc/900/stat"].replace(" 1000 0 0 0 ", " 99999 0 0 0 ")
+    assert "99999" in after["/proc/900/stat"]
+    assert _shares(2, before, after) == {"new": 0.3}
+
+
+def test_our_own_time_is_kept_apart() -> None:
+    before, after = process(900, "noisewatch", 2, 0), process(900, "noisewatch", 2, 600_000_000)
+    interval = interval_of(before, after | {"/proc/stat": stat_file({2: 60}, 300)}, own_pids=[900])
+    assert interval.runs_on(2) == []
+    assert interval.own_ns(2) == 600_000_000
+    assert interval.busy_share(2) == 0
+
+
+def test_a_thread_seen_on_two_cpus_is_shared_out_by_what_is_unexplained_there() -> None:
+    before = process(900, "wanderer", 2, 0)
+    after = process(900, "wanderer", 3, 1_200_000_000) | {"/proc/stat": stat_file({2: 90, 3: 30}, 300)}
+    interval = interval_of(before, after)
+    runs = {run.cpu: (run.ran_ns, run.is_inferred) for run in interval.runs if run.name == "wanderer"}
+    assert runs == {2: (900_000_000, True), 3: (300_000_000, True)}
+
+
+def test_time_that_no_thread_explains_is_a_culprit() -> None:
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 60}, 300)})
+    (found,) = [each for each in disturbances_of(interval, 2) if each.kind == "unexplained"]
+    assert found.stolen_ns == 600_000_000
+    assert found.share == pytest.approx(0.2)
+
+
+def test_what_the_ticks_may_be_off_by_is_not_blamed_on_anyone() -> None:
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 3}, 300)})
+    assert [each for each in disturbances_of(interval, 2) if each.kind == "unexplained"] == []
+
+
+_SCHEDSTAT = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 0\n" for cpu in range(4))
+
+
+def test_an_exact_count_settles_what_the_ticks_leave_open() -> None:
+    before = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 0)}
+    after = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 20_000_000, 0)}
+    interval = interval_of(before, after)
+    assert interval.unexplained_ns(2) == 20_000_000
+    interval = interval_of(before, before | {"/proc/stat": stat_file({2: 5}, 300)})
+    assert interval.unexplained_ns(2) == 0
+
+
+def test_an_exact_count_that_comes_late_is_bounded_by_the_ticks() -> None:
+    before = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 0)}
+    after = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 90_000_000_000, 0)}
+    assert (interval_of(before, after).unexplained_ns(2) or 0) <= 30_000_000
+
+
+def test_children_that_came_and_went_leave_their_time_with_their_parent() -> None:
+    before = process(900, "loop", 2, 0, children=500)
+    after = process(900, "loop", 2, 1_000_000_000, children=650) | {"/proc/stat": stat_file({2: 270}, 300)}
+    runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
+    assert [(run.name, run.pid, run.ran_ns) for run in runs] == [("loop", 900, 1_500_000_000)]
+
+
+def test_a_child_that_ran_for_hours_before_is_not_blamed_for_them_when_it_ends() -> None:
+    before = process(900, "loop", 2, 0) | process(901, "old-child", 3, 100_000_000_000, parent=900)
+    after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
+    runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
+    assert [run.ran_ns for run in runs] == [100_000_000]
+
+
+def test_children_get_no_more_than_is_unexplained_on_their_parents_cpu() -> None:
+    before = process(900, "make", 2, 0)
+    after = process(900, "make", 2, 1_000, children=5_000) | {"/proc/stat": stat_file({2: 20}, 300)}
+    runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
+    assert [run.ran_ns for run in runs] == [199_999_000]
+
+
+def test_threads_that_sleep_at_every_tick_count_as_load_all_the_same() -> None:
+    before, after = process(900, "timer", 2, 0), process(900, "timer", 2, 300_000_000)
+    assert interval_of(before, after).busy_share(2) == pytest.approx(0.1)

@@ -1,0 +1,62 @@
+"""This host, with noise made on purpose: `pytest -m live`. Needs two CPUs, and that nobody else uses the last one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.live
+
+_CPU = max(os.sched_getaffinity(0))
+_LOOP = "while True: pass"
+_CHILDREN = "import subprocess\nwhile True: subprocess.run(['/bin/true'])"
+
+
+@contextmanager
+def _noise(program: str) -> Iterator[int]:
+    """A Python program pinned to the last CPU."""
+    process = subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{_CPU}}})\n{program}"])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _preflight() -> tuple[int, dict[str, Any]]:
+    command = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(_CPU), "--no-calibration"]
+    ran = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
+    return ran.returncode, json.loads(ran.stdout)
+
+
+def _culprits(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        culprit for found in report["findings"] if found["id"] == "tasks-on-target" for culprit in found["culprits"]
+    ]
+
+
+def test_a_busy_loop_is_named_with_its_pid_and_share() -> None:
+    with _noise(_LOOP) as pid:
+        status, report = _preflight()
+    (culprit,) = [each for each in _culprits(report) if each["pid"] == pid]
+    assert (status, report["verdict"], culprit["kind"]) == (1, "unstable", "thread")
+    assert culprit["share"] == pytest.approx(1, abs=0.1)
+
+
+def test_without_it_nothing_is_blamed() -> None:
+    assert [each for each in _culprits(_preflight()[1]) if each["share"] > 0.05] == []
+
+
+def test_a_loop_of_short_lived_children_is_not_lost() -> None:
+    with _noise(_CHILDREN) as pid:
+        status, report = _preflight()
+    blamed = [each for each in _culprits(report) if each["pid"] == pid or each["kind"] == "unexplained"]
+    assert status == 1
+    assert sum(each["share"] for each in blamed) > 0.7
