@@ -29,6 +29,7 @@ class Cgroup:
     cpu_quota_share: float | None  # of one CPU; infinite without a quota
     throttled_periods: int | None  # since the cgroup was made
     limited_by: str | None  # the folder of the narrowest quota
+    limit_text: str | None  # what the quota's file there says
     folder: str | None = None  # this process's own
 
 
@@ -36,6 +37,7 @@ class Cgroup:
 class _Level:
     quota_share: float | None
     throttled_periods: int | None
+    limit_text: str | None = None
 
 
 _UNLIMITED = _Level(UNLIMITED, 0)
@@ -47,10 +49,10 @@ def read_cgroup(reader: Reader) -> Cgroup:
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
-        return Cgroup(None, None, None, None)
+        return Cgroup(None, None, None, None, None)
     hierarchy = _hierarchy_of_cpu(mounts, membership)
     if hierarchy is None:
-        return Cgroup(None, UNLIMITED, 0, None)
+        return Cgroup(None, UNLIMITED, 0, None, None)
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
     folders = _folders(reader, mount.folder, path)
@@ -92,9 +94,11 @@ def _read_v2(reader: Reader, folder: str) -> _Level:
     is_without = is_root or (controllers is not None and "cpu" not in controllers.split())
     if "cpu.max" not in names and is_without:
         return _UNLIMITED
+    limit = reader.text_or_none(f"{folder}/cpu.max")
     return _Level(
         reader.parsed(f"{folder}/cpu.max", parse_cpu_max),
         reader.parsed(f"{folder}/cpu.stat", parse_throttled),
+        limit.strip() if limit is not None else None,
     )
 
 
@@ -107,7 +111,7 @@ def _read_v1(reader: Reader, folder: str) -> _Level:
     if quota_us is None or quota_us < 0:
         return _Level(None if quota_us is None else UNLIMITED, throttled)
     period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", parse_integer)
-    return _Level(quota_us / period_us if period_us else None, throttled)
+    return _Level(quota_us / period_us if period_us else None, throttled, str(quota_us))
 
 
 def parse_cpu_max(text: str) -> float:
@@ -140,10 +144,12 @@ def _combined(version: int, levels: list[tuple[str, _Level]]) -> Cgroup:
     known = [(quota, folder) for quota, folder in quotas if quota is not None]
     narrowest = min(known, default=(None, None))
     is_known = len(known) == len(quotas)
+    is_limited = is_known and narrowest[0] != UNLIMITED
     return Cgroup(
         version,
         narrowest[0] if is_known else None,
         None if any(count is None for count in throttled) else sum(count or 0 for count in throttled),
-        narrowest[1] if is_known and narrowest[0] != UNLIMITED else None,
+        narrowest[1] if is_limited else None,
+        next((level.limit_text for folder, level in levels if is_limited and folder == narrowest[1]), None),
         levels[0][0] if levels else None,
     )

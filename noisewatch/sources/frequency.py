@@ -4,6 +4,7 @@
     …/scaling_governor                                         performance
     …/{scaling_min_freq,scaling_max_freq,cpuinfo_min_freq,cpuinfo_max_freq,scaling_cur_freq}   kHz
     …/energy_performance_preference                            balance_performance
+    /sys/devices/system/cpu/cpuN/acpi_cppc/nominal_freq        2600             MHz
 
 https://docs.kernel.org/admin-guide/pm/cpufreq.html
 """
@@ -34,7 +35,7 @@ class CpuFrequency:
     max_khz: int | None = None
     hardware_min_khz: int | None = None
     hardware_max_khz: int | None = None
-    base_khz: int | None = None  # intel_pstate only
+    base_khz: int | None = None  # without turbo: told by intel_pstate, and by firmware with CPPC
     energy_preference: str | None = None
 
 
@@ -55,7 +56,8 @@ def read_frequency(
 
     The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them.
     """
-    turbo, turbo_path = _read_turbo(reader, cpus)
+    knobs_are_missing = previous is not None and previous.turbo_path is None
+    turbo, turbo_path = (None, None) if knobs_are_missing else _read_turbo(reader, cpus)
     harmless = _is_asking_harmless(reader, release)
     clocks = {}
     for cpu in sorted(cpus):
@@ -87,9 +89,14 @@ def _read_limits(reader: Reader, cpu: int) -> CpuFrequency:
         max_khz=khz("scaling_max_freq"),
         hardware_min_khz=khz("cpuinfo_min_freq"),
         hardware_max_khz=khz("cpuinfo_max_freq"),
-        base_khz=khz("base_frequency", expected=False),
+        base_khz=khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
         energy_preference=reader.parsed(f"{_folder(cpu)}/energy_performance_preference", parse_word, expected=False),
     )
+
+
+def _nominal_khz(reader: Reader, cpu: int) -> int | None:
+    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", parse_integer, expected=False)
+    return mhz * 1000 if mhz else None
 
 
 def _read_now(reader: Reader, limits: CpuFrequency, may_ask_current: bool) -> CpuFrequency:

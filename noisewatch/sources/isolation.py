@@ -12,7 +12,7 @@ https://docs.kernel.org/admin-guide/kernel-parameters.html, https://docs.kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup_mounts import read_unified_mount
@@ -68,8 +68,13 @@ class Isolation:
         return "booted with isolcpus, and no CPU is shown as isolated" if wished and not self.boot else None
 
 
-def read_isolation(reader: Reader, last_cpu: int | None) -> Isolation:
-    """The isolation of this machine, whose highest CPU number is `last_cpu`."""
+def read_isolation(reader: Reader, last_cpu: int | None, previous: Isolation | None = None) -> Isolation:
+    """The isolation of this machine, whose highest CPU number is `last_cpu`.
+
+    Partitions come and go; what was decided at boot is taken from `previous`.
+    """
+    if previous is not None:
+        return replace(previous, partition=_read_partitions(reader))
     options = read_command_line(reader)
     nohz_full = reader.parsed(f"{CPUS}/nohz_full", parse_cpu_list)
     if nohz_full is None and options is not None and reader.is_absent(f"{CPUS}/nohz_full"):

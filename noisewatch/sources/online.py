@@ -1,4 +1,4 @@
-"""Which CPUs are online, from the first of four places that says it.
+"""Which CPUs are online, from the first of four places that says it, and which are present.
 
 /sys/devices/system/cpu/online          0-3,8
 /sys/devices/system/cpu/cpuN/online     1        (not there for a CPU that cannot be taken offline)
@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.cpu_time import PATH as STAT
@@ -30,10 +30,16 @@ class Online:
     online: CpuSet | None
     offline: CpuSet | None
     said_by: str | None
+    present: CpuSet | None = None  # in a socket, whether online or not
 
 
 def read_online(reader: Reader) -> Online:
     """The online CPUs as the machine tells them."""
+    present = reader.parsed(f"{CPUS}/present", parse_cpu_list, expected=False)
+    return replace(_read_online(reader), present=present)
+
+
+def _read_online(reader: Reader) -> Online:
     listed = reader.parsed(f"{CPUS}/online", parse_nonempty_cpu_list)
     flags = None if listed is not None else _read_flags(reader)
     offline = reader.parsed(f"{CPUS}/offline", parse_cpu_list, expected=listed is not None)

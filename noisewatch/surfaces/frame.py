@@ -98,7 +98,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
 
 def _roles(snapshot: Snapshot, case: Case) -> dict[int, str]:
     """Every CPU that is there or ought to be, in order."""
-    offline = (snapshot.online.offline or frozenset()) & snapshot.topology.keys() | (case.target - case.online)
+    offline = ((snapshot.online.present or frozenset()) | case.target) - case.online
     roles = dict.fromkeys(case.online, HOUSEKEEPING)
     roles.update(dict.fromkeys(case.siblings, SIBLING))
     roles.update(dict.fromkeys(case.target, TARGET))

@@ -137,3 +137,10 @@ def test_every_check_is_declared_in_full() -> None:
     unreasoned = [limit.name for each in CATALOGUE for limit in each.limits if not limit.reason or not limit.unit]
     assert len({each.id for each in CATALOGUE}) == len(CATALOGUE) == 17
     assert (incomplete, unreasoned) == ([], [])
+
+
+def test_a_quota_is_lifted_and_brought_back_as_it_was() -> None:
+    quota = {"/sys/fs/cgroup/cpu.max": "50000 100000\n", "/sys/fs/cgroup/cpu.stat": "nr_throttled 0\n"}
+    fix = _fix("cpu-quota", quota)
+    assert fix.now == "echo max | sudo tee /sys/fs/cgroup/cpu.max"
+    assert fix.undo == "echo 50000 100000 | sudo tee /sys/fs/cgroup/cpu.max"

@@ -157,19 +157,28 @@ def frequency_window_open(case: Case) -> Answer:
         said = f"between {first.min_khz} and {first.max_khz} kHz on CPU {format_cpu_list(open_cpus)}"
         if is_held:
             return Answer(PASS, said + ", held at the top by governor performance without turbo", evidence=evidence)
-        return Answer(WARN, said, cpus=frozenset(open_cpus), evidence=evidence, fix=_narrow(clocks))
+        return Answer(
+            WARN,
+            said,
+            cpus=frozenset(open_cpus),
+            evidence=evidence,
+            fix=_narrow(clocks, case.snapshot.frequency.driver),
+        )
     above = [
         cpu for cpu, clock in clocks.items() if clock.base_khz is not None and (clock.max_khz or 0) > clock.base_khz
     ]
     if above:
         said = f"pinned above the base frequency on CPU {format_cpu_list(above)}, in the turbo range"
-        return Answer(WARN, said, cpus=frozenset(above), evidence=evidence, fix=_narrow(clocks))
+        return Answer(
+            WARN, said, cpus=frozenset(above), evidence=evidence, fix=_narrow(clocks, case.snapshot.frequency.driver)
+        )
     return Answer(PASS, "pinned", evidence=evidence)
 
 
-def _narrow(clocks: dict[int, CpuFrequency]) -> Fix | None:
-    """The base frequency, or the lowest limit where the driver does not tell it: that one always holds."""
-    values = {cpu: clock.base_khz or clock.hardware_min_khz for cpu, clock in clocks.items()}
+def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
+    """To the base frequency; acpi-cpufreq, which does not tell it, keeps turbo outside of its limits."""
+    is_acpi = driver == "acpi-cpufreq"
+    values = {cpu: clock.base_khz or (clock.hardware_max_khz if is_acpi else None) for cpu, clock in clocks.items()}
     wanted = {cpu: value for cpu, value in values.items() if value is not None}
     if len(wanted) < len(clocks):
         return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import write
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
-from noisewatch.sources.cgroup import UNLIMITED
+from noisewatch.sources.cgroup import UNLIMITED, Cgroup
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP
 
 _THROTTLED = Limit(
@@ -43,7 +44,7 @@ def cpu_quota(case: Case) -> Answer:
         "throttled_periods_in_sample": throttled,
     }
     wanted = len(case.target)
-    fix = _lift(cgroup.limited_by, cgroup.version)
+    fix = _lift(cgroup)
     if throttled:
         return Answer(FAIL, f"throttled in {throttled} periods", throttled, 0, "periods", evidence=evidence, fix=fix)
     if quota is not None and quota < wanted:
@@ -60,13 +61,13 @@ def cpu_quota(case: Case) -> Answer:
     return Answer(PASS, "no quota", evidence=evidence)
 
 
-def _lift(folder: str | None, version: int | None) -> Fix | None:
-    """The quota of the innermost manager should be lifted there; this is the file that it ends up in."""
-    if folder is None:
+def _lift(cgroup: Cgroup) -> Fix | None:
+    """Whoever set the quota should lift it; this is the file that it ends up in."""
+    if cgroup.limited_by is None or cgroup.limit_text is None:
         return None
-    if version == 1:
-        return Fix(f"echo -1 | sudo tee {folder}/cpu.cfs_quota_us", "start it without a CPU limit")
-    return Fix(f"echo max | sudo tee {folder}/cpu.max", "start it without a CPU limit")
+    name, unlimited = ("cpu.cfs_quota_us", "-1") if cgroup.version == 1 else ("cpu.max", "max")
+    path = f"{cgroup.limited_by}/{name}"
+    return Fix(write(unlimited, path), "start it without a CPU limit", write(cgroup.limit_text, path))
 
 
 CHECKS = (cpu_quota,)
