@@ -47,7 +47,7 @@ class Malformed(NoisewatchError):
         super().__init__(
             f"{place}: wanted {wanted}, found {quoted!r}" if place else f"wanted {wanted}, found {quoted!r}"
         )
-        self.wanted, self.found, self.line = wanted, found, line
+        self.wanted, self.found, self.line, self.path = wanted, found, line, path
 
     def at(self, path: str) -> Malformed:
         """The same fault, with the file that it was found in."""

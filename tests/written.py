@@ -51,6 +51,8 @@ class WrittenMachine:
     def read_bytes(self, path: str) -> bytes:
         self.reads.append(path)
         files = self._moments[self._at]
+        if path not in files and any(file.startswith(path + "/") for file in files):
+            raise Unreadable(path, "is a directory")
         if path not in files:
             raise self._missing(path)
         return files[path].encode("utf-8", "surrogateescape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -10,9 +11,9 @@ from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 CPUS = "/sys/devices/system/cpu"
 
 
-def write(value: str | int, path: str) -> str:
-    """Writes a value to a file of the kernel."""
-    return f"echo {value} | sudo tee {path}"
+def write(value: str | int, *paths: str) -> str:
+    """Writes a value to files of the kernel."""
+    return f"echo {shlex.quote(str(value))} | sudo tee {' '.join(map(shlex.quote, paths))}"
 
 
 def write_per_cpu(value_by_cpu: Mapping[int, str | int], name: str) -> str:
@@ -21,7 +22,7 @@ def write_per_cpu(value_by_cpu: Mapping[int, str | int], name: str) -> str:
     for cpu, value in sorted(value_by_cpu.items()):
         cpus_by_value[value].append(cpu)
     return " && ".join(
-        write(value, " ".join(f"{CPUS}/cpu{cpu}/{name}" for cpu in cpus)) for value, cpus in cpus_by_value.items()
+        write(value, *(f"{CPUS}/cpu{cpu}/{name}" for cpu in cpus)) for value, cpus in cpus_by_value.items()
     )
 
 
@@ -31,7 +32,7 @@ def write_affinity(irqs: Iterable[int], cpus: str) -> str | None:
     if len(numbers) < 2:
         return write(cpus, f"/proc/irq/{numbers[0]}/smp_affinity_list") if numbers else None
     listed = " ".join(map(str, numbers))
-    return f"for irq in {listed}; do {write(cpus, '/proc/irq/$irq/smp_affinity_list')}; done"
+    return f"for irq in {listed}; do echo {cpus} | sudo tee /proc/irq/$irq/smp_affinity_list; done"
 
 
 def pin(pids: Iterable[int], cpus: CpuSet) -> str:

@@ -32,7 +32,7 @@ class CopiedTree:
         return 0
 
     def read_bytes(self, path: str) -> bytes:
-        return self._checked(path, self._read_regular)
+        return self._checked(path, lambda place: _read_regular(path, place))
 
     def list_names(self, path: str) -> list[str]:
         return self._checked(path, lambda place: sorted(os.listdir(place)))
@@ -58,8 +58,10 @@ class CopiedTree:
         except OSError as error:
             raise Unreadable(path, unreadable(path, error).reason) from error
 
-    @staticmethod
-    def _read_regular(place: str) -> bytes:
-        if not stat.S_ISREG(os.stat(place).st_mode):
-            raise Unreadable(place, "not a regular file")
-        return read_file(place)
+
+def _read_regular(path: str, place: str) -> bytes:
+    """What is neither a file nor a directory might never answer."""
+    mode = os.stat(place).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise Unreadable(path, "not a regular file")
+    return read_file(place)

@@ -35,6 +35,8 @@ class Failure:
     is_absent: bool
 
 
+_NEVER = Failure("never asked", is_absent=False)  # None is an answer
+
 Answer = Failure | Json
 Known = dict[str, Answer]  # by question
 
@@ -51,8 +53,8 @@ def encode(frame: Frame, known: Known, is_key: bool) -> dict[str, Any]:
     """The frame as the JSON line that leads from `known` to what was asked."""
     line: dict[str, Any] = {"now_ns": frame.now_ns, "key": is_key, "read": {}, "rows": {}, "failed": {}}
     for question, answer in frame.asked.items():
-        before = None if is_key else known.get(question)
-        if before == answer and not is_key:
+        before = _NEVER if is_key else known.get(question, _NEVER)
+        if before == answer:
             continue
         if isinstance(answer, Failure):
             line["failed"][question] = [answer.reason, answer.is_absent]
@@ -69,11 +71,11 @@ def decode(line: Json, known: Known) -> tuple[int, Known]:
         after = {} if line["key"] else dict(known)
         after.update({question: _checked(question, answer) for question, answer in line["read"].items()})
         for question, rows in line["rows"].items():
-            after[question] = _with_rows(str(known[question]), rows)
+            after[question] = _checked(question, _with_rows(_text_of(known[question]), rows))
         for question, (reason, is_absent) in line["failed"].items():
             after[question] = Failure(str(reason), bool(is_absent))
         return int(line["now_ns"]), after
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise Malformed("a frame of a recording", str(error)) from error
 
 
@@ -81,7 +83,7 @@ def _checked(question: str, answer: Json) -> Json:
     """The answer, if it is of the kind that was asked for. Raises ValueError otherwise."""
     kind = question.partition(" ")[0]
     fits = {
-        "text": isinstance(answer, str),
+        "text": isinstance(answer, str) and _is_of_bytes(answer),
         "names": isinstance(answer, list) and all(isinstance(name, str) for name in answer),
         "mode": isinstance(answer, int),
         "ask": True,
@@ -99,6 +101,17 @@ def _changed_rows(before: Answer, after: Answer) -> dict[str, str] | None:
     if len(old) != len(new) or len(new) < 2:
         return None
     return {str(number): line for number, line in enumerate(new) if line != old[number]}
+
+
+def _is_of_bytes(text: str) -> bool:
+    """Whether the text can have been read from a file. Raises UnicodeEncodeError, a ValueError, where it cannot."""
+    return text.encode("utf-8", "surrogateescape") is not None
+
+
+def _text_of(answer: Answer) -> str:
+    if not isinstance(answer, str):
+        raise ValueError(f"rows of {answer!r}")
+    return answer
 
 
 def _with_rows(text: str, rows: dict[str, str]) -> str:

@@ -1,12 +1,15 @@
 """What a recording leaves out, so that it can be attached to a bug report.
 
 Command lines of processes and users are never read in the first place. What is left is the host's name, and
-the kernel's command line, where addresses, disk identifiers and passwords may stand.
+what may stand beside what matters: addresses and passwords in the kernel's command line and the mounts, user numbers in
+the status of processes.
 """
 
 from __future__ import annotations
 
 import re
+
+from noisewatch.machine import Json
 
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
@@ -23,22 +26,42 @@ _TELLING_OPTIONS = frozenset(
 )
 
 
+_STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
+_MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
+
+
 class Scrubber:
-    """Takes the host's identity out of texts; with `identify` it leaves them as they are."""
+    """Takes the host's identity out of answers; with `identify` it leaves them as they are."""
 
     def __init__(self, host: str, identify: bool = False) -> None:
         self._identify = identify
         long_enough = len(host) >= _SHORTEST_NAME
         self._host = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])") if long_enough else None
 
-    def __call__(self, path: str, text: str) -> str:
-        """The text of `path` as it may be shared."""
+    def __call__(self, path: str, answer: Json) -> Json:
+        """The answer about `path` as it may be shared."""
         if self._identify:
-            return text
+            return answer
+        if isinstance(answer, list):
+            return [self._without_host(each) if isinstance(each, str) else each for each in answer]
+        return self._text(path, answer) if isinstance(answer, str) else answer
+
+    def path(self, path: str) -> str:
+        """The path as it may be shared: a cgroup may be called like the host."""
+        return path if self._identify or path == HOST_NAME else self._without_host(path)
+
+    def _text(self, path: str, text: str) -> str:
         if path == HOST_NAME:
             return "host\n"
         if path == KERNEL_COMMAND_LINE:
             return _telling_options(text)
+        if path in _MOUNTS:
+            return _lines_with(text, (" cgroup2 ", " cgroup ")) or "none / none rw 0 0\n"
+        if _STATUS.fullmatch(path):
+            return _lines_with(text, ("Cpus_allowed_list:",))
+        return self._without_host(text)
+
+    def _without_host(self, text: str) -> str:
         return self._host.sub("host", text) if self._host is not None else text
 
 
@@ -46,3 +69,7 @@ def _telling_options(command_line: str) -> str:
     """The options that matter to noise; all others are dropped, with their values."""
     kept = [option for option in command_line.split() if option.partition("=")[0] in _TELLING_OPTIONS]
     return " ".join(kept) + "\n"
+
+
+def _lines_with(text: str, words: tuple[str, ...]) -> str:
+    return "".join(line + "\n" for line in text.split("\n") if any(word in line for word in words))

@@ -16,7 +16,7 @@ from noisewatch.machine.privacy import HOST_NAME, Scrubber
 
 KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
 _COMPRESSION = 6
-_PROCESS = re.compile(r"^\w+ (/proc/\d+)/")
+_PROCESS = re.compile(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
 class Recorder:
@@ -84,26 +84,23 @@ class Recorder:
         self._file.close()
 
     def _noted(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
-        question = f"{kind} {path}"
+        """The answer, which goes into the frame that is open now: it may come when that one has been given up."""
+        asked = self._frame.asked if self._frame is not None else {}
+        question = f"{kind} {self._scrub.path(path)}"
         try:
             value = read()
         except Unreadable as error:
-            self._note(question, Failure(error.reason, isinstance(error, Absent)))
+            asked[question] = Failure(error.reason, isinstance(error, Absent))
             raise
-        kept = keep(value)
-        self._note(question, self._scrub(path, kept) if isinstance(kept, str) else kept)
+        asked[question] = self._scrub(path, keep(value))
         return value
-
-    def _note(self, question: str, answer: Json) -> None:
-        if self._frame is not None:
-            self._frame.asked[question] = answer
 
     def _finish_frame(self) -> None:
         if self._frame is None:
             return
         frame, self._frame = self._frame, None
         is_key = self.frame_count % KEY_FRAME_EVERY == 0
-        self._asked_since_key.update(frame.asked)
+        self._asked_since_key.update(filter(None, map(_process_of, frame.asked)))
         if is_key:
             self._known = {question: kept for question, kept in self._known.items() if self._is_current(question)}
             frame.asked = {**self._known, **frame.asked}
@@ -113,12 +110,18 @@ class Recorder:
         self.frame_count += 1
 
     def _is_current(self, question: str) -> bool:
-        """Processes come and go; what was not asked of one since the last key frame is forgotten."""
-        return question in self._asked_since_key or not _PROCESS.match(question)
+        """Processes come and go; one of which nothing was asked since the last key frame is forgotten."""
+        process = _process_of(question)
+        return process is None or process in self._asked_since_key
 
     def _write(self, line: Json) -> None:
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
         self._file.flush()  # a recorder that is killed leaves all whole frames
+
+
+def _process_of(question: str) -> str | None:
+    match = _PROCESS.match(question)
+    return None if match is None else match[1]
 
 
 def _as_text(content: bytes) -> str:

@@ -33,13 +33,16 @@ class Recording:
         if header["noisewatch_recording"] != FORMAT_VERSION:
             found = header["noisewatch_recording"]
             raise UsageError(f"{path}: recorded in format {found}, this noisewatch reads format {FORMAT_VERSION}")
-        self.own_pids = frozenset(pid for pid in header.get("own_pids", ()) if isinstance(pid, int))
+        own_pids = header.get("own_pids")
+        self.own_pids = (
+            frozenset(pid for pid in own_pids if isinstance(pid, int)) if isinstance(own_pids, list) else frozenset()
+        )
         if not self.advance():
             raise UsageError(f"{path}: {self.damage or 'holds no moment at all'}")
 
     def advance(self) -> bool:
         """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how)."""
-        line = self._next_line()
+        line = self._next_line() if self.damage is None else None
         if line is None:
             return False
         try:
@@ -49,6 +52,11 @@ class Recording:
             return False
         self.frame_count += 1
         return True
+
+    def go_to_end(self) -> None:
+        """Goes to the last moment there is."""
+        while self.advance():
+            pass
 
     def now_ns(self) -> int:
         return self._now_ns

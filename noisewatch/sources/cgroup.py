@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP, CgroupMount, parse_membership, read_cgroup_mounts
-from noisewatch.sources.numbers import parse_integer
+from noisewatch.sources.numbers import are_counts, is_count, lines_of, parse_integer
 from noisewatch.sources.reader import Reader
 
 UNLIMITED = float("inf")
@@ -77,11 +77,7 @@ def _folders(reader: Reader, root: str, path: str) -> list[str]:
     """
     parts = [part for part in path.split("/") if part and part != ".."]
     folders = ["/".join([root, *parts[:count]]) for count in range(len(parts), -1, -1)]
-    return [folder for folder in folders if folder == root or _exists(reader, folder)]
-
-
-def _exists(reader: Reader, folder: str) -> bool:
-    return reader.names_or_none(folder, expected=False) is not None
+    return [folder for folder in folders if folder == root or not reader.is_absent(folder)]
 
 
 def _read_v2(reader: Reader, folder: str) -> _Level:
@@ -117,20 +113,20 @@ def _read_v1(reader: Reader, folder: str) -> _Level:
 def parse_cpu_max(text: str) -> float:
     """The quota as a share of one CPU; infinite for `max`. Raises Malformed."""
     words = text.split()
-    if len(words) != 2 or not words[1].isdecimal() or int(words[1]) == 0:
+    if len(words) != 2 or not are_counts(words[1:]) or int(words[1]) == 0:
         raise Malformed("`max 100000` or `50000 100000`", text.strip())
     if words[0] == "max":
         return UNLIMITED
-    if not words[0].isdecimal():
+    if not is_count(words[0]):
         raise Malformed("`max 100000` or `50000 100000`", text.strip())
     return int(words[0]) / int(words[1])
 
 
 def parse_throttled(text: str) -> int:
     """How many periods were throttled. Raises Malformed, also where the line is missing: it was cut off."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         name, _, count = line.partition(" ")
-        if not name or not count.strip().isdecimal():
+        if not name or not is_count(count.strip()):
             raise Malformed("a name and a count", line, number)
         if name == "nr_throttled":
             return int(count)

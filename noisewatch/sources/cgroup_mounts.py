@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.numbers import is_count, lines_of
 from noisewatch.sources.reader import Reader
 
 MEMBERSHIP = "/proc/self/cgroup"
@@ -29,9 +30,11 @@ class CgroupMount:
 
 
 def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
-    """The cgroup file systems among the mounts. Raises Malformed."""
+    """The cgroup file systems among the mounts. Raises Malformed, also without any mount: there is always a root."""
+    if not text.strip():
+        raise Malformed("device, folder, type and options", "", 1)
     mounts = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         fields = line.split(" ")
         if len(fields) < 4:
             raise Malformed("device, folder, type and options", line, number)
@@ -46,9 +49,9 @@ def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
 def parse_membership(text: str) -> dict[str, str]:
     """This process's cgroup by controller; the unified hierarchy's controller is the empty string. Raises Malformed."""
     paths: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         fields = line.split(":", 2)
-        if len(fields) != 3 or not fields[0].isdecimal() or not fields[2].startswith("/"):
+        if len(fields) != 3 or not is_count(fields[0]) or not fields[2].startswith("/"):
             raise Malformed("a line such as `0::/user.slice`", line, number)
         for controller in fields[1].split(","):
             paths[controller] = fields[2]

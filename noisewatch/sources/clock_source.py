@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noisewatch.sources.numbers import parse_word
+from noisewatch.sources.numbers import parse_identifier, parse_word
 from noisewatch.sources.reader import Reader
 
 _FOLDER = "/sys/devices/system/clocksource/clocksource0"
@@ -29,4 +29,6 @@ class ClockSource:
 def read_clock_source(reader: Reader) -> ClockSource:
     """The clock source in use, and those that could be."""
     available = reader.parsed(AVAILABLE, parse_word, expected=False)
-    return ClockSource(reader.parsed(CURRENT, parse_word), tuple(available.split()) if available is not None else None)
+    return ClockSource(
+        reader.parsed(CURRENT, parse_identifier), tuple(available.split()) if available is not None else None
+    )

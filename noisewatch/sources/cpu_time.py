@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.numbers import are_counts, lines_of
 from noisewatch.sources.reader import Reader
 
 PATH = "/proc/stat"
 TICK_NS = 10_000_000  # USER_HZ is 100 on every architecture that runs Python today
 _FEWEST_FIELDS = 4  # user, nice, system, idle: Linux 2.4
-_ROW = re.compile(r"cpu(\d+)")
+_ROW = re.compile(r"cpu(\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
     """The time of each online CPU, by CPU number. Raises Malformed, also for a row that was cut short."""
     times: dict[int, CpuTime] = {}
     field_count: int | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         if not line.startswith("cpu"):
             continue
         name, *fields = line.split()
         field_count = field_count or len(fields)
-        if len(fields) != field_count or field_count < _FEWEST_FIELDS or not all(map(str.isdecimal, fields)):
+        if len(fields) != field_count or field_count < _FEWEST_FIELDS or not are_counts(fields):
             raise Malformed(f"{field_count} counts", line, number)
         match = _ROW.fullmatch(name)
         if match is not None:

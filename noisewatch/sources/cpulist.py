@@ -41,7 +41,7 @@ def _parse_part(part: str, last_cpu: int | None, whole: str) -> Iterable[int]:
         raise Malformed(_WANTED, whole)
     first = _number(match["first"], last_cpu, whole)
     last = first if match["last"] is None else _number(match["last"], last_cpu, whole)
-    used, group = int(match["used"] or 1), int(match["group"] or 1)
+    used, group = _number(match["used"] or "1", None, whole), _number(match["group"] or "1", None, whole)
     if last < first or not 0 < used <= group:
         raise Malformed(_WANTED, whole)
     return (cpu for cpu in range(first, last + 1) if (cpu - first) % group < used)

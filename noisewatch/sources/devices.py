@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from noisewatch.sources.names import clean
+from noisewatch.sources.numbers import is_count
 from noisewatch.sources.reader import Reader
 
 _QUESTION = "devices by irq"
@@ -23,9 +24,9 @@ _NAMED_CHILDREN = ("block", "net")
 def read_devices(reader: Reader) -> Mapping[int, str] | None:
     """The name of the device behind each IRQ that has one; None where it cannot be asked."""
     answer = reader.ask(_QUESTION, _devices_by_irq)
-    if answer is None:
+    if not isinstance(answer, dict):
         return None
-    return {int(irq): clean(str(name)) for irq, name in answer.items()}
+    return {int(irq): clean(name) for irq, name in answer.items() if is_count(irq) and isinstance(name, str)}
 
 
 def _devices_by_irq() -> dict[str, str]:

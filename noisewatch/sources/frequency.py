@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.kernel import release_number
-from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.numbers import parse_identifier, parse_integer
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
@@ -90,7 +90,9 @@ def _read_limits(reader: Reader, cpu: int) -> CpuFrequency:
         hardware_min_khz=khz("cpuinfo_min_freq"),
         hardware_max_khz=khz("cpuinfo_max_freq"),
         base_khz=khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
-        energy_preference=reader.parsed(f"{_folder(cpu)}/energy_performance_preference", parse_word, expected=False),
+        energy_preference=reader.parsed(
+            f"{_folder(cpu)}/energy_performance_preference", parse_identifier, expected=False
+        ),
     )
 
 
@@ -109,7 +111,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, may_ask_current: bool) -> Cp
         reader.note(current_path, "asking would interrupt the CPU (Linux before 5.19)")
     return replace(
         limits,
-        governor=reader.parsed(governor_path, parse_word),
+        governor=reader.parsed(governor_path, parse_identifier),
         current_khz=reader.parsed(current_path, parse_integer) if may_ask_current else None,
     )
 
@@ -123,7 +125,7 @@ def _is_asking_harmless(reader: Reader, release: str | None) -> bool:
 
 def _read_driver(reader: Reader, cpus: CpuSet) -> str | None:
     for cpu in sorted(cpus):
-        driver = reader.parsed(f"{_folder(cpu)}/scaling_driver", parse_word, expected=False)
+        driver = reader.parsed(f"{_folder(cpu)}/scaling_driver", parse_identifier, expected=False)
         if driver is not None:
             return driver
     is_known_absent = bool(cpus) and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.names import clean
+from noisewatch.sources.numbers import are_counts, is_count, lines_of
 from noisewatch.sources.reader import Reader
 
 PATH = "/proc/interrupts"
 _TOTALS = frozenset({"ERR", "MIS", "Err"})  # one count for the whole machine (Err: ARM)
-_HEADER = re.compile(r"\s*CPU\d+(\s+CPU\d+)*\s*")
+_HEADER = re.compile(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class InterruptRow:
     @property
     def irq(self) -> int | None:
         """The number of a device's interrupt; None for the architecture's own (LOC, RES …)."""
-        return int(self.label) if self.label.isdecimal() else None
+        return int(self.label) if is_count(self.label) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def parse_interrupts(text: str, previous: Interrupts | None = None) -> Interrupt
 
     Raises Malformed.
     """
-    header, *lines = text.splitlines() or [""]
+    header, *lines = lines_of(text) or [""]
     cpus = parse_header(header)
     known = previous.row_by_line if previous is not None and previous.cpus == cpus else {}
     row_by_line = {
@@ -75,38 +76,45 @@ def parse_interrupts(text: str, previous: Interrupts | None = None) -> Interrupt
         for number, line in enumerate(lines, start=2)
         if line.strip()
     }
+    if not row_by_line:
+        raise Malformed("a row for each interrupt", "", 2)
     return Interrupts(cpus, tuple(row_by_line.values()), row_by_line)
 
 
 def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
     label, colon, rest = line.partition(":")
     label = label.strip()
-    if not colon or not label:
+    if not colon or not label or not rest.strip():
         raise Malformed("a row such as `LOC: 1 2`", line.strip(), number)
     if label in _TOTALS:
         return _parse_total(label, rest, number)
     counts, description = _split_counts(rest, cpu_count)
     if not counts:
-        return InterruptRow(clean(label), clean(" ".join(description.split())), None)
+        return InterruptRow(clean(label), _tidy(description), None)
     if len(counts) != cpu_count:
         found = description.split()[0] if description.split() else f"{len(counts)} counts"
         raise Malformed(f"{cpu_count} counts", found, number)
-    return InterruptRow(clean(label), clean(" ".join(description.split())), tuple(counts))
+    return InterruptRow(clean(label), _tidy(description), tuple(counts))
+
+
+def _tidy(description: str) -> str:
+    """Cleaned first: a name may hold characters that Python takes for blanks."""
+    return " ".join(clean(description).split())
 
 
 def _split_counts(rest: str, cpu_count: int) -> tuple[list[int], str]:
     """The leading counts, at most one a CPU, and the text behind them."""
     words = rest.split(None, cpu_count)
     numbers = words[:cpu_count]
-    if len(numbers) == cpu_count and all(map(str.isdecimal, numbers)):
+    if len(numbers) == cpu_count and are_counts(numbers):
         return list(map(int, numbers)), words[cpu_count] if len(words) > cpu_count else ""
-    counted = next((at for at, word in enumerate(numbers) if not word.isdecimal()), len(numbers))
+    counted = next((at for at, word in enumerate(numbers) if not is_count(word)), len(numbers))
     return list(map(int, numbers[:counted])), " ".join(words[counted:])
 
 
 def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
     words = rest.split()
-    if len(words) != 1 or not words[0].isdecimal():
+    if len(words) != 1 or not is_count(words[0]):
         raise Malformed("one count", rest.strip(), number)
     return InterruptRow(label, "", None, int(words[0]))
 

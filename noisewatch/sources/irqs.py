@@ -20,14 +20,19 @@ from noisewatch.sources.devices import read_devices
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.kernel import release_number
 from noisewatch.sources.names import clean
+from noisewatch.sources.numbers import is_count
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/proc/irq"
 DEFAULT = f"{FOLDER}/default_smp_affinity"
 _MODE_TELLS_SINCE = (6, 12)
 _WRITABLE = 0o200
-# The chip, its hardware number and its trigger stand before the actions: `PCI-MSIX-0000:00:02.0   1-edge   eth0`.
-_TRIGGER = re.compile(r"(?:^|\s)(?:\S*-)?(?:edge|level|fasteoi|Edge|Level|None|percpu)\s+(?P<actions>.+)$")
+# Before the actions stand the chip, its hardware number and the trigger, if it tells them:
+# `PCI-MSIX-0000:00:02.0 1-edge eth0`, `GICv3 27 Level arch_timer`, `MIPS 7 timer`, `xen-percpu -virq timer0`.
+_HARDWARE = tuple(
+    re.compile(rf"(?:^|\s)(?:{form})(?=\s|$)")
+    for form in (r"\d+\s+(?:Edge|Level|None)", r"\S*-(?:edge|level|fasteoi)", r"\d*-[a-z]+", r"\d+")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ def read_irqs(reader: Reader, interrupts: Interrupts | None, release: str | None
         return None
     actions = actions_by_irq(interrupts)
     devices = read_devices(reader)
-    numbers = sorted(int(name) for name in names if name.isdecimal())
+    numbers = sorted(int(name) for name in names if is_count(name))
     return Irqs(
         reader.parsed(DEFAULT, parse_cpu_mask),
         {
@@ -89,7 +94,7 @@ def _read_movable(reader: Reader, number: int, release: str | None) -> bool | No
     if not mode & _WRITABLE:
         return False
     number_of_kernel = release_number(release)
-    return None if number_of_kernel is not None and number_of_kernel < _MODE_TELLS_SINCE else True
+    return True if number_of_kernel is not None and number_of_kernel >= _MODE_TELLS_SINCE else None
 
 
 def actions_by_irq(interrupts: Interrupts | None) -> dict[int, tuple[str, ...]]:
@@ -102,17 +107,12 @@ def actions_by_irq(interrupts: Interrupts | None) -> dict[int, tuple[str, ...]]:
 def parse_actions(description: str) -> tuple[str, ...]:
     """The actions in a row's description: `IO-APIC 16-fasteoi vmwgfx, snd_ens1371` has two.
 
-    Without a trigger, what follows the hardware number; an IRQ that nobody requested has none.
+    An IRQ that nobody requested has none.
     """
-    match = _TRIGGER.search(description)
-    words = match["actions"] if match is not None else _behind_number(description)
+    matches = (pattern.search(description) for pattern in _HARDWARE)
+    match = next((match for match in matches if match is not None), None)
+    words = description[match.end() :] if match is not None else ""
     return tuple(action.strip() for action in words.split(", ") if action.strip())
-
-
-def _behind_number(description: str) -> str:
-    words = description.split()
-    numbers = [at for at, word in enumerate(words) if word.isdecimal() or re.fullmatch(r"\d+-\w+", word)]
-    return " ".join(words[numbers[0] + 1 :]) if numbers else ""
 
 
 def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:

@@ -134,7 +134,9 @@ def _read_partitions(reader: Reader) -> CpuSet | None:
     if root == "":
         return frozenset()
     listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
-    return listed if listed is not None else _walk(reader, root, _DEEPEST_PARTITION)
+    if listed is not None:
+        return listed
+    return None if reader.names_or_none(root) is None else _walk(reader, root, _DEEPEST_PARTITION)
 
 
 def _read_partition_root(reader: Reader) -> PartitionRoot | None:

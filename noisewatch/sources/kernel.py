@@ -35,7 +35,7 @@ def parse_version(text: str) -> str:
 
 def release_number(release: str | None) -> tuple[int, int] | None:
     """Major and minor number, to ask what a kernel can do."""
-    match = re.match(r"(\d+)\.(\d+)", release or "")
+    match = re.match(r"(\d{1,6})\.(\d{1,6})", release or "")
     return None if match is None else (int(match[1]), int(match[2]))
 
 

@@ -1,14 +1,34 @@
-"""Files that hold one number or one word."""
+"""Counts, and files that hold one number or one word."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from noisewatch.errors import Malformed
+
+_MOST_DIGITS = 20  # of the kernel's largest type, 64 bits without a sign
+
+
+def is_count(word: str) -> bool:
+    """Whether the word is a count that a kernel can have."""
+    return word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
+
+
+def are_counts(words: Iterable[str]) -> bool:
+    """Whether all of the words are."""
+    return all(map(is_count, words))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as the kernel ends them: a name may hold other characters that Python takes for line ends."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def parse_integer(text: str) -> int:
     """The one whole number of the file. Raises Malformed."""
     stripped = text.strip()
-    if not stripped.removeprefix("-").isdecimal() or not stripped.isascii():
+    if not is_count(stripped.removeprefix("-")):
         raise Malformed("a whole number", stripped)
     return int(stripped)
 
@@ -19,6 +39,14 @@ def parse_flag(text: str) -> bool:
     if stripped not in ("0", "1"):
         raise Malformed("0 or 1", stripped)
     return stripped == "1"
+
+
+def parse_identifier(text: str) -> str:
+    """The one word of the file, of letters, digits and `_.+-`: fit to stand in a command. Raises Malformed."""
+    stripped = text.strip(" \t\r\n\0")
+    if re.fullmatch(r"[\w.+-]+", stripped, re.ASCII) is None:
+        raise Malformed("a word of letters, digits, _, ., + and -", stripped)
+    return stripped
 
 
 def parse_word(text: str) -> str:

@@ -20,7 +20,7 @@ from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
 CPUINFO = "/proc/cpuinfo"
-_CPU_FOLDER = re.compile(r"cpu(\d+)")
+_CPU_FOLDER = re.compile(r"cpu(\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Online:
 def read_online(reader: Reader) -> Online:
     """The online CPUs as the machine tells them."""
     present = reader.parsed(f"{CPUS}/present", parse_cpu_list, expected=False)
-    return replace(_read_online(reader), present=present)
+    return replace(_read_online(reader), present=read_cpu_folders(reader) or None if present is None else present)
 
 
 def _read_online(reader: Reader) -> Online:
@@ -57,7 +57,7 @@ def _read_online(reader: Reader) -> Online:
 
 def parse_processors(text: str) -> CpuSet:
     """The CPU numbers of /proc/cpuinfo, which lists the online ones. Raises Malformed."""
-    numbers = re.findall(r"^processor\s*:?\s*(\d+)", text, re.MULTILINE)
+    numbers = re.findall(r"^processor[ \t]*:?[ \t]*(\d{1,5})[ \t]*$", text, re.MULTILINE)
     if not numbers:
         raise Malformed("a line `processor : 0`", text[:20])
     return frozenset(map(int, numbers))

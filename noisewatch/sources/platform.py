@@ -37,8 +37,13 @@ _HYPERVISOR_BY_VENDOR = {
     "Hetzner": "kvm",
 }
 _BARE_METAL_PRODUCTS = (".metal", "Surface")  # of vendors that also make virtual machines
+_MAKERS = (  # of machines alone, so that their name in the firmware means one
+    *("Ampere", "ASUS", "Cisco", "Dell", "FUJITSU", "Fujitsu", "GIGABYTE", "Giga Computing", "HP", "Inspur", "Intel"),
+    *("LENOVO", "Lenovo", "NVIDIA", "Quanta", "Raspberry Pi", "Supermicro", "Wiwynn"),
+)
 _HYPERVISOR_BY_CLOCK = {"kvm-clock": "kvm", "hyperv_clocksource": "microsoft", "xen": "xen"}
-_CONTAINER_IN_CGROUP = re.compile(r"/(?P<kind>docker|lxc|kubepods|libpod|machine\.slice/machine-)")
+_CONTAINER_IN_CGROUP = re.compile(r"/(?P<kind>docker[-/]|libpod[-/]|lxc[./]|kubepods|machine\.slice/machine-)")
+_KIND_IN_CGROUP = {"kubepods": "kubernetes", "libpod": "podman"}
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM
 
 
@@ -85,17 +90,16 @@ def _read_virtual(reader: Reader, cpuinfo: str | None) -> str | None:
         return named or UNIDENTIFIED
     if named is not None:
         return named
-    vendor = reader.text_or_none(f"{_DMI}/sys_vendor", expected=False)
-    if vendor is not None and vendor.strip():
-        return NONE  # firmware that names a maker of machines
+    vendor = reader.text_or_none(f"{_DMI}/sys_vendor", expected=False) or ""
+    if vendor.strip().startswith(_MAKERS) or _is_bare_metal_product(reader):
+        return NONE
     if reader.text_or_none("/proc/device-tree/hypervisor/compatible", expected=False):
         return UNIDENTIFIED
     return None
 
 
 def _read_dmi(reader: Reader) -> str | None:
-    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
-    if any(word in product for word in _BARE_METAL_PRODUCTS):
+    if _is_bare_metal_product(reader):
         return None
     for name in ("sys_vendor", "product_name", "bios_vendor"):
         text = reader.text_or_none(f"{_DMI}/{name}", expected=False) or ""
@@ -103,6 +107,11 @@ def _read_dmi(reader: Reader) -> str | None:
             if text.strip().startswith(vendor):
                 return hypervisor
     return None
+
+
+def _is_bare_metal_product(reader: Reader) -> bool:
+    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
+    return any(word in product for word in _BARE_METAL_PRODUCTS)
 
 
 def _read_xen(reader: Reader) -> str | None:
@@ -129,5 +138,6 @@ def _read_container(reader: Reader) -> str | None:
         return clean(named.strip())
     match = _CONTAINER_IN_CGROUP.search(reader.text_or_none(MEMBERSHIP, expected=False) or "")
     if match is not None:
-        return {"kubepods": "kubernetes", "libpod": "podman"}.get(match["kind"], match["kind"].partition(".")[0])
+        kind = re.split(r"[-/.]", match["kind"])[0]
+        return _KIND_IN_CGROUP.get(kind, kind)
     return NONE if reader.is_absent("/.dockerenv") and reader.is_absent("/run/.containerenv") else None

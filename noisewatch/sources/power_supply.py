@@ -28,7 +28,7 @@ class MainsPower:
 
 
 def read_mains_power(reader: Reader) -> MainsPower:
-    """What the adapters say; without any, what the batteries say."""
+    """What the adapters say; where they leave it open, what the batteries say."""
     try:
         names = reader.names(FOLDER)
     except Absent:
@@ -37,12 +37,7 @@ def read_mains_power(reader: Reader) -> MainsPower:
         return MainsPower(None)
     supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", parse_word) for name in names}
     own = {name: kind for name, kind in supplies.items() if not _is_of_a_device(reader, name)}
-    if not own:
-        return MainsPower(NO_SUPPLY)
-    said = _by_adapters(reader, own)
-    if said is None:
-        said = _by_batteries(reader, own)
-    return said or MainsPower(None)
+    return _by_adapters(reader, own) or _by_batteries(reader, own) or _by_nobody(own)
 
 
 def _is_of_a_device(reader: Reader, name: str) -> bool:
@@ -50,14 +45,23 @@ def _is_of_a_device(reader: Reader, name: str) -> bool:
 
 
 def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
-    adapters = [name for name, kind in supplies.items() if kind is not None and kind != "Battery" and kind != "UPS"]
+    """Any that is online will do. That all are offline means something only where one is there for nothing else: a USB
+    port is a supply too, and empty as a rule."""
+    adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
     online = {name: reader.parsed(f"{FOLDER}/{name}/online", parse_integer) for name in adapters}
     for name, is_online in online.items():
         if is_online:
             return MainsPower(True, f"{FOLDER}/{name}/online")
-    if online and all(is_online == 0 for is_online in online.values()):
-        return MainsPower(False, f"{FOLDER}/{adapters[0]}/online")
+    mains = [name for name in adapters if supplies[name] == "Mains"]
+    if mains and all(is_online == 0 for is_online in online.values()):
+        return MainsPower(False, f"{FOLDER}/{mains[0]}/online")
     return None
+
+
+def _by_nobody(supplies: dict[str, str | None]) -> MainsPower:
+    """Empty USB ports and nothing else are no supply at all; anything else should have told."""
+    kinds = set(supplies.values())
+    return MainsPower(NO_SUPPLY if all(kind is not None and kind.startswith("USB") for kind in kinds) else None)
 
 
 def _by_batteries(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:

@@ -13,11 +13,12 @@ import re
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.numbers import lines_of
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/proc/pressure"
 RESOURCES = ("cpu", "memory", "io")
-_ROW = re.compile(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d+)")
+_ROW = re.compile(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Pressure:
 def parse_stall(text: str) -> Stall:
     """The totals of one file. Raises Malformed."""
     totals: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         match = _ROW.fullmatch(line.strip())
         if match is None:
             raise Malformed("`some avg10=… total=…`", line, number)

@@ -21,6 +21,7 @@ class Reader:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.reason_by_path: dict[str, str] = {}
+        self.asked: set[str] = set()
         self._bytes: dict[str, bytes | Unreadable] = {}
         self._names: dict[str, list[str] | Unreadable] = {}
 
@@ -70,6 +71,7 @@ class Reader:
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json | None:
         """The answer to what no file says; None, with the reason kept, where it cannot be asked."""
+        self.asked.add(question)
         try:
             return self.machine.ask(question, answer)
         except Unreadable as error:
@@ -82,6 +84,7 @@ class Reader:
 
     def _once(self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool) -> T:
         if path not in kept:
+            self.asked.add(path)
             try:
                 kept[path] = read(path)
             except Unreadable as error:

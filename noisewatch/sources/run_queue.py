@@ -12,16 +12,17 @@ import re
 from collections.abc import Mapping
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.numbers import lines_of
 from noisewatch.sources.reader import Reader
 
 PATH = "/proc/schedstat"
-_ROW = re.compile(r"cpu(\d+)(?: \d+){6} (\d+) \d+ \d+")
+_ROW = re.compile(r"cpu(\d{1,5})(?: \d+){6} (\d{1,20}) \d+ \d+")
 
 
 def parse_run_time(text: str) -> Mapping[int, int]:
     """Nanoseconds that tasks ran, by CPU. Raises Malformed."""
     ran_ns_by_cpu: dict[int, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         if not line.startswith("cpu"):
             continue
         match = _ROW.fullmatch(line.strip())

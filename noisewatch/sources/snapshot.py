@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -138,7 +139,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         pressure=read_pressure(reader),
         cgroup=read_cgroup(reader),
         tasks=task_reader.read(reader, target.cpus) if task_reader is not None else None,
-        reason_by_path=_reasons(reader, previous if kept is not None else None),
+        reason_by_path=_reasons(reader, previous),
     )
 
 
@@ -161,5 +162,9 @@ def _pin_trial(reader: Reader, target: Target, previous: Snapshot | None) -> Pin
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
-    """The failures of this snapshot, and those of what was taken over from the previous one."""
-    return {**(previous.reason_by_path if previous is not None else {}), **reader.reason_by_path}
+    """The failures of this snapshot, and those of the previous one that were not asked again."""
+    earlier = previous.reason_by_path if previous is not None else {}
+    taken_over = {
+        path: reason for path, reason in earlier.items() if path not in reader.asked and not re.match(r"/proc/\d", path)
+    }
+    return {**taken_over, **reader.reason_by_path}

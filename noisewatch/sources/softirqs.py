@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.interrupts import parse_header
+from noisewatch.sources.names import clean
+from noisewatch.sources.numbers import are_counts, lines_of
 from noisewatch.sources.reader import Reader
 
 PATH = "/proc/softirqs"
@@ -37,7 +39,7 @@ class Softirqs:
 
 def parse_softirqs(text: str) -> Softirqs:
     """The table. Raises Malformed."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     if not lines:
         raise Malformed("a header such as `CPU0 CPU1`", "", 1)
     cpus = parse_header(lines[0])
@@ -45,9 +47,9 @@ def parse_softirqs(text: str) -> Softirqs:
     for number, line in enumerate(lines[1:], start=2):
         label, colon, rest = line.partition(":")
         counts = rest.split()
-        if not colon or len(counts) != len(cpus) or not all(map(str.isdecimal, counts)):
+        if not colon or len(counts) != len(cpus) or not are_counts(counts):
             raise Malformed(f"{len(cpus)} counts", line.strip(), number)
-        rows.append(SoftirqRow(label.strip(), tuple(map(int, counts))))
+        rows.append(SoftirqRow(clean(label.strip()), tuple(map(int, counts))))
     if not rows:
         raise Malformed("a row for each kind of softirq", "", 2)
     return Softirqs(cpus, tuple(rows))

@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.machine import Json
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.isolation import Isolation
+from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CpuPlace
 
@@ -31,7 +33,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet
         return sorted(allowed_at_start if allowed_at_start is not None else os.sched_getaffinity(0))
 
     answer = reader.ask(_OWN_AFFINITY, ask)
-    return None if answer is None else frozenset(int(cpu) for cpu in answer)
+    return _cpus(answer)
 
 
 def choose_target(
@@ -71,8 +73,14 @@ def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
     answer = reader.ask(f"{_PIN} {sorted(cpus)}", lambda: _try_pin(cpus))
     if not isinstance(answer, dict):
         return PinTrial(None, None)
-    granted = answer.get("granted")
-    return PinTrial(None if granted is None else frozenset(granted), answer.get("reason"))
+    reason = answer.get("reason")
+    return PinTrial(_cpus(answer.get("granted")), clean(reason) if isinstance(reason, str) else None)
+
+
+def _cpus(answer: Json) -> CpuSet | None:
+    """The CPU numbers of an answer; None where it is something else, as in a damaged recording."""
+    is_list = isinstance(answer, list) and all(type(cpu) is int for cpu in answer)
+    return frozenset(answer) if is_list else None
 
 
 def _try_pin(cpus: CpuSet) -> dict[str, object]:

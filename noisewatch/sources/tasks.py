@@ -19,6 +19,7 @@ from noisewatch.machine import Machine
 from noisewatch.sources.cpu_time import TICK_NS
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
 from noisewatch.sources.names import clean
+from noisewatch.sources.numbers import are_counts, is_count
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/proc"
@@ -86,7 +87,7 @@ def parse_stat(text: str) -> _Stat:
     head, bracket, tail = text.rpartition(")")
     pid, opening, name = head.partition(" (")
     fields = tail.split()
-    if not bracket or not opening or len(fields) < 37 or not pid.isdecimal():
+    if not bracket or not opening or len(fields) < 37 or not is_count(pid):
         raise Malformed("`pid (name) state …`", text.strip())
     try:
         utime, stime, cutime, cstime = (int(field) for field in fields[11:15])
@@ -108,7 +109,7 @@ def parse_stat(text: str) -> _Stat:
 def parse_schedstat(text: str) -> tuple[int, int]:
     """Nanoseconds on a CPU and waiting for one. Raises Malformed."""
     fields = text.split()
-    if len(fields) != 3 or not all(map(str.isdecimal, fields)):
+    if len(fields) != 3 or not are_counts(fields):
         raise Malformed("three counts", text.strip())
     return int(fields[0]), int(fields[1])
 
@@ -144,7 +145,7 @@ class TaskReader:
     def read(self, reader: Reader, target: CpuSet) -> Tasks | None:
         """The threads now; None where /proc cannot be listed or holds no process."""
         names = reader.names_or_none(FOLDER)
-        pids = [int(name) for name in names or () if name.isdecimal()]
+        pids = [int(name) for name in names or () if is_count(name)]
         if not pids:
             reader.note(FOLDER, "shows no process")
             return None
@@ -184,7 +185,7 @@ class TaskReader:
         except Unreadable as error:
             reader.note(f"{FOLDER}/{pid}", error.reason)
         except Malformed as error:
-            reader.note(f"{FOLDER}/{pid}/stat", str(error))
+            reader.note(error.path, str(error).removeprefix(f"{error.path}: "))
         return None
 
     def _read_threads(self, reader: Reader, pid: int, target: CpuSet) -> list[Task]:
@@ -201,7 +202,7 @@ class TaskReader:
     def _read_group(self, reader: Reader, leader: Task, target: CpuSet) -> list[Task]:
         """The threads of a process that has several."""
         threads = []
-        for name in reader.machine.list_names(f"{FOLDER}/{leader.pid}/task"):
+        for name in filter(is_count, reader.machine.list_names(f"{FOLDER}/{leader.pid}/task")):
             tid, folder = int(name), f"{FOLDER}/{leader.pid}/task/{name}"
             if tid == leader.pid and leader.waited_ns is not None:
                 threads.append(leader)  # schedstat is the first thread's own; only stat adds up the whole process
@@ -222,14 +223,14 @@ class TaskReader:
         self, reader: Reader, pid: int, folder: str, schedstat: bytes | None, target: CpuSet
     ) -> tuple[Task, int]:
         """The thread, and how many its process has."""
-        stat = parse_stat(reader.machine.read_bytes(f"{folder}/stat").decode("utf-8", "replace"))
+        stat = _read_stat(reader.machine, folder)
         known = self._known.get(stat.pid)
         before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
-        ran_ns, waited_ns = _times(schedstat, stat)
+        ran_ns, waited_ns = _times(schedstat, stat, folder)
         task = Task(
             tid=stat.pid,
             pid=pid,
-            name=before.name if before is not None and before.name.startswith(stat.name) else stat.name,
+            name=before.name if before is not None and _is_cut_from(before.name, stat.name) else stat.name,
             is_kernel=bool(stat.flags & _KERNEL_THREAD),
             is_bound=bool(stat.flags & _BOUND),
             cpu=stat.cpu,
@@ -248,7 +249,7 @@ class TaskReader:
         """The affinity and the whole name of those that matter."""
         if ran_on_target:
             self._hot[task.pid] = STAYS_HOT
-        if ran_on_target and len(task.name) == _LONGEST_KERNEL_NAME and not task.is_kernel:
+        if ran_on_target and _may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(reader, task))
         if ran_on_target or (self._asks_all_affinities and not task.is_bound):
             task = replace(task, allowed=_read_allowed(reader.machine, folder))
@@ -263,7 +264,23 @@ def _read_schedstat(machine: Machine, folder: str) -> bytes | None:
         return None
 
 
-def _times(schedstat: bytes | None, stat: _Stat) -> tuple[int, int | None]:
+def _read_stat(machine: Machine, folder: str) -> _Stat:
+    path = f"{folder}/stat"
+    try:
+        return parse_stat(machine.read_bytes(path).decode("utf-8", "replace"))
+    except Malformed as error:
+        raise error.at(path) from error
+
+
+def _may_be_cut(name: str) -> bool:
+    return len(name.encode()) >= _LONGEST_KERNEL_NAME
+
+
+def _is_cut_from(whole: str, name: str) -> bool:
+    return _may_be_cut(name) and whole.startswith(name)
+
+
+def _times(schedstat: bytes | None, stat: _Stat, folder: str) -> tuple[int, int | None]:
     """Time on a CPU and time waiting.
 
     On a CPU without a tick (nohz_full) schedstat lags behind while the thread runs, and stat does not; but the stat of
@@ -271,7 +288,10 @@ def _times(schedstat: bytes | None, stat: _Stat) -> tuple[int, int | None]:
     """
     if schedstat is None:
         return stat.busy_ns, None
-    ran_ns, waited_ns = parse_schedstat(schedstat.decode("ascii", "replace"))
+    try:
+        ran_ns, waited_ns = parse_schedstat(schedstat.decode("ascii", "replace"))
+    except Malformed as error:
+        raise error.at(f"{folder}/schedstat") from error
     return (max(ran_ns, stat.busy_ns) if stat.thread_count == 1 else ran_ns), waited_ns
 
 

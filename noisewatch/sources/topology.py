@@ -77,7 +77,7 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
     """The node of each CPU, by the nodes' lists."""
     node_by_cpu: dict[int, int] = {}
     for name in reader.names_or_none(NODES, expected=False) or []:
-        match = re.fullmatch(r"node(\d+)", name)
+        match = re.fullmatch(r"node(\d{1,5})", name)
         cpus = match and reader.parsed(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
         if match and cpus:
             node_by_cpu.update(dict.fromkeys(cpus, int(match[1])))
@@ -86,27 +86,28 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
 
 def _node_link(reader: Reader, cpu: int) -> int | None:
     names = reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
-    return next((int(match[1]) for name in names if (match := re.fullmatch(r"node(\d+)", name))), None)
+    return next((int(match[1]) for name in names if (match := re.fullmatch(r"node(\d{1,5})", name))), None)
 
 
 def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
-    """The CPUs that share this CPU's highest cache that holds data."""
+    """The CPUs that share this CPU's highest cache that holds data; unknown where any cache is."""
     folder = f"{CPUS}/cpu{cpu}/cache"
-    highest: tuple[int, CpuSet] | None = None
+    folder_by_level: dict[int, str] = {}
     for name in reader.names_or_none(folder) or []:
         if not name.startswith("index"):
             continue
-        level = reader.parsed(f"{folder}/{name}/level", parse_integer, expected=False)
-        if level is None or (highest is not None and level <= highest[0]):
-            continue
-        if reader.parsed(f"{folder}/{name}/type", parse_word, expected=False) == "Instruction":
-            continue
-        shared = reader.parsed(f"{folder}/{name}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
-        if shared is None:  # before Linux 2.6.26
-            shared = reader.parsed(f"{folder}/{name}/shared_cpu_map", parse_cpu_mask)
-        if shared is not None:
-            highest = (level, shared)
-    return None if highest is None else highest[1]
+        level = reader.parsed(f"{folder}/{name}/level", parse_integer)
+        if level is None:
+            return None
+        if reader.parsed(f"{folder}/{name}/type", parse_word, expected=False) != "Instruction":
+            folder_by_level[level] = f"{folder}/{name}"
+    if not folder_by_level:
+        return None
+    highest = folder_by_level[max(folder_by_level)]
+    shared = reader.parsed(f"{highest}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
+    if shared is not None:
+        return shared
+    return reader.parsed(f"{highest}/shared_cpu_map", parse_cpu_mask)  # before Linux 2.6.26
 
 
 def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | None]) -> dict[int, str]:
@@ -115,10 +116,10 @@ def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | 
     atom = reader.parsed("/sys/devices/cpu_atom/cpus", parse_cpu_list, expected=False)
     if core and atom:
         return dict.fromkeys(core, _PERFORMANCE) | dict.fromkeys(atom, _EFFICIENCY)
-    known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None}
+    known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None and capacity > 0}
     if known:
         return kinds_by_strength(known)
-    limits = {cpu: limit for cpu in cpus if (limit := _max_frequency(reader, cpu)) is not None}
+    limits = {cpu: limit for cpu in cpus if (limit := _max_frequency(reader, cpu)) is not None and limit > 0}
     return kinds_by_strength(limits)
 
 

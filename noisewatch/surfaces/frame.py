@@ -151,10 +151,13 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def decode_frame(line: bytes) -> Frame:
-    """The frame of a line that encode_frame made."""
+    """The frame of a line that encode_frame made. Raises ValueError for any other line."""
     fields = json.loads(line)
-    fields["cpus"] = tuple(CpuLine(**cpu) for cpu in fields["cpus"])
-    fields["culprits"] = tuple(CulpritLine(**culprit) for culprit in fields["culprits"])
-    for name in ("target", "housekeeping", "failed", "unknown"):
-        fields[name] = tuple(fields[name])
-    return Frame(**fields)
+    try:
+        fields["cpus"] = tuple(CpuLine(**cpu) for cpu in fields["cpus"])
+        fields["culprits"] = tuple(CulpritLine(**culprit) for culprit in fields["culprits"])
+        for name in ("target", "housekeeping", "failed", "unknown"):
+            fields[name] = tuple(fields[name])
+        return Frame(**fields)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"no frame: {error}") from error

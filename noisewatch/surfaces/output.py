@@ -19,15 +19,24 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
 
     What is no regular file (a pipe, /dev/stderr) is written directly. Raises UsageError where it cannot be written.
     """
+    if path == "":
+        raise UsageError("--output '': names no file")
     if path is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _reported("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
     elif _is_special(path):
         with _reported(path), open(path, "wb") as file:
             yield file
     else:
         with _reported(path):
             yield from _replaced(path)
+
+
+def print_answer(text: str) -> None:
+    """Prints to standard output what its encoding can say. Raises UsageError where it does not take it."""
+    with opened_output(None) as output:
+        output.write(text.encode(sys.stdout.encoding or "utf-8", "replace"))
 
 
 def _is_special(path: str) -> bool:

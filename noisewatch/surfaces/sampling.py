@@ -81,6 +81,7 @@ class _Sampler:
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
             self._recent.popleft()
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
+            self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
             return frame_of(snapshot, None, None, **self._rest(is_last))
         verdict = judge(Case(snapshot, interval_between(self._recent[0], snapshot)))
         return frame_of(snapshot, interval_between(previous, snapshot), verdict, **self._rest(is_last))

@@ -143,4 +143,4 @@ def test_a_quota_is_lifted_and_brought_back_as_it_was() -> None:
     quota = {"/sys/fs/cgroup/cpu.max": "50000 100000\n", "/sys/fs/cgroup/cpu.stat": "nr_throttled 0\n"}
     fix = _fix("cpu-quota", quota)
     assert fix.now == "echo max | sudo tee /sys/fs/cgroup/cpu.max"
-    assert fix.undo == "echo 50000 100000 | sudo tee /sys/fs/cgroup/cpu.max"
+    assert fix.undo == "echo '50000 100000' | sudo tee /sys/fs/cgroup/cpu.max"

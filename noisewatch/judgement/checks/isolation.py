@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, boot_options, pin, write
 from noisewatch.judgement.declaration import (
@@ -68,11 +70,11 @@ def _isolate(case: Case) -> Fix:
     folder, control = f"{root.folder}/benchmark", f"{root.folder}/cgroup.subtree_control"
     now = [
         *([] if root.delegates_cpuset else [write("+cpuset", control)]),
-        f"sudo mkdir -p {folder}",
+        f"sudo mkdir -p {shlex.quote(folder)}",
         write(listed, f"{folder}/cpuset.cpus"),
         write("isolated", f"{folder}/cpuset.cpus.partition"),
     ]
-    undo = [f"sudo rmdir {folder}", *([] if root.delegates_cpuset else [write("-cpuset", control)])]
+    undo = [f"sudo rmdir {shlex.quote(folder)}", *([] if root.delegates_cpuset else [write("-cpuset", control)])]
     return Fix(" && ".join(now), persist, " && ".join(undo))
 
 

@@ -12,6 +12,7 @@ from noisewatch.surfaces.cli.arguments import command_of, parse_arguments
 _USAGE_ERROR = 2
 _NOT_MEASURED = 3
 _INTERRUPTED = 130
+_NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdict
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except BrokenPipeError:
         _drop_output()
-        return 0
+        return _NOBODY_READS
 
 
 def _complain(message: str) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.surfaces.cli.terminal import width
+from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.explain_text import text_of_catalogue, text_of_check
 
 
 def run(arguments: Namespace) -> int:
     """Prints one check's page, or the list of all."""
     if arguments.id is None:
-        sys.stdout.write(text_of_catalogue(CATALOGUE))
+        print_answer(text_of_catalogue(CATALOGUE))
         return 0
     by_id = {each.id: each for each in CATALOGUE}
     if arguments.id not in by_id:
         raise UsageError(f"there is no check {arguments.id!r}; `noisewatch explain` lists them")
-    sys.stdout.write(text_of_check(by_id[arguments.id], min(width(), 100)))
+    print_answer(text_of_check(by_id[arguments.id], min(width(), 100)))
     return 0

@@ -20,6 +20,8 @@ from noisewatch.surfaces.aside import allowed_now
 
 def open_machine(arguments: Namespace, own_pids: Iterable[int] = ()) -> Machine:
     """This host, the copied tree or the recording. Raises UsageError."""
+    if arguments.sysroot is not None and arguments.replay is not None:
+        raise UsageError("--sysroot and --replay exclude each other")
     if arguments.sysroot is not None:
         return CopiedTree(arguments.sysroot)
     if arguments.replay is not None:

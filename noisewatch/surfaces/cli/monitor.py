@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from dataclasses import replace
 
 from noisewatch.surfaces.aside import allowed_now
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.cli.terminal import is_interactive, width
 from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.sampler import command_line
 from noisewatch.surfaces.sampling import no_sleep, sample_frames
 
@@ -28,15 +30,19 @@ def run(arguments: Namespace) -> int:
 
 
 def _print_once(arguments: Namespace) -> int:
+    from rich.cells import set_cell_size
+
     from noisewatch.surfaces.tui.glyphs import glyphs_for
     from noisewatch.surfaces.tui.rows import all_rows
-    from noisewatch.surfaces.tui.screen_model import still
+    from noisewatch.surfaces.tui.screen_model import ScreenModel
 
     machine = open_machine(arguments)
     frame = _first_with_rates(arguments)
-    rows = all_rows(still(frame), width(), _PLAIN_HEIGHT, glyphs_for(sys.stdout.encoding))
-    lines = ["".join(text for text, _ in row).rstrip() for row in rows[:-1]]
-    sys.stdout.write("\n".join(lines).rstrip() + "\n")
+    model = ScreenModel()
+    model.add(replace(frame, is_last=True))
+    rows = all_rows(model, width(), _PLAIN_HEIGHT, glyphs_for(sys.stdout.encoding))
+    lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
+    print_answer("\n".join(lines).rstrip() + "\n")
     if machine.is_live:
         print("noisewatch: no terminal to draw on, so this is one picture (over ssh: ssh -t)", file=sys.stderr)
     return 0

@@ -53,6 +53,8 @@ def _report(verdict: Verdict, sampled: _Sampled, exit_status: int, arguments: Na
 
 
 def _sample(machine: Machine, wish: Wish, seconds: float) -> _Sampled:
+    if seconds == 0 and isinstance(machine, Recording):
+        machine.go_to_end()
     if seconds == 0:
         return _Sampled(Case(read_snapshot(machine, wish, TaskReader(asks_all_affinities=True))))
     if isinstance(machine, Recording):

@@ -19,8 +19,7 @@ def run(arguments: Namespace) -> int:
     with opened_output(arguments.output) as output:
         wish = wish_of(arguments, machine)
         if isinstance(machine, Recording):
-            while machine.advance():
-                pass
+            machine.go_to_end()
         snapshot = read_snapshot(machine, wish)
         if arguments.format == "json":
             text = json.dumps(describe_snapshot(snapshot), indent=1) + "\n"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from noisewatch.sources.cgroup import UNLIMITED
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.frequency import CpuFrequency
+from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.reports.table import align
 
@@ -72,7 +73,7 @@ def cpus(listed: Iterable[int] | None) -> str:
 
 
 def _all_cpus(snapshot: Snapshot) -> list[int]:
-    online = snapshot.online.online or frozenset()
+    online = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
     return sorted(online | snapshot.topology.keys() | snapshot.target.cpus)
 
 
@@ -175,5 +176,6 @@ def _unreadable(reasons: Mapping[str, str]) -> str:
         grouped[re.sub(r"\d+", "N", path), reason].append(path)
     lines = ["could not be read:"]
     for (pattern, reason), paths in grouped.items():
-        lines.append(f"  {paths[0]}: {reason}" if len(paths) == 1 else f"  {pattern}: {reason} ({len(paths)} times)")
+        said = f"{paths[0]}: {reason}" if len(paths) == 1 else f"{pattern}: {reason} ({len(paths)} times)"
+        lines.append("  " + clean(said))
     return "\n".join(lines)

@@ -9,6 +9,7 @@ from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, PASS
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.names import clean
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
 _LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown"}
@@ -88,10 +89,14 @@ def _limit_of(finding: Finding) -> str:
 
 def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]:
     """Those that the sentence has not named yet."""
-    lines = [_culprit(each) for each in culprits if each.name not in already_said]
+    lines = [_culprit(each) for each in culprits if _label(each) not in already_said]
     if len(lines) > _MOST_CULPRITS:
         lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines
+
+
+def _label(culprit: Disturbance) -> str:
+    return f"{culprit.name} (pid {culprit.pid})" if culprit.pid is not None else f"{culprit.name}:"
 
 
 def _culprit(culprit: Disturbance) -> str:
@@ -104,7 +109,7 @@ def _culprit(culprit: Disturbance) -> str:
 
 def _fix(fix: Fix) -> list[str]:
     named = (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist))
-    return [f"{_INDENT}{name + ':':<9}{command}" for name, command in named if command]
+    return [f"{_INDENT}{name + ':':<9}{clean(command)}" for name, command in named if command]
 
 
 def _collapsed(verdict: Verdict, width: int) -> list[str]:
@@ -138,7 +143,7 @@ def describe_limit(limit: Limit) -> str:
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(
-        text, max(width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
+        clean(text), max(width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
     )
 
 

@@ -7,17 +7,19 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Key, Resize
+from textual.events import Key
 
+from noisewatch.sources.names import clean
 from noisewatch.surfaces.frame import Frame, decode_frame
 from noisewatch.surfaces.tui.glyphs import Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
-from noisewatch.surfaces.tui.rows import all_rows
+from noisewatch.surfaces.tui.rows import Row, all_rows, cpu_room
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 
 _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
@@ -47,7 +49,7 @@ class MonitorApp(App[None]):
         self._sampler_command = sampler
         self._sampler: asyncio.subprocess.Process | None = None
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
-        self._view = LineView()
+        self._view = LineView(self._rows)
         self._shows_help = False
         self._aside: tuple[int, ...] = ()
 
@@ -68,17 +70,22 @@ class MonitorApp(App[None]):
         self._sampler = sampler
         if sampler.stdout is None or sampler.stderr is None:
             return
-        while line := await sampler.stdout.readline():
-            self.show_frame(decode_frame(line))
+        try:
+            while line := await sampler.stdout.readline():
+                self.show_frame(decode_frame(line))
+        except ValueError:  # a frame that was cut short, or is longer than any machine's
+            with suppress(ProcessLookupError):
+                sampler.kill()
         said = (await sampler.stderr.read()).decode("utf-8", "replace").strip().splitlines()
         await sampler.wait()
-        if sampler.returncode:
-            self.model.trouble = f"the sampler ended: {said[-1] if said else f'status {sampler.returncode}'}"
+        if sampler.returncode or (self.model.frame is not None and not self.model.frame.is_last):
+            self.model.trouble = f"the sampler ended: {clean(said[-1]) if said else f'status {sampler.returncode}'}"
             self.draw()
 
     async def on_unmount(self) -> None:
         if self._sampler is not None and self._sampler.returncode is None:
-            self._sampler.kill()
+            with suppress(ProcessLookupError):
+                self._sampler.kill()
             await self._sampler.wait()
 
     def show_frame(self, frame: Frame) -> None:
@@ -89,22 +96,19 @@ class MonitorApp(App[None]):
         self.draw()
 
     def draw(self) -> None:
-        """Everything, for the present size of the terminal."""
-        width, height = self.size
-        rows = help_rows(height) if self._shows_help else all_rows(self.model, width, height, self._glyphs)
-        self._view.show(rows)
+        """What has changed since the last time."""
+        self._view.update()
 
-    def on_resize(self, event: Resize) -> None:
-        self.draw()
+    def _rows(self, width: int, height: int) -> list[Row]:
+        return help_rows(height) if self._shows_help else all_rows(self.model, width, height, self._glyphs)
 
     def on_key(self, event: Key) -> None:
         if self._shows_help:
-            self._shows_help = False
-            event.stop()
-            self.draw()
+            event.prevent_default()
+            self._changed(lambda: None)
 
     def action_help(self) -> None:
-        self._changed(lambda: setattr(self, "_shows_help", not self._shows_help))
+        self._changed(lambda: setattr(self, "_shows_help", True))
 
     def action_freeze(self) -> None:
         self._changed(self.model.toggle_freeze)
@@ -116,11 +120,14 @@ class MonitorApp(App[None]):
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
 
     def action_scroll(self, lines: int) -> None:
-        count = len(self.model.frame.cpus) if self.model.frame is not None else 0
-        self._changed(lambda: setattr(self.model, "offset", max(min(self.model.offset + lines, count - 1), 0)))
+        self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, self.size.height)))
 
     def _changed(self, change: Callable[[], None]) -> None:
-        change()
+        """While the help is shown, any key closes it and does nothing else."""
+        if self._shows_help:
+            self._shows_help = False
+        else:
+            change()
         self.draw()
 
     def _move_aside(self, frame: Frame) -> None:

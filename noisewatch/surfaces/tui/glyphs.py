@@ -26,7 +26,7 @@ ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|")
 
 def glyphs_for(encoding: str | None) -> Glyphs:
     """Block characters where the terminal's encoding has them."""
-    return UNICODE if (encoding or "").lower().replace("-", "") == "utf8" else ASCII
+    return UNICODE if (encoding or "").lower().replace("-", "").replace("_", "") == "utf8" else ASCII
 
 
 def level_of(lost_ns_per_s: float) -> int:

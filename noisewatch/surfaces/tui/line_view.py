@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from itertools import zip_longest
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -41,26 +44,24 @@ def strip_of(row: Row, width: int) -> Strip:
 
 
 class LineView(Widget):
-    """Shows rows; a row that is as it was is not sent to the terminal again."""
+    """Shows the rows that `rows_of` makes for its size; a row that is as it was is not sent to the terminal again."""
 
     DEFAULT_CSS = "LineView { width: 100%; height: 100%; }"
 
-    def __init__(self) -> None:
+    def __init__(self, rows_of: Callable[[int, int], list[Row]]) -> None:
         super().__init__()
+        self._rows_of = rows_of
         self._rows: list[Row] = []
 
-    def show(self, rows: list[Row]) -> None:
+    def update(self) -> None:
         """Redraws what has changed."""
-        from textual.geometry import Region
-
-        changed = [
-            number
-            for number in range(max(len(rows), len(self._rows)))
-            if number >= len(rows) or number >= len(self._rows) or rows[number] != self._rows[number]
-        ]
-        self._rows = rows
+        before, self._rows = self._rows, self._rows_of(self.size.width, self.size.height)
+        changed = [number for number, (old, new) in enumerate(zip_longest(before, self._rows)) if old != new]
         if changed:
             self.refresh(*(Region(0, number, self.size.width, 1) for number in changed))
+
+    def on_resize(self) -> None:
+        self.update()
 
     def render_line(self, y: int) -> Strip:
         row = self._rows[y] if y < len(self._rows) else []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
+from rich.cells import cell_len, set_cell_size
+
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine, CulpritLine
 from noisewatch.surfaces.tui.glyphs import Glyphs, duration, level_of, rate, share, style_of
@@ -30,7 +32,7 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     if frame is None:
         return [_ends([("noisewatch", "title")], [(model.trouble or "looking …", "doubt")], width), [], []]
     left: Row = [("noisewatch", "title"), (f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
-    if model.is_frozen:
+    if model.frozen is not None:
         left.append((f"  FROZEN {model.frozen_for_s():.0f} s ago", "doubt"))
     elif model.trouble:
         left.append((f"  {model.trouble}", "doubt"))
@@ -54,7 +56,7 @@ def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     own: Row = []
     if frame.sampler_cpu_s is not None:
         house = format_cpu_list(frame.housekeeping)
-        own = [(f"  self {share(model.own_cpu_share)}" + (f" on CPU {house}" if house else ""), "faint")]
+        own = [(f"  self {share(model.shown.own_cpu_share)}" + (f" on CPU {house}" if house else ""), "faint")]
     row: Row = [
         (f"target {format_cpu_list(frame.target) or 'none'}", "strong"),
         (f" ({frame.target_chosen_by})", "faint"),
@@ -65,7 +67,7 @@ def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
         mark = glyphs.estimate if worst.is_estimate else ""
         lost = f"{mark}{duration(worst.stolen_ns_per_s)}/s"
         row += [("  worst ", "plain"), (f"CPU {worst.cpu} {lost}", style_of(worst.stolen_ns_per_s))]
-    if sum(len(text) for text, _ in row + own) > width:
+    if sum(cell_len(text) for text, _ in row + own) > width:
         del row[1]
     return _ends(row, own, width)
 
@@ -79,8 +81,8 @@ def _failed_row(model: ScreenModel) -> Row:
     if frame.verdict is None:
         return []
     row: Row = []
-    if model.interval_count:
-        row.append((f"{model.disturbed_count} of {model.interval_count} intervals noisy", "plain"))
+    if model.shown.interval_count:
+        row.append((f"{model.shown.disturbed_count} of {model.shown.interval_count} intervals noisy", "plain"))
     if frame.failed:
         named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
         return [*row, ("  fails: ", "plain"), (named, "grave")]
@@ -135,11 +137,11 @@ def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, gly
 
 def _spark(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
     """The history, the newest at the right; runs of one style are one piece."""
-    history = model.history_by_cpu.get(cpu)
+    history = model.shown.history_by_cpu.get(cpu)
     if history is None or width < 1:
         return []
     shown = list(islice(history, max(len(history) - width, 0), None))
-    row: Row = []
+    row: Row = [(" " * (width - len(shown)), "plain")]
     for lost in shown:
         glyph = glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]
         style = style_of(lost)
@@ -181,8 +183,6 @@ def _culprit_row(line: CulpritLine, name_width: int, glyphs: Glyphs) -> Row:
 
 def _fitted(text: str, width: int) -> str:
     """The text in exactly so many columns; wide characters count as what they take on a terminal."""
-    from rich.cells import set_cell_size
-
     return set_cell_size(text, width)
 
 
@@ -201,26 +201,35 @@ def key_row(width: int) -> Row:
 
 def _ends(left: Row, right: Row, width: int) -> Row:
     """Both in one row; what is at the right is never cut."""
-    right_width = sum(len(text) for text, _ in right)
-    room = width - right_width
+    room = max(width - sum(cell_len(text) for text, _ in right), 0)
     kept: Row = []
     for text, style in left:
-        piece = text[: max(room, 0)]
-        room -= len(piece)
-        if piece:
-            kept.append((piece, style))
-    return [*kept, (" " * max(room, 0), "plain"), *right]
+        piece = text if cell_len(text) <= room else set_cell_size(text, room)
+        room -= cell_len(piece)
+        kept.append((piece, style))
+    return [*kept, (" " * room, "plain"), *right]
+
+
+def _heights(model: ScreenModel, height: int) -> tuple[int, int, int, int]:
+    """Rows for the header, the CPUs, the culprits and the keys. A low screen loses the keys first."""
+    header = 3 if height >= 12 else (2 if height >= 6 else 1)
+    keys = 1 if height >= 8 else 0
+    left = max(height - header - keys, 0)
+    cpu_count = len(model.frame.cpus) if model.frame is not None else 1
+    cpus = cpu_panel_height(cpu_count, left)
+    return header, cpus, left - cpus, keys
+
+
+def cpu_room(model: ScreenModel, height: int) -> int:
+    """How many CPUs a screen of this height shows at once."""
+    return max(_heights(model, height)[1] - 1, 0)
 
 
 def all_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The whole screen: header, CPUs, culprits, keys. A low screen loses the keys first, then the culprits."""
-    header_height = 3 if height >= 12 else (2 if height >= 6 else 1)
-    key_height = 1 if height >= 8 else 0
-    left = height - header_height - key_height
-    cpu_count = len(model.frame.cpus) if model.frame is not None else 1
-    cpu_height = cpu_panel_height(cpu_count, left) if left > 0 else 0
+    """The whole screen: header, CPUs, culprits, keys."""
+    header_height, cpu_height, culprit_height, key_height = _heights(model, height)
     rows = header_rows(model, width, glyphs)[:header_height]
     rows += cpu_rows(model, width, cpu_height, glyphs)
-    rows += culprit_rows(model, width, left - cpu_height, glyphs)
+    rows += culprit_rows(model, width, culprit_height, glyphs)
     rows += [[] for _ in range(height - key_height - len(rows))]
     return [*rows, key_row(width)][:height] if key_height else rows[:height]

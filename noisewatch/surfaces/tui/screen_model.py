@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, field
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
 
@@ -12,57 +13,87 @@ SORTS = ("cost", "rate", "cpu")
 
 
 @dataclass(slots=True)
-class ScreenModel:
-    """The only state of the monitor. Frozen, it keeps collecting and shows the frame that it was frozen at."""
+class Picture:
+    """The newest frame and what led to it. All histories are equally long: one place is one interval."""
 
     frame: Frame | None = None
-    newest: Frame | None = None
-    is_frozen: bool = False
-    shows_all_cpus: bool = False
-    sort: str = SORTS[0]
-    offset: int = 0
     interval_count: int = 0
     disturbed_count: int = 0
     own_cpu_share: float | None = None
-    trouble: str | None = None
     history_by_cpu: dict[int, deque[float | None]] = field(default_factory=dict)
-    _own_cpu: tuple[float, float] | None = None
 
     def add(self, frame: Frame) -> None:
-        """Takes in the next frame; figures that are not known yet leave no mark in the history."""
-        self.newest = frame
-        if frame.seconds > 0:
-            self.interval_count += 1
-            self.disturbed_count += frame.verdict == "unstable"
-            for line in frame.cpus:
-                history = self.history_by_cpu.setdefault(line.cpu, deque(maxlen=HISTORY_LENGTH))
-                history.append(line.stolen_ns_per_s)
-        if not self.is_frozen:
-            self.frame = frame
+        """Takes in the next frame; the first look has no rates and leaves no mark in the history."""
+        self.frame = frame
+        if frame.seconds <= 0:
+            return
+        lost_by_cpu = {line.cpu: line.stolen_ns_per_s for line in frame.cpus}
+        for cpu in lost_by_cpu.keys() - self.history_by_cpu.keys():
+            self.history_by_cpu[cpu] = deque([None] * min(self.interval_count, HISTORY_LENGTH), maxlen=HISTORY_LENGTH)
+        for cpu, history in self.history_by_cpu.items():
+            history.append(lost_by_cpu.get(cpu))
+        self.interval_count += 1
+        self.disturbed_count += frame.verdict == "unstable"
+
+
+@dataclass(slots=True)
+class ScreenModel:
+    """The only state of the monitor. Frozen, it shows the picture that it was frozen at, and goes on collecting."""
+
+    live: Picture = field(default_factory=Picture)
+    frozen: Picture | None = None
+    shows_all_cpus: bool = False
+    sort: str = SORTS[0]
+    offset: int = 0
+    trouble: str | None = None
+    _own_cpu: tuple[float, float] | None = None
+
+    @property
+    def shown(self) -> Picture:
+        return self.frozen or self.live
+
+    @property
+    def frame(self) -> Frame | None:
+        return self.shown.frame
+
+    @property
+    def interval_count(self) -> int:
+        return self.live.interval_count
+
+    @property
+    def history_by_cpu(self) -> dict[int, deque[float | None]]:
+        return self.live.history_by_cpu
+
+    def add(self, frame: Frame) -> None:
+        """Takes in the next frame."""
+        self.live.add(frame)
 
     def measure_own_cost(self, screen_cpu_s: float, wall_s: float) -> None:
         """Our share of one CPU since the last call: this process and the sampler's."""
-        sampler_cpu_s = self.newest.sampler_cpu_s if self.newest is not None else None
+        sampler_cpu_s = self.live.frame.sampler_cpu_s if self.live.frame is not None else None
         if sampler_cpu_s is None:
             return
         used_s = screen_cpu_s + sampler_cpu_s
         if self._own_cpu is not None and wall_s > self._own_cpu[1]:
-            self.own_cpu_share = (used_s - self._own_cpu[0]) / (wall_s - self._own_cpu[1])
+            self.live.own_cpu_share = (used_s - self._own_cpu[0]) / (wall_s - self._own_cpu[1])
         self._own_cpu = (used_s, wall_s)
 
     def toggle_freeze(self) -> None:
-        self.is_frozen = not self.is_frozen
-        if not self.is_frozen:
-            self.frame = self.newest
+        self.frozen = deepcopy(self.live) if self.frozen is None else None
 
     def next_sort(self) -> None:
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
+    def scroll(self, lines: int, room: int) -> None:
+        """Moves the CPUs by so many rows, of which `room` are shown."""
+        count = len(self.frame.cpus) if self.frame is not None else 0
+        self.offset = max(min(self.offset + lines, count - room), 0)
+
     def frozen_for_s(self) -> float:
         """How far the picture lies behind."""
-        if self.frame is None or self.newest is None:
+        if self.frame is None or self.live.frame is None:
             return 0.0
-        return (self.newest.taken_at_ns - self.frame.taken_at_ns) / 1e9
+        return (self.live.frame.taken_at_ns - self.frame.taken_at_ns) / 1e9
 
 
 def sorted_cpus(model: ScreenModel, room: int) -> list[CpuLine]:
@@ -89,10 +120,3 @@ def sorted_culprits(model: ScreenModel) -> list[CulpritLine]:
     if model.sort == "rate":
         return sorted(shown, key=lambda line: -(line.rate_per_s or 0))
     return sorted(shown, key=lambda line: -line.stolen_ns_per_s)
-
-
-def still(frame: Frame) -> ScreenModel:
-    """A model that shows one frame, for a picture without a terminal."""
-    model = ScreenModel()
-    model.add(replace(frame, is_last=True))
-    return model

@@ -1,0 +1,151 @@
+"""This host: what is missing is absent, and what hangs is given up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.machine.live import LiveMachine
+
+DEADLINE_S = 0.2
+
+
+@pytest.fixture
+def pipes(tmp_path: Path) -> Iterator[list[str]]:
+    """Two files that do not answer until the test is over, which releases whoever waits for them."""
+    paths = [str(tmp_path / name) for name in ("one", "two")]
+    for path in paths:
+        os.mkfifo(path)
+    yield paths
+    for path in paths:
+        os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+
+
+def _read_or_reason(machine: LiveMachine, path: str) -> str:
+    try:
+        return machine.read_bytes(path).decode()
+    except Unreadable as error:
+        return error.reason
+
+
+def _run(work: Callable[[LiveMachine], list[str]]) -> list[str]:
+    machine = LiveMachine(deadline_s=DEADLINE_S)
+    return machine.within_deadline(lambda: work(machine))
+
+
+def test_a_file_missing_from_this_host_is_known_to_be_absent(tmp_path: Path) -> None:
+    with pytest.raises(Absent, match="no such file"):
+        LiveMachine().read_bytes(str(tmp_path / "missing"))
+
+
+def test_a_file_below_a_file_is_known_to_be_absent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Absent):
+        LiveMachine().read_bytes(str(tmp_path / "file/below"))
+
+
+def test_a_folder_missing_from_this_host_is_known_to_be_absent(tmp_path: Path) -> None:
+    with pytest.raises(Absent):
+        LiveMachine().list_names(str(tmp_path / "missing"))
+
+
+def test_a_mode_missing_from_this_host_is_known_to_be_absent(tmp_path: Path) -> None:
+    with pytest.raises(Absent):
+        LiveMachine().mode(str(tmp_path / "missing"))
+
+
+def test_a_folder_that_is_read_as_a_file_is_unreadable_and_not_absent(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable) as caught:
+        LiveMachine().read_bytes(str(tmp_path))
+    assert not isinstance(caught.value, Absent)
+
+
+def test_a_file_larger_than_one_read_is_read_to_its_end(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 5000
+    (tmp_path / "large").write_bytes(content)
+    assert LiveMachine().read_bytes(str(tmp_path / "large")) == content
+
+
+def test_an_empty_file_is_an_empty_answer(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("")
+    assert LiveMachine().read_bytes(str(tmp_path / "empty")) == b""
+
+
+def test_a_file_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="larger than 256 MiB"):
+        LiveMachine().read_bytes("/dev/zero")
+
+
+def test_names_of_this_host_are_sorted(tmp_path: Path) -> None:
+    for name in ("b", "c", "a"):
+        (tmp_path / name).write_text("")
+    assert LiveMachine().list_names(str(tmp_path)) == ["a", "b", "c"]
+
+
+def test_a_mode_is_the_permission_bits_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "file").chmod(0o444)
+    assert LiveMachine().mode(str(tmp_path / "file")) == 0o444
+
+
+def test_the_observer_itself_is_among_its_own_processes() -> None:
+    assert LiveMachine(own_pids=[4711]).own_pids == {4711, os.getpid()}
+
+
+def test_the_clock_does_not_go_backwards() -> None:
+    machine = LiveMachine()
+    assert machine.now_ns() <= machine.now_ns()
+
+
+def test_a_question_that_the_system_refuses_is_unreadable() -> None:
+    def refuse() -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with pytest.raises(Unreadable, match="operation not permitted"):
+        LiveMachine().ask("pin to CPUs", refuse)
+
+
+def test_work_that_gives_an_answer_in_time_is_done_once() -> None:
+    runs = []
+    LiveMachine(deadline_s=DEADLINE_S).within_deadline(lambda: runs.append(1))
+    assert runs == [1]
+
+
+def test_an_error_in_the_work_reaches_the_one_who_asked_for_it() -> None:
+    machine = LiveMachine(deadline_s=DEADLINE_S)
+    with pytest.raises(Absent, match="/nowhere: no such file"):
+        machine.within_deadline(lambda: machine.read_bytes("/nowhere"))
+
+
+def test_a_read_that_hangs_is_unreadable_and_the_rest_of_the_work_is_done(tmp_path: Path, pipes: list[str]) -> None:
+    (tmp_path / "file").write_text("content")
+    answers = _run(lambda machine: [_read_or_reason(machine, pipes[0]), _read_or_reason(machine, f"{tmp_path}/file")])
+    assert answers == ["gave no answer within 0.2 s", "content"]
+
+
+def test_the_work_is_started_over_for_each_read_that_hangs(pipes: list[str]) -> None:
+    runs = []
+
+    def work(machine: LiveMachine) -> list[str]:
+        runs.append(1)
+        return [_read_or_reason(machine, pipe) for pipe in pipes]
+
+    assert _run(work) == ["gave no answer within 0.2 s"] * 2
+    assert len(runs) == 3
+
+
+def test_a_file_that_hung_is_not_waited_for_a_second_time(pipes: list[str]) -> None:
+    machine = LiveMachine(deadline_s=DEADLINE_S)
+    machine.within_deadline(lambda: _read_or_reason(machine, pipes[0]))
+    runs = []
+
+    def work() -> str:
+        runs.append(1)
+        return _read_or_reason(machine, pipes[0])
+
+    assert machine.within_deadline(work) == "gave no answer within 0.2 s"
+    assert runs == [1]

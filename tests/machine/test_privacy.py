@@ -1,0 +1,130 @@
+"""A recording can be attached to a bug report: it does not say whose machine it was."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from noisewatch.machine.privacy import HOST_NAME, KERNEL_COMMAND_LINE, Scrubber
+from noisewatch.machine.recorder import Recorder
+from noisewatch.machine.recording import Recording
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from tests.machine.recorded import recorded, replayed, written
+from tests.quiet_machine import ANSWERS, process, quiet_files
+from tests.written import WrittenMachine
+
+COMMAND_LINE = "BOOT_IMAGE=/vmlinuz root=UUID=1234 ip=10.0.0.7 luks.key=secret isolcpus=managed_irq,domain,2-3 quiet\n"
+
+
+def _text(content: bytes) -> str:
+    return gzip.decompress(content).decode()
+
+
+def test_the_host_name_is_replaced_wherever_it_stands() -> None:
+    files = quiet_files() | process(900, "benchmark-host", 0, 5)
+    files["/proc/version"] = "Linux version 6.14.0 (root@benchmark-host) #1\n"
+    content, _ = recorded(files)
+    assert "benchmark-host" not in _text(content)
+
+
+def test_the_host_name_stays_for_who_wants_to_be_identified() -> None:
+    content, _ = recorded(quiet_files(), identify=True)
+    assert "benchmark-host" in _text(content)
+
+
+def test_the_kernels_command_line_is_reduced_to_what_matters_to_noise(tmp_path: Path) -> None:
+    content, _ = recorded(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE})
+    recording = Recording(written(tmp_path, content))
+    assert recording.read_bytes(KERNEL_COMMAND_LINE) == b"isolcpus=managed_irq,domain,2-3\n"
+    assert "secret" not in _text(content)
+
+
+def test_the_kernels_command_line_stays_for_who_wants_to_be_identified(tmp_path: Path) -> None:
+    content, _ = recorded(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE}, identify=True)
+    assert Recording(written(tmp_path, content)).read_bytes(KERNEL_COMMAND_LINE).decode() == COMMAND_LINE
+
+
+def test_a_reduced_command_line_isolates_the_same_cpus(tmp_path: Path) -> None:
+    content, (before,) = recorded(quiet_files())
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert after.isolation == before.isolation
+
+
+def test_arguments_of_processes_are_never_read() -> None:
+    files = quiet_files() | {f"/proc/{pid}/cmdline": "mysqld\0--password=secret\0" for pid in (1, 2, 700)}
+    machine = WrittenMachine(files, files, answers=ANSWERS)
+    task_reader = TaskReader(asks_all_affinities=True)
+    before = read_snapshot(machine, Wish(), task_reader)
+    machine.advance()
+    read_snapshot(machine, Wish(), task_reader, before)
+    command_lines = {path for path in machine.reads if path.endswith("/cmdline")}
+    assert command_lines == {KERNEL_COMMAND_LINE}
+    assert [path for path in machine.reads if path.endswith(("/environ", "/loginuid"))] == []
+
+
+def test_the_user_of_a_process_is_not_recorded() -> None:
+    files = quiet_files() | process(900, "editor", 0, 5)
+    files["/proc/900/status"] = "Name:\teditor\nUid:\t4242\t4242\t4242\t4242\nCpus_allowed_list:\t0-1\n"
+    content, _ = recorded(files)
+    assert "editor" in _text(content)
+    assert "4242" not in _text(content)
+
+
+def test_mounts_that_are_no_cgroups_are_not_recorded() -> None:
+    files = quiet_files()
+    files["/proc/self/mounts"] += "//nas/alice /home/alice cifs rw,username=alice,domain=ACME,addr=10.0.0.9 0 0\n"
+    content, _ = recorded(files)
+    assert "cgroup2" in _text(content)
+    assert "alice" not in _text(content)
+
+
+def test_a_cgroup_called_like_the_host_keeps_its_quota_in_a_replay(tmp_path: Path) -> None:
+    files = quiet_files() | {"/proc/self/cgroup": "0::/benchmark-host\n"}
+    folder = "/sys/fs/cgroup/benchmark-host"
+    files |= {
+        f"{folder}/cgroup.controllers": "cpu\n",
+        f"{folder}/cgroup.events": "populated 1\n",
+        f"{folder}/cpu.max": "50000 100000\n",
+        f"{folder}/cpu.stat": "nr_throttled 3\n",
+    }
+    content, (before,) = recorded(files)
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert before.cgroup.cpu_quota_share == 0.5
+    assert after.cgroup.cpu_quota_share == 0.5
+
+
+def test_a_cgroup_called_like_the_host_does_not_tell_its_name() -> None:
+    files = quiet_files() | {
+        "/proc/self/cgroup": "0::/benchmark-host\n",
+        "/sys/fs/cgroup/benchmark-host/cpu.max": "max 100000\n",
+    }
+    content, _ = recorded(files)
+    assert "benchmark-host" not in _text(content)
+
+
+@pytest.mark.parametrize(
+    ("host", "text", "shared"),
+    [
+        ("alpha", "alpha and alpha.example.org", "host and host.example.org"),
+        ("alpha", "alphabet alpha-2 my-alpha x.alpha", "alphabet alpha-2 my-alpha x.alpha"),
+        ("al.ha", "alpha al.ha", "alpha host"),
+        ("vm", "a vm is a vm", "a vm is a vm"),
+        ("", "text", "text"),
+    ],
+)
+def test_a_host_name_is_replaced_as_a_whole_word_if_it_is_long_enough(host: str, text: str, shared: str) -> None:
+    assert Scrubber(host)("/proc/version", text) == shared
+
+
+def test_even_a_short_host_name_is_left_out_of_its_own_file() -> None:
+    assert Scrubber("vm")(HOST_NAME, "vm\n") == "host\n"
+
+
+def test_a_machine_without_a_host_name_can_be_recorded() -> None:
+    sink = io.BytesIO()
+    Recorder(WrittenMachine({}), sink, interval_s=1.0).close()
+    assert _text(sink.getvalue()).count("\n") == 1

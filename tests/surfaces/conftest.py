@@ -1,0 +1,30 @@
+"""The command line, run in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noisewatch.surfaces.cli import main
+from tests.surfaces.running import Ran, Run, quiet_tree
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`noisewatch` with the given arguments, on 100 columns."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def noisewatch(*arguments: str | Path) -> Ran:
+        capsys.readouterr()
+        status = main([str(each) for each in arguments])
+        said = capsys.readouterr()
+        return Ran(status, said.out, said.err)
+
+    return noisewatch
+
+
+@pytest.fixture(scope="session")
+def unchanged_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the quiet machine, for tests that change nothing in it."""
+    return quiet_tree(tmp_path_factory.mktemp("quiet"))

@@ -1,0 +1,79 @@
+"""Frames for the screen, written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.tui.glyphs import UNICODE
+from noisewatch.surfaces.tui.line_view import strip_of
+from noisewatch.surfaces.tui.rows import Row, all_rows
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+
+SECOND_NS = 1_000_000_000
+
+
+def cpu_line(cpu: int, role: str = HOUSEKEEPING, lost_ns: float | None = 20_000.0, **rest: Any) -> CpuLine:
+    """One CPU that loses so much a second."""
+    figures = CpuLine(
+        cpu, role, lost_ns, interrupts_per_s=12.0, softirqs_per_s=3.0, busy_share=0.02, current_khz=3_000_000
+    )
+    return replace(figures, **rest)
+
+
+def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = TARGET, **rest: Any) -> CulpritLine:
+    """A thread that takes so much a second."""
+    line = CulpritLine(cpu, role, "thread", name, 4711, None, lost_ns, is_estimate=False)
+    return replace(line, **rest)
+
+
+def frame(
+    cpus: tuple[CpuLine, ...] | int = 4, culprits: tuple[CulpritLine, ...] = (), second: int = 1, **rest: Any
+) -> Frame:
+    """An interval of a second; `cpus` is a count, of which the last is the target, or the lines themselves."""
+    if isinstance(cpus, int):
+        cpus = tuple(cpu_line(cpu, TARGET if cpu == cpus - 1 else HOUSEKEEPING) for cpu in range(cpus))
+    target = tuple(line.cpu for line in cpus if line.role == TARGET)
+    whole = Frame(
+        taken_at_ns=second * SECOND_NS,
+        seconds=1.0,
+        machine="benchmark-host",
+        target=target,
+        target_chosen_by="isolated",
+        housekeeping=(0, 1),
+        online_count=len(cpus),
+        turbo="off",
+        verdict="stable",
+        failed=(),
+        unknown=(),
+        cpus=cpus,
+        culprits=culprits,
+        sampler_cpu_s=None,
+    )
+    return replace(whole, **rest)
+
+
+def model_of(*frames: Frame) -> ScreenModel:
+    """The screen's model after these frames."""
+    model = ScreenModel()
+    for each in frames:
+        model.add(each)
+    return model
+
+
+def text_of(row: Row) -> str:
+    """The row without its styles."""
+    return "".join(text for text, _ in row)
+
+
+def screen(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
+    """The whole screen as the terminal shows it, a text a row."""
+    return [strip_of(row, width).text for row in all_rows(model, width, height, UNICODE)]
+
+
+def cpu_order(lines: list[str]) -> list[int]:
+    """The CPUs of the rows of the CPU panel, from its heading down to the culprits' heading."""
+    first = next(number for number, line in enumerate(lines) if line.startswith("   CPU "))
+    last = next(number for number, line in enumerate(lines) if line.startswith(" CPU kind"))
+    return [int(line[3:6]) for line in lines[first + 1 : last]]

@@ -1,0 +1,83 @@
+"""What a run of the command line left, and machines for it to look at."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from noisewatch.machine.recorder import Recorder
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.written import Files, WrittenMachine, write_tree
+
+NOISEWATCH = (sys.executable, "-m", "noisewatch")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A finished run."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The answer, which must be JSON without Infinity and NaN."""
+        return json.loads(self.out, parse_constant=_refuse)
+
+    @property
+    def words(self) -> str:
+        """The answer with all of its line breaks and columns as single blanks."""
+        return " ".join(self.out.split())
+
+
+Run = Callable[..., Ran]
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None) -> Path:
+    """A copy of the quiet machine below `root`, with some files changed and without those that are None.
+
+    What is unchanged is linked to one template beside `root`, as a hundred files take longer to write than a test.
+    """
+    template = root.parent / "template-of-quiet-tree"
+    if not template.exists():
+        write_tree(template, quiet_files())
+    copied = root / "copied"
+    shutil.copytree(template, copied, copy_function=os.link)
+    wanted = changes or {}
+    for path in wanted:
+        (copied / path.lstrip("/")).unlink(missing_ok=True)
+    return write_tree(copied, {path: text for path, text in wanted.items() if text is not None})
+
+
+def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:
+    """The files with some texts changed, and without those that are None."""
+    merged = {**files, **changes}
+    return {path: text for path, text in merged.items() if text is not None}
+
+
+def record(path: Path, *moments: Files) -> Path:
+    """A recording of a machine that was at these moments, made as `noisewatch record` makes it."""
+    machine = WrittenMachine(*moments, answers=ANSWERS)
+    task_reader = TaskReader(asks_all_affinities=True)
+    with path.open("wb") as sink:
+        recorder = Recorder(machine, sink, interval_s=3.0)
+        snapshot: Snapshot | None = None
+        for number in range(len(moments)):
+            if number:
+                machine.advance()
+            snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
+        recorder.close()
+    return path

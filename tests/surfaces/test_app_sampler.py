@@ -1,0 +1,123 @@
+"""The monitor and the process that samples for it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.frame import encode_frame
+from noisewatch.surfaces.sampler import command_line
+from noisewatch.surfaces.tui.app import MonitorApp
+from tests.quiet_machine import quiet_files
+from tests.surfaces.framing import culprit, frame
+from tests.surfaces.piloting import shown, until, with_monitor
+from tests.surfaces.running import record
+
+
+def _program(text: str) -> list[str]:
+    return [sys.executable, "-c", f"import os, sys, time\n{text}"]
+
+
+def _header_when(sampler: list[str], words: str) -> str:
+    """The screen's first row once it shows the words."""
+    heads: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: words in shown(app)[0])
+        heads.append(shown(app)[0])
+
+    with_monitor(steps, sampler)
+    return heads[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("sys.stderr.write('boom'); sys.exit(2)", "the sampler ended: boom"),
+        ("sys.stderr.write('first\\nlast\\n'); sys.exit(2)", "the sampler ended: last"),
+        ("sys.exit(7)", "the sampler ended: status 7"),
+        ("sys.stderr.buffer.write(b'\\xff'); sys.exit(1)", "the sampler ended"),
+        ("os.kill(os.getpid(), 9)", "the sampler ended: status -9"),
+    ],
+)
+def test_the_header_tells_why_the_sampler_ended(program: str, words: str) -> None:
+    assert words in _header_when(_program(program), words)
+
+
+def test_the_header_tells_it_after_some_frames_too() -> None:
+    line = encode_frame(frame())
+    program = f"os.write(1, {line!r}); sys.stderr.write('boom'); sys.exit(2)"
+    assert "benchmark-host" in _header_when(_program(program), "boom")
+
+
+@pytest.mark.parametrize("junk", [b"junk\n", encode_frame(frame())[:100]], ids=["junk", "cut"])
+def test_a_sampler_that_dies_within_a_frame_is_told_and_no_crash(junk: bytes) -> None:
+    program = f"os.write(1, {encode_frame(frame())!r} + {junk!r}); sys.stderr.write('boom'); sys.exit(1)"
+    assert "the sampler ended" in _header_when(_program(program), "the sampler ended")
+
+
+def test_an_escape_sequence_in_the_samplers_last_words_is_not_drawn() -> None:
+    program = "sys.stderr.write('\\x1b]0;x\\x07boom'); sys.exit(2)"
+    assert _header_when(_program(program), "boom").isprintable()
+
+
+def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
+    first, second = encode_frame(frame()), encode_frame(frame(culprits=(culprit("latecomer"),), second=2))
+    program = f"os.write(1, {first!r}); time.sleep(0.05); os.write(1, {second!r}); time.sleep(60)"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
+
+    assert with_monitor(steps, _program(program)).model.interval_count == 2
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_the_sampler_does_not_outlive_the_monitor(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "pid"
+    line = encode_frame(frame())
+    program = f"open({str(file)!r}, 'w').write(str(os.getpid())); os.write(1, {line!r}); time.sleep(60)"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "benchmark-host" in shown(app)[0])
+        await pilot.press(key)
+
+    with_monitor(steps, _program(program))
+    assert not psutil.pid_exists(int(file.read_text()))
+
+
+def test_a_sampler_that_ignores_signals_does_not_outlive_the_monitor(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    program = (
+        "import signal; [signal.signal(each, signal.SIG_IGN) for each in (1, 2, 13, 15)]\n"
+        f"open({str(file)!r}, 'w').write(str(os.getpid())); os.write(1, {encode_frame(frame())!r}); time.sleep(60)"
+    )
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "benchmark-host" in shown(app)[0])
+
+    with_monitor(steps, _program(program))
+    assert not psutil.pid_exists(int(file.read_text()))
+
+
+def test_the_real_sampler_shows_a_copied_tree(unchanged_tree: Path) -> None:
+    arguments = parse_arguments(["--sysroot", str(unchanged_tree)])
+    head = _header_when(command_line(arguments, frozenset({0})), "benchmark-host")
+    assert "still picture" in head
+    assert "no rates yet" in head
+
+
+def test_the_real_sampler_replays_a_recording(tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", quiet_files(), quiet_files(0.02))
+    recorded = parse_arguments(["--replay", str(recording)])
+    assert "4 CPUs" in _header_when(command_line(recorded, frozenset({0})), "CPUs")
+
+
+def test_the_real_sampler_tells_what_it_cannot_do(tmp_path: Path) -> None:
+    arguments = parse_arguments(["--replay", str(tmp_path / "none.nw")])
+    head = _header_when(command_line(arguments, frozenset({0})), "the sampler ended")
+    assert "none" in head

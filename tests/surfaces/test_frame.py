@@ -1,0 +1,73 @@
+"""What crosses from the sampler to the screen comes out as it went in."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
+from tests.surfaces.framing import cpu_line, culprit, frame
+
+_CPUS = st.integers(0, 8191)
+_FIGURES = st.none() | st.floats(allow_nan=False)
+_TEXTS = st.text(st.characters(), max_size=20)  # lone surrogates among them
+_IDS = st.lists(_TEXTS, max_size=4).map(tuple)
+_CPU_LISTS = st.lists(_CPUS, max_size=4).map(tuple)
+_CPU_LINES = st.builds(
+    CpuLine, _CPUS, _TEXTS, _FIGURES, st.booleans(), _FIGURES, _FIGURES, _FIGURES, st.none() | st.integers(), _TEXTS
+)
+_CULPRITS = st.builds(
+    CulpritLine,
+    cpu=_CPUS,
+    role=_TEXTS,
+    kind=_TEXTS,
+    name=_TEXTS,
+    pid=st.none() | st.integers(),
+    rate_per_s=_FIGURES,
+    stolen_ns_per_s=st.floats(0, 1e12),
+    is_estimate=st.booleans(),
+)
+_FRAMES = st.builds(
+    Frame,
+    taken_at_ns=st.integers(0, 1 << 63),
+    seconds=st.floats(0, 1e6),
+    machine=_TEXTS,
+    target=_CPU_LISTS,
+    target_chosen_by=_TEXTS,
+    housekeeping=_CPU_LISTS,
+    online_count=st.integers(0, 8192),
+    turbo=st.none() | _TEXTS,
+    verdict=st.none() | _TEXTS,
+    failed=_IDS,
+    unknown=_IDS,
+    cpus=st.lists(_CPU_LINES, max_size=4).map(tuple),
+    culprits=st.lists(_CULPRITS, max_size=4).map(tuple),
+    sampler_cpu_s=_FIGURES,
+    is_last=st.booleans(),
+    remark=st.none() | _TEXTS,
+)
+
+
+@settings(max_examples=50)
+@given(_FRAMES)
+def test_a_frame_comes_out_as_it_went_in(whole: Frame) -> None:
+    assert decode_frame(encode_frame(whole)) == whole
+
+
+@settings(max_examples=50)
+@given(_FRAMES)
+def test_a_frame_is_one_line(whole: Frame) -> None:
+    encoded = encode_frame(whole)
+    assert encoded.index(b"\n") == len(encoded) - 1
+    assert encoded.isascii()
+
+
+def test_unknown_figures_stay_unknown() -> None:
+    line = CpuLine(7, "target")
+    assert decode_frame(encode_frame(frame((line,)))).cpus == (line,)
+
+
+def test_the_frame_of_a_large_machine_fits_a_line_that_the_screen_takes() -> None:
+    lines = tuple(cpu_line(cpu) for cpu in range(4096))
+    culprits = tuple(culprit(f"worker-{number}" * 10) for number in range(64))
+    assert len(encode_frame(frame(lines, culprits))) < 1 << 24

@@ -1,0 +1,120 @@
+"""`preflight --format json` keeps the interface that ARCHITECTURE.md promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch import __version__
+from noisewatch.judgement.catalogue import CATALOGUE
+from tests.quiet_machine import CPUS, process, quiet_files, stat_file
+from tests.surfaces.running import Run, quiet_tree, record
+
+_TOP = {"schema", "noisewatch", "machine", "target", "profile", "verdict", "exit_status", "findings", "calibration",
+        "noise_floor", "sample_seconds", "own_cpu_share"}  # fmt: skip
+_MACHINE = {"is_live", "kernel", "cpu_model", "virtual", "container", "clock_source", "mains_power"}
+_FINDING = {"id", "area", "severity", "status", "measured", "limit", "unit", "cpus", "said", "reason", "answered_by",
+            "evidence", "culprits", "fix"}  # fmt: skip
+_CULPRIT = {"kind", "name", "pid", "irq", "cpu", "share", "rate_per_s", "stolen_ns", "inferred"}
+_FIX = {"now", "persist", "undo", "needs_root", "needs_reboot"}
+_STATUSES = {"pass", "warn", "fail", "unknown", "not-applicable", "ignored"}
+
+
+def _judged(run: Run, root: Path, *options: str) -> Any:
+    return run("preflight", "--format", "json", "--sample", "0", "--sysroot", root, *options).json
+
+
+def _finding(answer: Any, check_id: str) -> Any:
+    (found,) = [each for each in answer["findings"] if each["id"] == check_id]
+    return found
+
+
+def test_every_promised_key_is_there(run: Run, unchanged_tree: Path) -> None:
+    answer = _judged(run, unchanged_tree)
+    assert _TOP - answer.keys() == set()
+    assert _MACHINE - answer["machine"].keys() == set()
+    assert next(iter(answer)) == "schema"
+    assert (answer["schema"], answer["noisewatch"], answer["profile"]) == (1, __version__, "micro")
+    assert (answer["target"], answer["verdict"], answer["exit_status"]) == ([2, 3], "stable", 0)
+
+
+def test_there_is_a_finding_for_each_check_with_every_promised_key(run: Run, unchanged_tree: Path) -> None:
+    findings = _judged(run, unchanged_tree)["findings"]
+    assert {each["id"] for each in findings} == {each.id for each in CATALOGUE}
+    assert len(findings) == len(CATALOGUE)
+    assert [sorted(_FINDING - each.keys()) for each in findings] == [[]] * len(findings)
+    assert {each["status"] for each in findings} - _STATUSES == set()
+    assert {each["severity"] for each in findings} == {"blocking", "warning", "information"}
+
+
+def test_what_was_not_measured_is_null(run: Run, unchanged_tree: Path) -> None:
+    answer = _judged(run, unchanged_tree)
+    assert (answer["calibration"], answer["noise_floor"], answer["own_cpu_share"]) == (None, None, None)
+    assert answer["sample_seconds"] == 0
+
+
+def test_without_a_sample_rates_are_ignored_and_not_passed(run: Run, unchanged_tree: Path) -> None:
+    answer = _judged(run, unchanged_tree)
+    ignored = {each["id"] for each in answer["findings"] if each["status"] == "ignored"}
+    assert ignored == {each.id for each in CATALOGUE if each.asks_rates}
+    assert ignored >= {"tasks-on-target", "device-interrupts-on-target", "target-cpu-busy"}
+
+
+def test_an_unknown_carries_its_reason(run: Run, tmp_path: Path) -> None:
+    path = f"{CPUS}/cpu3/cpufreq/scaling_governor"
+    found = _finding(_judged(run, quiet_tree(tmp_path, {path: None})), "governor-not-performance")
+    assert (found["status"], found["reason"], found["fix"]) == ("unknown", f"{path}: no such file", None)
+
+
+def test_a_fix_carries_the_cpus_of_this_machine_and_brings_back_its_values(run: Run, tmp_path: Path) -> None:
+    paths = [f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor" for cpu in (2, 3)]
+    changes = {paths[0]: "powersave\n", paths[1]: "ondemand\n"}
+    found = _finding(_judged(run, quiet_tree(tmp_path, changes)), "governor-not-performance")
+    assert found["fix"].keys() >= _FIX
+    assert found["fix"]["now"] == f"echo performance | sudo tee {paths[0]} {paths[1]}"
+    assert found["fix"]["undo"] == f"echo powersave | sudo tee {paths[0]} && echo ondemand | sudo tee {paths[1]}"
+    assert (found["cpus"], found["fix"]["needs_root"]) == ([2, 3], True)
+
+
+def test_the_default_affinity_is_fixed_to_the_housekeeping_cpus(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {"/proc/irq/default_smp_affinity": "f\n"})
+    fix = _finding(_judged(run, root, "--cpus", "1,3"), "default-irq-affinity-includes-target")["fix"]
+    assert fix["now"] == "echo 5 | sudo tee /proc/irq/default_smp_affinity"
+    assert fix["undo"] == "echo f | sudo tee /proc/irq/default_smp_affinity"
+    assert fix["persist"].endswith("irqaffinity=0,2")
+
+
+@pytest.mark.parametrize("word", ["x; reboot", "$(reboot)", "`reboot`", "x | sh"])
+def test_a_word_of_a_copied_tree_cannot_become_a_command_in_a_fix(run: Run, tmp_path: Path, word: str) -> None:
+    path = f"{CPUS}/cpu2/cpufreq/scaling_governor"
+    found = _finding(_judged(run, quiet_tree(tmp_path, {path: f"{word}\n"})), "governor-not-performance")
+    undo = (found["fix"] or {}).get("undo") or ""
+    assert found["status"] in ("fail", "unknown")
+    assert f"echo {word} |" not in undo
+
+
+def test_a_sampled_culprit_has_every_promised_key(run: Run, tmp_path: Path) -> None:
+    before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(900, "hog", 2, 1_500_000_000, allowed="0-3")
+    after["/proc/stat"] = stat_file({2: 150}, 300)
+    ran = run("preflight", "--format", "json", "--replay", record(tmp_path / "machine.nw", before, after))
+    culprits = _finding(ran.json, "tasks-on-target")["culprits"]
+    assert (ran.status, ran.json["sample_seconds"]) == (1, 3.0)
+    assert [sorted(_CULPRIT - each.keys()) for each in culprits] == [[]]
+    assert (culprits[0]["kind"], culprits[0]["name"], culprits[0]["pid"], culprits[0]["cpu"]) == (
+        "thread",
+        "hog",
+        900,
+        2,
+    )
+    assert (culprits[0]["share"], culprits[0]["stolen_ns"], culprits[0]["irq"]) == (0.5, 1_500_000_000, None)
+
+
+def test_busy_time_that_no_thread_explains_is_never_dropped(run: Run, tmp_path: Path) -> None:
+    after = quiet_files(3.0) | {"/proc/stat": stat_file({2: 150}, 300)}
+    ran = run("preflight", "--format", "json", "--replay", record(tmp_path / "machine.nw", quiet_files(), after))
+    culprits = _finding(ran.json, "tasks-on-target")["culprits"]
+    assert ran.status == 1
+    assert [(each["kind"], each["cpu"], each["pid"]) for each in culprits] == [("unexplained", 2, None)]

@@ -1,0 +1,116 @@
+"""The report of `preflight` for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.quiet_machine import CPUS, process, quiet_files, stat_file
+from tests.surfaces.running import Run, quiet_tree, record
+
+_GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
+_ESCAPE, _MARKUP = "\x1b]0;x\x07", "[bold red]x[/]"
+
+
+def _with_hogs(tmp_path: Path, *hogs: tuple[int, str]) -> Path:
+    """A recording in which each hog had the same part of half of CPU 2."""
+    before, after = quiet_files(), quiet_files(3.0)
+    for pid, name in hogs:
+        before |= process(pid, name, 2, 0, allowed="0-3")
+        after |= process(pid, name, 2, 1_500_000_000 // len(hogs), allowed="0-3")
+    after["/proc/stat"] = stat_file({2: 150}, 300)
+    return record(tmp_path / "machine.nw", before, after)
+
+
+def _entry(out: str, check_id: str) -> str:
+    """What the report says below the check's line, up to the next check's."""
+    below = out.partition(f" {check_id} (")[2].splitlines()[1:]
+    count = next(number for number, line in enumerate(below) if not line.startswith("        "))
+    return " ".join(" ".join(below[:count]).split())
+
+
+@pytest.mark.parametrize(("governor", "status"), [("performance\n", 0), ("powersave\n", 1), (None, 3)])
+def test_the_last_line_is_the_verdict_with_its_exit_status(
+    run: Run, tmp_path: Path, governor: str | None, status: int
+) -> None:
+    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: governor}))
+    words = {0: "STABLE", 1: "UNSTABLE", 3: "UNKNOWN"}
+    last = ran.out.splitlines()[-1]
+    assert last.startswith(f"noisewatch: {words[status]} ")
+    assert f"exit {status}" in last
+    assert ran.out.endswith("\n")
+
+
+def test_the_last_line_tells_the_status_that_exit_zero_returns(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
+    last = run("preflight", "--sample", "0", "--exit-zero", "--sysroot", root).out.splitlines()[-1]
+    assert last.startswith("noisewatch: UNSTABLE")
+    assert "exit 0" in last
+
+
+def test_one_line_says_that_no_microbenchmark_was_run(run: Run, unchanged_tree: Path) -> None:
+    ran = run("preflight", "--sample", "0", "--sysroot", unchanged_tree)
+    assert len([line for line in ran.out.splitlines() if "No microbenchmark was run" in line]) == 1
+
+
+def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
+    assert "No sample was taken" in run("preflight", "--sample", "0", "--sysroot", unchanged_tree).out
+    assert "No sample was taken" not in run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
+
+
+def test_failures_come_before_warnings_and_passes_are_one_entry(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n", f"{CPUS}/cpufreq/boost": "1\n"})
+    labels = [line.split()[0] for line in run("preflight", "--sample", "0", "--sysroot", root).out.splitlines() if line]
+    assert [label for label in labels if label in ("FAIL", "warn", "pass")] == ["FAIL", "warn", "pass"]
+
+
+def test_a_fix_is_one_line_that_can_be_copied(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in (2, 3)})
+    lines = run("preflight", "--sample", "0", "--sysroot", root).out.splitlines()
+    paths = " ".join(f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor" for cpu in (2, 3))
+    assert f"        now:     echo performance | sudo tee {paths}" in lines
+
+
+def test_a_task_on_a_target_cpu_is_named(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog")))
+    assert ran.status == 1
+    assert "hog (pid 900): 50.0% of CPU 2" in ran.words
+
+
+def test_tasks_of_one_name_are_all_told(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--replay", _with_hogs(tmp_path, *((pid, "stress-ng") for pid in range(900, 905))))
+    told = _entry(ran.out, "tasks-on-target")
+    assert [pid for pid in range(900, 905) if f"(pid {pid})" not in told] == []
+
+
+def test_a_task_whose_name_is_part_of_another_word_is_told(run: Run, tmp_path: Path) -> None:
+    hogs = [(pid, f"hog-{pid}") for pid in range(900, 903)] + [(903, "CP")]
+    assert "CP (pid 903)" in run("preflight", "--replay", _with_hogs(tmp_path, *hogs)).words
+
+
+def test_a_name_that_looks_like_markup_is_shown_as_it_is(run: Run, tmp_path: Path) -> None:
+    assert f"{_MARKUP} (pid 900)" in run("preflight", "--replay", _with_hogs(tmp_path, (900, _MARKUP))).words
+
+
+def test_a_name_with_escape_sequences_is_shown_as_plain_text(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--replay", _with_hogs(tmp_path, (900, _ESCAPE)))
+    assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
+    assert "·]0;x· (pid 900)" in ran.words
+
+
+def test_a_governor_with_escape_sequences_is_shown_as_plain_text(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: f"{_ESCAPE}\n"}))
+    assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
+    assert ran.status in (1, 3)
+
+
+def test_a_driver_that_looks_like_markup_or_escapes_is_named_as_plain_text(run: Run, tmp_path: Path) -> None:
+    before, after = quiet_files(), quiet_files(3.0)
+    for files, count in ((before, 0), (after, 300)):
+        action = f"{_ESCAPE}{_MARKUP}"
+        files["/proc/interrupts"] = f" CPU0 CPU1 CPU2 CPU3\n 24: 0 0 {count} 0 PCI-MSI 0-edge {action}\n"
+    ran = run("preflight", "--replay", record(tmp_path / "machine.nw", before, after))
+    assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
+    assert f"·]0;x·{_MARKUP}" in ran.words
+    assert ran.status == 1

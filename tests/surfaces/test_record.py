@@ -1,0 +1,50 @@
+"""`record` writes this host down so that it replays anywhere."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.surfaces.running import NOISEWATCH, Run
+
+
+def _record(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: it moves itself off the target CPUs."""
+    command = [*NOISEWATCH, "record", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_recording_of_this_host_replays(run: Run, tmp_path: Path) -> None:
+    recording = tmp_path / "host.nw"
+    ran = _record(recording, "--duration", "0.3", "--interval", "0.1")
+    assert (ran.returncode, ran.stdout) == (0, "")
+    shown = run("show", "--format", "json", "--replay", recording)
+    assert (shown.status, shown.err) == (0, "")
+    assert shown.json["machine"]["is_live"] is False
+    assert len(shown.json["cpus"]["online"]) > 0
+    judged = run("preflight", "--format", "json", "--replay", recording)
+    assert judged.status in (0, 1, 3)
+    assert judged.json["sample_seconds"] >= 0.2
+
+
+def test_without_time_one_moment_is_recorded(run: Run, tmp_path: Path) -> None:
+    recording = tmp_path / "host.nw"
+    assert _record(recording, "--duration", "0").returncode == 0
+    assert "one moment only" in run("preflight", "--replay", recording).out
+
+
+@pytest.mark.parametrize("place", ["none/host.nw", "", "/dev/full"])
+def test_a_file_that_cannot_be_written_is_told_in_one_line(tmp_path: Path, place: str) -> None:
+    ran = _record(tmp_path / place, "--duration", "0")
+    assert ran.returncode == 2
+    assert [line for line in ran.stderr.splitlines() if "Traceback" in line] == []
+    assert f"noisewatch: {tmp_path / place}: " in ran.stderr
+
+
+def test_only_this_host_can_be_recorded(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    ran = run("record", tmp_path / "x.nw", "--sysroot", tmp_path)
+    assert (ran.status, ran.err) == (2, "noisewatch: only this host can be recorded\n")
+    assert not (tmp_path / "x.nw").exists()

@@ -1,0 +1,81 @@
+"""Recordings as the machine to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.quiet_machine import process, quiet_files, stat_file
+from tests.surfaces.running import Run, record
+
+_MOMENTS = [quiet_files(3.0 * number) for number in range(5)]
+
+
+def _cut(path: Path, share: float) -> Path:
+    content = path.read_bytes()
+    path.write_bytes(content[: round(len(content) * share)])
+    return path
+
+
+def test_a_quiet_recording_is_stable(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--replay", record(tmp_path / "machine.nw", *_MOMENTS[:2]))
+    assert (ran.status, ran.err) == (0, "")
+    assert "3.0 s sample" in ran.out
+
+
+def test_the_whole_recording_is_the_sample(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--format", "json", "--replay", record(tmp_path / "machine.nw", *_MOMENTS))
+    assert ran.json["sample_seconds"] == 12.0
+
+
+def test_one_moment_is_no_sample(run: Run, tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", _MOMENTS[0])
+    ran = run("preflight", "--replay", recording)
+    assert ran.status == 3
+    assert "one moment only" in ran.out
+    assert run("preflight", "--sample", "0", "--replay", recording).status == 0
+
+
+def test_a_hog_in_the_last_moment_is_found(run: Run, tmp_path: Path) -> None:
+    last = quiet_files(12.0) | process(900, "hog", 3, 3_000_000_000, allowed="0-3")
+    last["/proc/stat"] = stat_file({3: 300}, 1200)
+    ran = run("preflight", "--replay", record(tmp_path / "machine.nw", *_MOMENTS[:4], last))
+    assert ran.status == 1
+    assert "hog (pid 900)" in ran.words
+
+
+def test_show_is_of_the_last_moment(run: Run, tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", *_MOMENTS[:3])
+    totals = run("show", "--format", "json", "--replay", recording).json["interrupts"]["total_by_cpu"]
+    assert totals == {"0": 9600 + 2 * 600, "1": 9200 + 660, "2": 123, "3": 123}
+
+
+@pytest.mark.parametrize("command", ["preflight", "show"])
+def test_a_damaged_recording_is_told_on_stderr(run: Run, tmp_path: Path, command: str) -> None:
+    recording = _cut(record(tmp_path / "machine.nw", *_MOMENTS), 0.95)
+    ran = run(command, "--replay", recording)
+    assert ran.status == 0
+    assert "damaged after" in ran.err
+    assert str(recording) in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_the_picture_of_a_damaged_recording_says_so(run: Run, tmp_path: Path) -> None:
+    ran = run("--replay", _cut(record(tmp_path / "machine.nw", *_MOMENTS), 0.95))
+    assert ran.status == 0
+    assert "damaged after" in ran.out + ran.err
+
+
+@pytest.mark.parametrize("share", [number / 20 for number in range(20)])
+def test_a_recording_that_is_cut_anywhere_ends_in_an_answer_or_one_line(run: Run, tmp_path: Path, share: float) -> None:
+    ran = run("preflight", "--replay", _cut(record(tmp_path / "machine.nw", *_MOMENTS), share))
+    assert ran.status in (0, 2, 3)
+    assert ran.err.count("\n") == 1
+    assert "machine.nw: " in ran.err
+
+
+def test_a_recording_can_be_replayed_to_the_same_answer(run: Run, tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", *_MOMENTS)
+    first = run("preflight", "--format", "json", "--replay", recording)
+    assert run("preflight", "--format", "json", "--replay", recording) == first

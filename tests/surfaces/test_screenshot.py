@@ -1,0 +1,81 @@
+"""Pictures of the monitor."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from noisewatch.surfaces.cli import main
+from tests.quiet_machine import process, quiet_files, stat_file
+from tests.surfaces.running import Run, record
+
+
+def _recording(tmp_path: Path, name: str = "hog") -> Path:
+    """A machine with a hog on a target CPU."""
+    moments = [
+        quiet_files(3.0 * number)
+        | process(900, name, 2, number * 1_500_000_000, allowed="0-3")
+        | {"/proc/stat": stat_file({2: 150 * number}, 300 * number)}
+        for number in range(3)
+    ]
+    return record(tmp_path / "machine.nw", *moments)
+
+
+def _words(svg: Path) -> str:
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text())
+    return " ".join(unescape(" ".join(texts)).replace("\xa0", " ").split())
+
+
+def test_two_pictures_of_one_recording_are_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    recording, one, two = _recording(tmp_path), tmp_path / "one.svg", tmp_path / "two.svg"
+    assert run("screenshot", one, "--replay", recording).status == 0
+    assert run("screenshot", two, "--replay", recording).status == 0
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_picture_shows_the_last_moment(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path))
+    assert "hog [900]" in _words(picture)
+    assert "NOISY" in _words(picture)
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_a_picture_downloads_nothing(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--sysroot", unchanged_tree)
+    assert "@font-face" not in picture.read_text()
+    assert "url(http" not in picture.read_text()
+
+
+@pytest.mark.parametrize("name", ["[bold red]x[/]&x;", "</text>\x1b]0;\x07"])
+def test_a_hostile_name_is_a_text_in_the_picture(run: Run, tmp_path: Path, name: str) -> None:
+    picture = tmp_path / "picture.svg"
+    assert run("screenshot", picture, "--replay", _recording(tmp_path, name)).status == 0
+    texts = "".join(ElementTree.parse(picture).getroot().itertext()).replace("\xa0", " ")
+    assert f"{name} [900]".replace("\x1b", "·").replace("\x07", "·") in texts
+
+
+@pytest.mark.parametrize(("keys", "words"), [("question_mark", "who takes time"), ("s,s", "by cpu")])
+def test_keys_are_pressed_first(run: Run, tmp_path: Path, keys: str, words: str) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path), "--keys", keys)
+    assert words in _words(picture)
+
+
+@pytest.mark.parametrize("size", ["1x1", "200x60"])
+def test_any_size_is_drawn(run: Run, tmp_path: Path, unchanged_tree: Path, size: str) -> None:
+    picture = tmp_path / "picture.svg"
+    assert run("screenshot", picture, "--sysroot", unchanged_tree, "--size", size).status == 0
+    assert picture.stat().st_size > 0
+
+
+def test_a_damaged_recording_is_told_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recording = _recording(tmp_path)
+    recording.write_bytes(recording.read_bytes()[:-60])
+    assert main(["screenshot", str(tmp_path / "picture.svg"), "--replay", str(recording)]) == 0
+    assert "damaged after" in capfd.readouterr().err

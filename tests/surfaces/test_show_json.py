@@ -1,0 +1,143 @@
+"""`show --format json` keeps the interface that ARCHITECTURE.md promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.quiet_machine import CPUS, quiet_files
+from tests.surfaces.running import Run, changed, quiet_tree, record
+from tests.written import without
+
+_KEYS = {
+    "": {"schema", "machine", "cpus", "topology", "frequency", "interrupts", "softirqs", "irqs", "cpu_time",
+         "pressure", "cgroup", "unreadable"},
+    "machine": {"is_live", "kernel", "cpu_model", "virtual", "container", "clock_source", "mains_power"},
+    "cpus": {"online", "offline", "isolated", "isolated_by", "nohz_full", "rcu_nocbs", "target"},
+    "cpus isolated_by": {"boot", "partition"},
+    "topology 0": {"cpu", "core", "package", "node", "siblings", "last_level_cache", "kind", "capacity"},
+    "frequency": {"driver", "turbo", "cpus"},
+    "frequency cpus 0": {"cpu", "governor", "current_khz", "min_khz", "max_khz", "hardware_min_khz",
+                         "hardware_max_khz", "energy_preference"},
+    "interrupts": {"cpus", "rows", "total_by_cpu"},
+    "interrupts rows 0": {"label", "description", "count_by_cpu"},
+    "interrupts rows 5": {"label", "total"},
+    "softirqs": {"cpus", "rows"},
+    "softirqs rows 0": {"label", "count_by_cpu"},
+    "irqs": {"default_allowed", "irqs"},
+    "irqs irqs 0": {"irq", "allowed", "effective", "movable", "actions", "device"},
+    "cpu_time 0": {"cpu", "user_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns", "idle_ns"},
+    "pressure": {"cpu", "memory", "io"},
+    "pressure cpu": {"some_total_ns"},
+    "cgroup": {"version", "cpu_quota_share", "throttled_periods"},
+    "unreadable 0": {"path", "reason"},
+}  # fmt: skip
+
+
+def _at(answer: Any, place: str) -> Any:
+    for step in place.split():
+        answer = answer[int(step) if isinstance(answer, list) else step]
+    return answer
+
+
+@pytest.mark.parametrize("place", _KEYS, ids=lambda place: place or "top")
+def test_every_promised_key_is_in_its_place(run: Run, unchanged_tree: Path, place: str) -> None:
+    ran = run("show", "--format", "json", "--sysroot", unchanged_tree)
+    assert ran.status == 0
+    assert _KEYS[place] - _at(ran.json, place).keys() == set()
+
+
+def test_the_answer_begins_with_the_schema(run: Run, unchanged_tree: Path) -> None:
+    answer = run("show", "--format", "json", "--sysroot", unchanged_tree).json
+    assert next(iter(answer)) == "schema"
+    assert answer["schema"] == 1
+
+
+def test_the_quiet_machine_reads_as_it_was_written(run: Run, unchanged_tree: Path) -> None:
+    answer = run("show", "--format", "json", "--sysroot", unchanged_tree).json
+    assert answer["machine"]["is_live"] is False
+    assert answer["machine"]["kernel"] == "6.14.0"
+    assert answer["machine"]["mains_power"] is True
+    assert answer["cpus"]["isolated_by"] == {"boot": [2, 3], "partition": []}
+    assert answer["cpus"]["target"] == [2, 3]
+    assert answer["topology"][1]["last_level_cache"] == [0, 1, 2, 3]
+    assert answer["frequency"]["cpus"][2]["hardware_min_khz"] == 1_200_000
+    assert answer["irqs"]["irqs"][0] == {
+        "irq": 24, "allowed": [0, 1], "effective": [0], "movable": True, "actions": ["eth0-rx-0"], "device": None,
+    }  # fmt: skip
+    assert answer["cpu_time"][0]["user_ns"] == 10_000_000_000
+    assert answer["pressure"]["memory"]["some_total_ns"] == 1_000_000
+    assert answer["cgroup"] == {"version": 2, "cpu_quota_share": "none", "throttled_periods": 0}
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (f"{CPUS}/isolated", "cpus isolated_by boot"),
+        (f"{CPUS}/nohz_full", "cpus nohz_full"),
+        ("/proc/cmdline", "cpus rcu_nocbs"),
+        ("/proc/interrupts", "interrupts"),
+        ("/proc/softirqs", "softirqs"),
+        ("/proc/stat", "cpu_time"),
+        ("/proc/sys/kernel/osrelease", "machine kernel"),
+        ("/sys/devices/system/clocksource/clocksource0/current_clocksource", "machine clock_source"),
+        ("/sys/class/power_supply/AC/online", "machine mains_power"),
+        (f"{CPUS}/cpufreq/boost", "frequency turbo"),
+        (f"{CPUS}/cpu0/cpufreq/scaling_governor", "frequency cpus 0 governor"),
+        (f"{CPUS}/cpu0/topology/core_id", "topology 0 core"),
+        (f"{CPUS}/cpu0/topology/thread_siblings_list", "topology 0 siblings"),
+        ("/proc/irq/default_smp_affinity", "irqs default_allowed"),
+        ("/proc/irq/24/effective_affinity_list", "irqs irqs 0 effective"),
+        ("/proc/pressure/io", "pressure io"),
+        ("/proc/self/cgroup", "cgroup cpu_quota_share"),
+    ],
+)
+def test_what_a_copied_tree_lacks_is_null(run: Run, tmp_path: Path, path: str, place: str) -> None:
+    root = quiet_tree(tmp_path, {path: None, "/proc/version": None})
+    assert _at(run("show", "--format", "json", "--sysroot", root).json, place) is None
+
+
+def test_blank_and_null_lists_are_empty_lists(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": " (null)\n", "/proc/cmdline": "ro\n"})
+    cpus = run("show", "--format", "json", "--sysroot", root).json["cpus"]
+    assert (cpus["isolated"], cpus["nohz_full"], cpus["rcu_nocbs"], cpus["offline"]) == ([], [], [], [])
+
+
+def test_what_the_kernel_says_is_not_there_is_none(run: Run, tmp_path: Path) -> None:
+    files = without(quiet_files(), "/sys/class/power_supply", *(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)))
+    recording = record(tmp_path / "machine.nw", files | {"/sys/class/net": ""})
+    answer = run("show", "--format", "json", "--replay", recording).json
+    assert answer["frequency"]["driver"] == "none"
+    assert answer["machine"]["container"] == "none"
+    assert answer["machine"]["virtual"] == "none"
+    assert answer["cgroup"]["cpu_quota_share"] == "none"
+    assert answer["topology"][0]["capacity"] is None
+
+
+def test_an_irq_of_no_device_says_none_and_not_null(run: Run, tmp_path: Path) -> None:
+    interrupts = quiet_files()["/proc/interrupts"] + " 26:  1  0  0  0  IO-APIC 9-fasteoi acpi\n"
+    files = changed(quiet_files(), {"/proc/interrupts": interrupts, "/proc/irq/26/smp_affinity_list": "0-3\n"})
+    recording = record(tmp_path / "machine.nw", files)
+    devices = {
+        irq["irq"]: irq["device"] for irq in run("show", "--format", "json", "--replay", recording).json["irqs"]["irqs"]
+    }
+    assert devices == {24: "Ethernet Controller X550 (eth0)", 25: "NVMe SSD Controller (nvme0n1)", 26: "none"}
+
+
+def test_a_quota_is_a_share_of_one_cpu(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(
+        tmp_path, {"/sys/fs/cgroup/cpu.max": "50000 100000\n", "/sys/fs/cgroup/cpu.stat": "nr_throttled 7\n"}
+    )
+    cgroup = run("show", "--format", "json", "--sysroot", root).json["cgroup"]
+    assert cgroup == {"version": 2, "cpu_quota_share": 0.5, "throttled_periods": 7}
+
+
+def test_what_could_not_be_read_is_listed_with_its_reason(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {"/proc/interrupts": None, "/proc/softirqs": "rubbish\n"})
+    unreadable = run("show", "--format", "json", "--sysroot", root).json["unreadable"]
+    reasons = {each["path"]: each["reason"] for each in unreadable}
+    assert reasons["/proc/interrupts"] == "no such file"
+    assert "rubbish" in reasons["/proc/softirqs"]
+    assert len(reasons) == len(unreadable)
