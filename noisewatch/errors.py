@@ -42,12 +42,12 @@ class Malformed(NoisewatchError):
     """A text that is not what its format says: `/proc/interrupts:7: wanted 64 counts, found 'rubbish'`."""
 
     def __init__(self, wanted: str, found: str, line: int | None = None, path: str = "") -> None:
-        place = path if line is None else f"{path}:{line}"
         quoted = found if len(found) <= _LONGEST_QUOTE else found[:_LONGEST_QUOTE] + "…"
-        super().__init__(
-            f"{place}: wanted {wanted}, found {quoted!r}" if place else f"wanted {wanted}, found {quoted!r}"
-        )
+        fault = f"wanted {wanted}, found {quoted!r}"
+        place = path if line is None else f"{path}:{line}"
+        super().__init__(f"{place}: {fault}" if place else fault)
         self.wanted, self.found, self.line, self.path = wanted, found, line, path
+        self.reason = fault if line is None else f"line {line}: {fault}"
 
     def at(self, path: str) -> Malformed:
         """The same fault, with the file that it was found in."""

@@ -26,7 +26,7 @@ class CopiedTree:
         if not (folder / "proc").is_dir() and not (folder / "sys").is_dir():
             raise UsageError(f"--sysroot {root}: holds neither proc/ nor sys/")
         self._root = os.path.realpath(root)
-        self.name = os.path.basename(self._root)
+        self.name = os.path.basename(self._root) or self._root
 
     def now_ns(self) -> int:
         return 0

@@ -62,6 +62,7 @@ class LiveMachine:
         self.own_pids = frozenset({os.getpid(), *own_pids})
         self._deadline_s = deadline_s
         self._hung: set[str] = set()
+        self._given_up: set[int] = set()
         self._reading: dict[int, tuple[str, float]] = {}
 
     def now_ns(self) -> int:
@@ -94,6 +95,7 @@ class LiveMachine:
                 stuck = self._stuck(attempt.ident)
                 if stuck is not None:
                     self._hung.add(stuck)
+                    self._given_up.add(attempt.ident or 0)
                     break
             else:
                 return attempt.result()
@@ -102,6 +104,8 @@ class LiveMachine:
         if path in self._hung:
             raise Unreadable(path, f"gave no answer within {self._deadline_s:g} s")
         thread = threading.get_ident()
+        if thread in self._given_up:
+            raise SystemExit  # its read came back after all, but another thread has taken over
         self._reading[thread] = (path, time.monotonic())
         try:
             return read(*arguments)

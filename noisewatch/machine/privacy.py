@@ -13,6 +13,7 @@ from noisewatch.machine import Json
 
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
+_CPUINFO = "/proc/cpuinfo"  # ARM tells the board's serial number there
 _SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
 
 _TELLING_OPTIONS = frozenset(
@@ -57,6 +58,8 @@ class Scrubber:
             return _telling_options(text)
         if path in _MOUNTS:
             return _lines_with(text, (" cgroup2 ", " cgroup ")) or "none / none rw 0 0\n"
+        if path == _CPUINFO:
+            return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):
             return _lines_with(text, ("Cpus_allowed_list:",))
         return self._without_host(text)

@@ -11,6 +11,7 @@ from noisewatch.errors import Absent, Malformed, Unreadable, UsageError
 from noisewatch.machine import Json, T
 from noisewatch.machine.frames import FORMAT_VERSION, Failure, Known, decode
 
+_END = object()
 _NOT_RECORDED = Failure("not in the recording", is_absent=False)
 
 
@@ -42,8 +43,8 @@ class Recording:
 
     def advance(self) -> bool:
         """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how)."""
-        line = self._next_line() if self.damage is None else None
-        if line is None:
+        line = self._next_line() if self.damage is None else _END
+        if line is _END:
             return False
         try:
             self._now_ns, self._known = decode(line, self._known)
@@ -85,13 +86,13 @@ class Recording:
             raise (Absent if answer.is_absent else Unreadable)(path, answer.reason)
         return answer
 
-    def _next_line(self) -> Json | None:
+    def _next_line(self) -> Json:
         try:
             text = next(self._lines, None)
-            return None if text is None else json.loads(text)
+            return _END if text is None else json.loads(text)
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
             self.damage = f"damaged after {self.frame_count} moments: {error}"
-            return None
+            return _END
 
 
 def _lines_of(path: str) -> Iterator[bytes]:

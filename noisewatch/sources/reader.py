@@ -56,7 +56,7 @@ class Reader:
         except Unreadable:
             return None
         except Malformed as error:
-            self.note(path, str(error.at(path)).removeprefix(path).lstrip(": "))
+            self.note(path, error.reason)
             return None
 
     def is_absent(self, path: str) -> bool:

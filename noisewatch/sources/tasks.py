@@ -185,7 +185,7 @@ class TaskReader:
         except Unreadable as error:
             reader.note(f"{FOLDER}/{pid}", error.reason)
         except Malformed as error:
-            reader.note(error.path, str(error).removeprefix(f"{error.path}: "))
+            reader.note(error.path, error.reason)
         return None
 
     def _read_threads(self, reader: Reader, pid: int, target: CpuSet) -> list[Task]:
@@ -196,7 +196,10 @@ class TaskReader:
             return [known.task]
         leader, thread_count = self._read_task(reader, pid, f"{FOLDER}/{pid}", schedstat, target)
         threads = [leader] if thread_count == 1 else self._read_group(reader, leader, target)
-        self._threads_by_pid[pid] = [thread.tid for thread in threads]
+        tids = [thread.tid for thread in threads]
+        for tid in set(self._threads_by_pid.get(pid, ())).difference(tids):
+            self._known.pop(tid, None)
+        self._threads_by_pid[pid] = tids
         return threads
 
     def _read_group(self, reader: Reader, leader: Task, target: CpuSet) -> list[Task]:

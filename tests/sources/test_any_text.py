@@ -1,0 +1,121 @@
+"""Every parser, given any text at all: a value or Malformed, and never another exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.errors import Malformed
+from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
+from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
+from noisewatch.sources.cpu_time import parse_cpu_time
+from noisewatch.sources.cpulist import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.sources.interrupts import parse_header, parse_interrupts
+from noisewatch.sources.irqs import parse_actions
+from noisewatch.sources.isolation import parse_isolcpus
+from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
+from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
+from noisewatch.sources.online import parse_processors
+from noisewatch.sources.pressure import parse_stall
+from noisewatch.sources.run_queue import parse_run_time
+from noisewatch.sources.softirqs import parse_softirqs
+from noisewatch.sources.tasks import parse_allowed, parse_schedstat, parse_stat
+from tests.quiet_machine import quiet_files, stat_line
+
+Parser = Callable[[str], object]
+
+_FILES = quiet_files()
+_STALL = _FILES["/proc/pressure/cpu"]
+EXAMPLE_BY_PARSER: dict[Parser, str] = {
+    parse_actions: "PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0, eth1",
+    parse_allowed: "Name:\tx\nCpus_allowed_list:\t0-1,4\n",
+    parse_cgroup_mounts: _FILES["/proc/self/mounts"],
+    parse_command_line: _FILES["/proc/cmdline"],
+    parse_cpu_list: "0-3,8,1-7:2/4\n",
+    parse_cpu_mask: "ff,ffffffff\n",
+    parse_cpu_max: "50000 100000\n",
+    parse_cpu_time: _FILES["/proc/stat"],
+    parse_flag: "1\n",
+    parse_header: "CPU0 CPU1",
+    parse_integer: "-17\n",
+    parse_interrupts: _FILES["/proc/interrupts"],
+    parse_isolcpus: "managed_irq,domain,2-7",
+    parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
+    parse_nonempty_cpu_list: "0-3\n",
+    parse_processors: _FILES["/proc/cpuinfo"],
+    parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
+    parse_schedstat: "177645329 16002335 366\n",
+    parse_softirqs: _FILES["/proc/softirqs"],
+    parse_stall: _STALL,
+    parse_stat: stat_line(4711, "a (b) c", 1),
+    parse_throttled: "nr_periods 1\nnr_throttled 12\n",
+    parse_version: _FILES["/proc/version"],
+    parse_word: "tsc\n",
+    release_number: "6.1.0-18-amd64",
+}
+each_parser = pytest.mark.parametrize("parse", EXAMPLE_BY_PARSER, ids=lambda parse: parse.__name__)
+
+
+def _value_or_malformed(parse: Parser, text: str) -> object:
+    try:
+        return parse(text)
+    except Malformed as error:
+        return error
+
+
+@each_parser
+def test_an_example_of_its_format_is_understood(parse: Parser) -> None:
+    assert not isinstance(_value_or_malformed(parse, EXAMPLE_BY_PARSER[parse]), Malformed)
+
+
+@each_parser
+@settings(max_examples=25)
+@given(text=st.text())
+def test_any_text_is_a_value_or_malformed(parse: Parser, text: str) -> None:
+    _value_or_malformed(parse, text)
+
+
+@each_parser
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_damaged_example_is_a_value_or_malformed(parse: Parser, data: st.DataObject) -> None:
+    example = EXAMPLE_BY_PARSER[parse]
+    start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(example))] * 2)))
+    _value_or_malformed(parse, example[:start] + data.draw(st.text(max_size=4)) + example[stop:])
+
+
+@each_parser
+def test_an_example_cut_anywhere_is_a_value_or_malformed(parse: Parser) -> None:
+    example = EXAMPLE_BY_PARSER[parse]
+    outcomes = [_value_or_malformed(parse, example[:size]) for size in range(len(example))]
+    assert len(outcomes) == len(example)
+
+
+@each_parser
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_too_long_to_be_true_is_a_value_or_malformed(parse: Parser, digits: int) -> None:
+    example = EXAMPLE_BY_PARSER[parse]
+    places = [at for at, character in enumerate(example) if character.isdecimal()]
+    texts = [example[:at] + "9" * digits + example[at + 1 :] for at in places[-40:]]
+    outcomes = [_value_or_malformed(parse, text) for text in ["9" * digits, *texts]]
+    assert len(outcomes) == len(texts) + 1
+
+
+@each_parser
+@pytest.mark.parametrize("text", ["²", "①", "٣", "\0", "\x85", "\u2028", "\ud800", "-", "--", ".", ":", ")"], ids=ascii)
+def test_odd_characters_are_a_value_or_malformed(parse: Parser, text: str) -> None:
+    example = EXAMPLE_BY_PARSER[parse]
+    outcomes = [
+        _value_or_malformed(parse, each) for each in (text, text + example, example + text, example.replace("1", text))
+    ]
+    assert len(outcomes) == 4
+
+
+@each_parser
+def test_a_malformed_text_is_quoted_in_one_short_line(parse: Parser) -> None:
+    outcome = _value_or_malformed(parse, "rubbish\x1b[2J\n" * 100)
+    assert "\n" not in str(outcome)
+    assert "\x1b" not in str(outcome)

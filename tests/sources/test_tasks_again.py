@@ -1,0 +1,142 @@
+"""Threads read snapshot after snapshot: what stands still is spared, and what is left out is said."""
+
+from __future__ import annotations
+
+from noisewatch.sources.reader import Reader
+from noisewatch.sources.tasks import TaskReader, Tasks
+from tests.quiet_machine import process
+from tests.written import Files, WrittenMachine
+
+TARGET = frozenset({2})
+
+
+class TickingMachine(WrittenMachine):
+    """Its clock goes on by one each time it is looked at."""
+
+    _looks = 0
+
+    def now_ns(self) -> int:
+        self._looks += 1
+        return self._looks
+
+
+def _read(task_reader: TaskReader, machine: WrittenMachine) -> Tasks:
+    tasks = task_reader.read(Reader(machine), TARGET)
+    assert tasks is not None
+    return tasks
+
+
+def _two_reads(before: Files, after: Files, task_reader: TaskReader | None = None) -> tuple[Tasks, list[str]]:
+    """The second reading, and the paths that it took."""
+    machine = WrittenMachine(before, after)
+    task_reader = task_reader or TaskReader()
+    _read(task_reader, machine)
+    machine.advance()
+    machine.reads.clear()
+    return _read(task_reader, machine), machine.reads
+
+
+def _crowd(count: int, ran_ns: int = 1) -> dict[str, str]:
+    files: dict[str, str] = {}
+    for pid in range(10, 10 + count):
+        files |= process(pid, f"p{pid}", 0, ran_ns)
+    return files
+
+
+def test_a_thread_whose_schedstat_stands_still_is_not_read_again() -> None:
+    tasks, reads = _two_reads(process(9, "x", 0, 5), process(9, "x", 0, 5))
+    assert reads == ["/proc/", "/proc/9/schedstat"]
+    assert tasks.by_tid[9].ran_ns == 5
+
+
+def test_a_thread_that_ran_is_read_again() -> None:
+    tasks, reads = _two_reads(process(9, "x", 0, 5), process(9, "x", 1, 6))
+    assert "/proc/9/stat" in reads
+    assert (tasks.by_tid[9].ran_ns, tasks.by_tid[9].cpu) == (6, 1)
+
+
+def test_a_thread_without_schedstat_is_always_read_again() -> None:
+    before, after = process(9, "x", 0, 5, busy=1), process(9, "x", 0, 5, busy=2)
+    del before["/proc/9/schedstat"], after["/proc/9/schedstat"]
+    tasks, _ = _two_reads(before, after)
+    assert tasks.by_tid[9].ran_ns == 20_000_000
+
+
+def test_a_thread_that_ran_on_a_target_is_asked_for_its_affinity() -> None:
+    tasks, _ = _two_reads(process(9, "x", 2, 5, allowed="0-2"), process(9, "x", 2, 6, allowed="0-2"))
+    assert tasks.by_tid[9].allowed == frozenset({0, 1, 2})
+
+
+def test_a_thread_that_ran_elsewhere_is_not_asked_for_its_affinity() -> None:
+    _, reads = _two_reads(process(9, "x", 0, 5), process(9, "x", 0, 6))
+    assert "/proc/9/status" not in reads
+
+
+def test_a_process_that_ended_is_forgotten() -> None:
+    tasks, _ = _two_reads(process(8, "x", 0, 5) | process(9, "y", 0, 5), process(8, "x", 0, 5))
+    assert tasks == Tasks(tasks.by_tid, frozenset({8}), frozenset({8}))
+    assert list(tasks.by_tid) == [8]
+
+
+def test_another_process_under_a_number_that_was_free_is_another() -> None:
+    after = process(9, "new", 0, 7)
+    after["/proc/9/stat"] = after["/proc/9/stat"].replace(" 109 ", " 5000 ")
+    tasks, _ = _two_reads(process(9, "newer-than-old", 0, 5), after)
+    assert (tasks.by_tid[9].name, tasks.by_tid[9].started_ticks) == ("new", 5000)
+
+
+def test_a_thread_that_takes_a_shorter_name_is_called_by_it() -> None:
+    tasks, _ = _two_reads(process(9, "worker-10", 0, 5), process(9, "worker-1", 0, 6))
+    assert tasks.by_tid[9].name == "worker-1"
+
+
+def test_without_a_budget_all_processes_are_read() -> None:
+    tasks = _read(TaskReader(), TickingMachine(_crowd(20)))
+    assert tasks.is_complete
+    assert len(tasks.by_tid) == 20
+
+
+def test_a_budget_leaves_processes_out_and_says_which() -> None:
+    tasks = _read(TaskReader(budget_ns=3), TickingMachine(_crowd(20)))
+    assert not tasks.is_complete
+    assert 0 < len(tasks.read_pids) < 20
+    assert len(tasks.pids) == 20
+    assert tasks.by_tid.keys() == tasks.read_pids
+
+
+def test_a_budget_too_small_for_anything_still_reads_one_process() -> None:
+    assert len(_read(TaskReader(budget_ns=0), TickingMachine(_crowd(20))).read_pids) == 1
+
+
+def test_with_a_budget_all_processes_have_their_turn() -> None:
+    machine = TickingMachine(_crowd(20))
+    task_reader = TaskReader(budget_ns=3)
+    seen: set[int] = set()
+    for _ in range(20):
+        seen |= _read(task_reader, machine).read_pids
+    assert seen == set(range(10, 30))
+
+
+def test_with_a_budget_who_ran_on_a_target_lately_comes_first() -> None:
+    before, after = _crowd(20), _crowd(20)
+    before |= process(29, "hog", 2, 5)
+    after |= process(29, "hog", 2, 6)
+    machine = TickingMachine(before, after, after, after)
+    task_reader = TaskReader()
+    for _ in range(2):
+        _read(task_reader, machine)
+        machine.advance()
+    task_reader.limit(1)
+    readings = [_read(task_reader, machine).read_pids for _ in range(3)]
+    assert [29 in pids for pids in readings] == [True, True, True]
+
+
+def test_a_limit_ends_the_asking_for_all_affinities() -> None:
+    machine = WrittenMachine(_crowd(1), _crowd(1, ran_ns=2))
+    task_reader = TaskReader(asks_all_affinities=True)
+    assert _read(task_reader, machine).by_tid[10].allowed == frozenset({0, 1})
+    task_reader.limit(1_000_000)
+    machine.advance()
+    machine.reads.clear()
+    _read(task_reader, machine)
+    assert "/proc/10/status" not in machine.reads
