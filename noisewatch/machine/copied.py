@@ -9,7 +9,8 @@ from pathlib import Path
 
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.machine import Json, T
-from noisewatch.machine.live import read_file, unreadable
+from noisewatch.machine.descriptors import read_file
+from noisewatch.machine.live import unreadable
 
 
 class CopiedTree:

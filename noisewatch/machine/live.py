@@ -12,10 +12,9 @@ from typing import Generic
 
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.machine import Json, T
+from noisewatch.machine.descriptors import OpenFiles
 
 READ_DEADLINE_S = 1.0  # the slowest honest file met, cpufreq on old kernels, takes 0.02 s a CPU
-_LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; nothing we read comes near this
-_CHUNK = 1 << 18
 
 _REASONS = {
     errno.ENOENT: "no such file",
@@ -34,24 +33,6 @@ def unreadable(path: str, error: OSError) -> Unreadable:
     return kind(path, reason)
 
 
-def read_file(path: str) -> bytes:
-    """All bytes of the file, in as many reads as it takes. Raises OSError, or Unreadable when it does not end."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        first = os.read(descriptor, _CHUNK)
-        if len(first) == 0:
-            return first
-        chunks, size = [first], len(first)
-        while chunk := os.read(descriptor, _CHUNK):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > _LARGEST_FILE:
-                raise Unreadable(path, f"larger than {_LARGEST_FILE >> 20} MiB")
-        return first if len(chunks) == 1 else b"".join(chunks)
-    finally:
-        os.close(descriptor)
-
-
 class LiveMachine:
     """This host."""
 
@@ -61,6 +42,7 @@ class LiveMachine:
     def __init__(self, own_pids: Iterable[int] = (), deadline_s: float = READ_DEADLINE_S) -> None:
         self.own_pids = frozenset({os.getpid(), *own_pids})
         self._deadline_s = deadline_s
+        self._files = OpenFiles()
         self._hung: set[str] = set()
         self._given_up: set[int] = set()
         self._reading: dict[int, tuple[str, float]] = {}
@@ -69,7 +51,7 @@ class LiveMachine:
         return time.monotonic_ns()
 
     def read_bytes(self, path: str) -> bytes:
-        return self._timed(path, read_file, path)
+        return self._timed(path, self._files.read, path)
 
     def list_names(self, path: str) -> list[str]:
         return sorted(self._timed(path, os.listdir, path))
@@ -96,6 +78,7 @@ class LiveMachine:
                 if stuck is not None:
                     self._hung.add(stuck)
                     self._given_up.add(attempt.ident or 0)
+                    self._files = OpenFiles()  # the old ones are left to the thread that is stuck in one of them
                     break
             else:
                 return attempt.result()
