@@ -11,9 +11,9 @@ from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 CPUS = "/sys/devices/system/cpu"
 
 
-def write(value: str | int, *paths: str) -> str:
-    """Writes a value to files of the kernel."""
-    return f"echo {shlex.quote(str(value))} | sudo tee {' '.join(map(shlex.quote, paths))}"
+def write(value: str | int, path: str) -> str:
+    """Writes a value to a file of the kernel."""
+    return f"echo {shlex.quote(str(value))} | sudo tee {shlex.quote(path)}"
 
 
 def write_per_cpu(value_by_cpu: Mapping[int, str | int], name: str) -> str:
@@ -21,9 +21,26 @@ def write_per_cpu(value_by_cpu: Mapping[int, str | int], name: str) -> str:
     cpus_by_value: dict[str | int, list[int]] = defaultdict(list)
     for cpu, value in sorted(value_by_cpu.items()):
         cpus_by_value[value].append(cpu)
-    return " && ".join(
-        write(value, *(f"{CPUS}/cpu{cpu}/{name}" for cpu in cpus)) for value, cpus in cpus_by_value.items()
-    )
+    return " && ".join(_write_to_cpus(value, cpus, name) for value, cpus in cpus_by_value.items())
+
+
+def _write_to_cpus(value: str | int, cpus: list[int], name: str) -> str:
+    if len(cpus) == 1:
+        return write(value, f"{CPUS}/cpu{cpus[0]}/{name}")
+    listed = " ".join(map(str, cpus))
+    return f"for cpu in {listed}; do echo {shlex.quote(str(value))} | sudo tee {CPUS}/cpu$cpu/{name}; done"
+
+
+def persist_per_cpu(value_by_cpu: Mapping[int, str | int], name: str) -> str:
+    """Has systemd-tmpfiles write to each CPU's file `name` at boot."""
+    lines = [f"w {CPUS}/cpu{cpu}/{name} - - - - {value}" for cpu, value in sorted(value_by_cpu.items())]
+    return persist_lines(lines)
+
+
+def persist_lines(lines: Iterable[str]) -> str:
+    """Adds lines to a configuration of systemd-tmpfiles."""
+    words = " ".join(map(shlex.quote, lines))
+    return f"printf '%s\\n' {words} | sudo tee -a /etc/tmpfiles.d/benchmark.conf"
 
 
 def write_affinity(irqs: Iterable[int], cpus: str) -> str | None:
@@ -35,10 +52,9 @@ def write_affinity(irqs: Iterable[int], cpus: str) -> str | None:
     return f"for irq in {listed}; do echo {cpus} | sudo tee /proc/irq/$irq/smp_affinity_list; done"
 
 
-def pin(pids: Iterable[int], cpus: CpuSet) -> str:
-    """Moves all threads of the processes to `cpus`."""
-    listed = format_cpu_list(cpus)
-    return " && ".join(f"sudo taskset -apc {listed} {pid}" for pid in sorted(set(pids)))
+def pin(pid: int, cpus: CpuSet) -> str:
+    """Moves all threads of the process to `cpus`."""
+    return f"sudo taskset -apc {format_cpu_list(cpus)} {pid}"
 
 
 def boot_options(options: str) -> str:

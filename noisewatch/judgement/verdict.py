@@ -65,6 +65,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     case: Case
     profile: str = "micro"
+    is_strict: bool = False
 
     @property
     def exit_status(self) -> int:
@@ -90,7 +91,7 @@ class Verdict:
 def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False) -> Verdict:
     """The verdict on the case. `strict` makes warnings and unknowns unstable."""
     findings = link_measurements([Finding(each, _answer(each, case)) for each in checks])
-    return Verdict(compose(findings, strict), tuple(findings), case)
+    return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
 
 def _answer(each: Check, case: Case) -> Answer:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import Interval
 from noisewatch.model.task_runs import TaskRun
+from noisewatch.sources.cpu_time import TICK_NS
 from noisewatch.sources.irqs import Irqs, parse_actions
 
 # Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
 _TYPICAL_COST_NS = {"irq": 4_000, "tick": 2_000, "ipi": 1_500, "softirq": 2_000}
+
+_FEWEST_TICKS = 5
 
 _TICKS = frozenset({"LOC"})
 _IPIS = frozenset({"RES", "CAL", "TLB", "IWI"})
@@ -147,5 +150,6 @@ def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def _scale(measured_ns: int | None, estimated_ns: int) -> float:
-    """What makes the estimates add up to what the kernel measured, where it measured anything."""
-    return measured_ns / estimated_ns if measured_ns and estimated_ns else 1.0
+    """What makes the estimates add up to what the kernel measured, where that is more than a few ticks."""
+    is_measured = measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS
+    return measured_ns / estimated_ns if measured_ns is not None and is_measured and estimated_ns else 1.0

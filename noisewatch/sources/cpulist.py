@@ -76,6 +76,14 @@ def format_cpu_list(cpus: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
+def name_cpus(cpus: Iterable[int]) -> str:
+    """The CPUs in a sentence: `CPU 3`, `CPUs 2-3`, `no CPU`."""
+    numbers = set(cpus)
+    if not numbers:
+        return "no CPU"
+    return f"{'CPU' if len(numbers) == 1 else 'CPUs'} {format_cpu_list(numbers)}"
+
+
 def parse_cpu_mask(text: str) -> CpuSet:
     """The CPUs of a mask: hexadecimal, in groups of 32 bits, the highest first. Raises Malformed."""
     groups = text.strip(" \t\r\n\0").split(",")

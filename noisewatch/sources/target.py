@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.machine import Json
-from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.isolation import Isolation
 from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
@@ -70,7 +70,7 @@ class PinTrial:
 
 def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
     """A thread of ours asks for exactly `cpus` and reads back what it got; nothing else is moved."""
-    answer = reader.ask(f"{_PIN} {sorted(cpus)}", lambda: _try_pin(cpus))
+    answer = reader.ask(f"{_PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
     if not isinstance(answer, dict):
         return PinTrial(None, None)
     reason = answer.get("reason")

@@ -64,6 +64,7 @@ class Frame:
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
+    source: str | None = None  # a replay or a copied tree; None is this host
     is_last: bool = False
     remark: str | None = None
 

@@ -13,6 +13,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.interval import interval_between
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
@@ -21,6 +22,7 @@ from noisewatch.surfaces.frame import Frame, frame_of
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
 _FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
 _JUDGED_NS = 5_000_000_000  # a second is too short to tell 1 % from a tick of 10 ms
+_NO_RATES = "a copied tree stands still"
 _NS_PER_S = 1_000_000_000
 
 
@@ -82,7 +84,8 @@ class _Sampler:
             self._recent.popleft()
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
             self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
-            return frame_of(snapshot, None, None, **self._rest(is_last))
+            verdict = judge(Case(snapshot, no_sample_reason=_NO_RATES)) if is_last else None
+            return frame_of(snapshot, None, verdict, **self._rest(is_last))
         verdict = judge(Case(snapshot, interval_between(self._recent[0], snapshot)))
         return frame_of(snapshot, interval_between(previous, snapshot), verdict, **self._rest(is_last))
 
@@ -93,9 +96,16 @@ class _Sampler:
     def _rest(self, is_last: bool) -> dict[str, object]:
         return {
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
+            "source": self._source(),
             "is_last": is_last,
             "remark": self._remark,
         }
+
+    def _source(self) -> str | None:
+        if self._machine.is_live:
+            return None
+        kind = "replay of" if isinstance(self._machine, Recording) else "copied tree"
+        return f"{kind} {clean(self._machine.name)}"
 
     def _move_aside(self, snapshot: Snapshot) -> None:
         """The target may change while we look: a partition is made, a CPU comes back."""

@@ -42,7 +42,7 @@ FAULTS = [
     Fault(
         "target-cpu-unusable", "fail", {}, "invalid argument", {2, 3}, {"pin to CPUs": {"reason": "invalid argument"}}
     ),
-    Fault("busy-sibling", "warn", {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}, "sibling CPU 1", {1}),
+    Fault("busy-sibling", "warn", {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}, "sibling on CPU 1", {1}),
     Fault("target-not-isolated", "warn", {f"{CPUS}/isolated": "3\n"}, "CPU 2", {2}),
     Fault("tasks-on-target", "fail", process(900, "hog", 2, 2_000_000_000, allowed="0-3"), "hog", {2}, {}, False),
     Fault("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
@@ -53,7 +53,9 @@ FAULTS = [
     Fault("device-interrupts-on-target", "warn", _interrupts(3), "eth0-rx-0", {2}, {}, False),
     Fault("irq-routed-to-target", "warn", {"/proc/irq/24/effective_affinity_list": "2\n"}, "24 eth0-rx-0", {2}),
     Fault("irq-routed-to-target", "warn", {"/proc/irq/24/smp_affinity_list": "0-3\n"}, "may move"),
-    Fault("default-irq-affinity-includes-target", "warn", {"/proc/irq/default_smp_affinity": "f\n"}, "CPU 2-3", {2, 3}),
+    Fault(
+        "default-irq-affinity-includes-target", "warn", {"/proc/irq/default_smp_affinity": "f\n"}, "CPUs 2-3", {2, 3}
+    ),
     Fault("target-cpu-busy", "fail", {"/proc/stat": stat_file({3: 30}, 300)}, "CPU 3 is 10.0% busy", {3}, {}, False),
     Fault("target-cpu-busy", "warn", {"/proc/stat": stat_file({3: 10}, 300)}, "3.3% busy", set(), {}, False),
     Fault("hypervisor-steal", "fail", {"/proc/stat": stat_file({}, 300, {2: 6})}, "2.0% of CPU 2", {2}, {}, False),

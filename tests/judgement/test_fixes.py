@@ -34,7 +34,7 @@ def test_the_governor_goes_back_to_what_each_cpu_had() -> None:
         },
     )
     path = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
-    assert fix.now == f"echo performance | sudo tee {path.format(2)} {path.format(3)}"
+    assert fix.now == f"for cpu in 2 3; do echo performance | sudo tee {path.format('$cpu')}; done"
     assert fix.undo == f"echo schedutil | sudo tee {path.format(2)} && echo ondemand | sudo tee {path.format(3)}"
 
 

@@ -63,7 +63,8 @@ def test_a_flipped_bit_in_the_file_is_damage_or_a_refusal(tmp_path: Path) -> Non
         damaged[at] ^= 1 << at % 8
         flipped.append(outcome(tmp_path, bytes(damaged)))
     assert len(flipped) > 100
-    assert [number for number, (_, damage) in enumerate(flipped) if not damage] == []
+    # A few bits of gzip's mean nothing: then all of it is replayed.
+    assert [number for number, (count, damage) in enumerate(flipped) if not damage and count < MOMENTS] == []
 
 
 def test_a_flipped_bit_in_the_text_of_a_recording_never_ends_in_a_traceback(tmp_path: Path) -> None:

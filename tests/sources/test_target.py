@@ -95,7 +95,7 @@ def test_a_damaged_answer_about_our_affinity_is_unknown(answer: Json) -> None:
     ids=str,
 )
 def test_a_pin_is_granted_or_refused_with_a_reason(answer: Json, trial: PinTrial) -> None:
-    machine = WrittenMachine(answers={"pin to CPUs [2, 3]": answer})
+    machine = WrittenMachine(answers={"pin to CPUs 2-3": answer})
     assert read_pin_trial(Reader(machine), frozenset({3, 2})) == trial
 
 

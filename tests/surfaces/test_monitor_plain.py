@@ -13,7 +13,7 @@ def test_a_copied_tree_is_one_picture_without_rates(run: Run, unchanged_tree: Pa
     lines = ran.out.splitlines()
     assert (ran.status, ran.err) == (0, "")
     assert lines[0].startswith("noisewatch  benchmark-host · 4 CPUs")
-    assert "no rates yet" in lines[0]
+    assert "UNKNOWN" in lines[0]
     assert "target 2-3 (isolated)" in lines[1]
     assert len([line for line in lines if line.startswith(" T ")]) == 2
 

@@ -87,7 +87,7 @@ def test_an_offline_target_is_unstable(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"})
     ran = run("preflight", "--sample", "0", "--sysroot", root, "--cpus", "2-3")
     assert ran.status == 1
-    assert "CPU 3 is not online" in ran.words
+    assert "CPU 3: not online" in ran.words
 
 
 def test_an_empty_tree_is_unknown_and_never_stable(run: Run, tmp_path: Path) -> None:

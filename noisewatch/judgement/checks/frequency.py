@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, write, write_per_cpu
+from noisewatch.judgement.commands import CPUS, persist_lines, persist_per_cpu, write, write_per_cpu
 from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
@@ -15,13 +15,12 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
-from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.frequency import NO_DRIVER, CpuFrequency
 from noisewatch.sources.platform import NONE
 
 _CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
-_PERSIST = "`w <path> - - - - <value>` in /etc/tmpfiles.d/benchmark.conf for each of these files"
 
 # There `powersave` is not the slowest clock but the driver's own algorithm, and the only other choice.
 _ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
@@ -65,17 +64,17 @@ def governor_not_performance(case: Case) -> Answer:
     failing = {cpu: name for cpu, name in others.items() if not (name == "powersave" and driver in _ACTIVE_DRIVERS)}
     fix = Fix(
         write_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
-        _PERSIST,
+        persist_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
         write_per_cpu({cpu: str(name) for cpu, name in others.items()}, "cpufreq/scaling_governor"),
     )
     if failing:
-        said = f"governor {'/'.join(sorted(set(failing.values())))} on CPU {format_cpu_list(failing)}"
+        said = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
         return Answer(FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
     silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
     if silent or not clocks:
         return unknown(_why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
-        said = f"governor powersave of {driver} on CPU {format_cpu_list(others)}: its own algorithm moves the clock"
+        said = f"governor powersave of {driver} on {name_cpus(others)}: its own algorithm moves the clock"
         return Answer(WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
     names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
     return Answer(PASS, f"governor {names}", evidence=evidence)
@@ -117,15 +116,15 @@ def turbo_enabled(case: Case) -> Answer:
 def _turbo_off(case: Case) -> Fix:
     path = case.snapshot.frequency.turbo_path or ""
     if path.endswith("no_turbo"):
-        return Fix(write(1, path), _PERSIST, write(0, path))
+        return Fix(write(1, path), persist_lines([f"w {path} - - - - 1"]), write(0, path))
     if "cpuN" in path:
         name = "cpufreq/" + path.rsplit("/", 1)[1]
         return Fix(
             write_per_cpu(dict.fromkeys(case.target, 0), name),
-            _PERSIST,
+            persist_per_cpu(dict.fromkeys(case.target, 0), name),
             write_per_cpu(dict.fromkeys(case.target, 1), name),
         )
-    return Fix(write(0, path), _PERSIST, write(1, path))
+    return Fix(write(0, path), persist_lines([f"w {path} - - - - 0"]), write(1, path))
 
 
 @check(
@@ -154,7 +153,7 @@ def frequency_window_open(case: Case) -> Answer:
             clock.governor == "performance" for clock in clocks.values()
         )
         first = clocks[open_cpus[0]]
-        said = f"between {first.min_khz} and {first.max_khz} kHz on CPU {format_cpu_list(open_cpus)}"
+        said = f"between {first.min_khz} and {first.max_khz} kHz on {name_cpus(open_cpus)}"
         if is_held:
             return Answer(PASS, said + ", held at the top by governor performance without turbo", evidence=evidence)
         return Answer(
@@ -168,7 +167,7 @@ def frequency_window_open(case: Case) -> Answer:
         cpu for cpu, clock in clocks.items() if clock.base_khz is not None and (clock.max_khz or 0) > clock.base_khz
     ]
     if above:
-        said = f"pinned above the base frequency on CPU {format_cpu_list(above)}, in the turbo range"
+        said = f"pinned above the base frequency on {name_cpus(above)}, in the turbo range"
         return Answer(
             WARN, said, cpus=frozenset(above), evidence=evidence, fix=_narrow(clocks, case.snapshot.frequency.driver)
         )
@@ -185,7 +184,9 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
     lowest, highest = "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq"
     return Fix(
         f"{write_per_cpu(wanted, lowest)} && {write_per_cpu(wanted, highest)}",
-        _PERSIST,
+        persist_lines(
+            f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in (lowest, highest)
+        ),
         f"{write_per_cpu({cpu: clock.max_khz or 0 for cpu, clock in clocks.items()}, highest)} && "
         f"{write_per_cpu({cpu: clock.min_khz or 0 for cpu, clock in clocks.items()}, lowest)}",
     )

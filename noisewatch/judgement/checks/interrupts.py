@@ -20,7 +20,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list, format_cpu_mask
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.sources.irqs import DEFAULT, FOLDER, Irq
 
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
@@ -54,7 +54,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
         )
     return Answer(
         WARN,
-        f"new interrupts may go to CPU {format_cpu_list(shared)}",
+        f"new interrupts may go to {name_cpus(shared)}",
         cpus=shared,
         evidence=evidence,
         fix=fix,
@@ -119,7 +119,15 @@ def _cpus(case: Case, irqs: list[Irq]) -> CpuSet:
 
 def _names(irqs: list[Irq]) -> str:
     named = [f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in irqs[:_LONGEST_LIST]]
-    return ", ".join(named) + (", …" if len(irqs) > _LONGEST_LIST else "")
+    return ", ".join(named) + (", …" if len(irqs) > _LONGEST_LIST else "") + _unmovable(irqs)
+
+
+def _unmovable(irqs: list[Irq]) -> str:
+    """Those that only the kernel moves, so that nobody looks for them in the commands."""
+    numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
+    if not numbers:
+        return ""
+    return f" (the kernel manages {', '.join(map(str, numbers))}: it cannot be moved from user space)"
 
 
 def _steer(case: Case, irqs: list[Irq]) -> Fix | None:
@@ -183,8 +191,10 @@ def device_interrupts_on_target(case: Case) -> Answer:
     evidence = {"rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rate_by_cpu.items()}}
     numbers = {each.irq for each in culprits}
     irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
-    fix = _steer(case, [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs])
+    blamed = [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs]
     said = "; ".join(f"{each.name}: {each.rate_per_s:.1f}/s on CPU {each.cpu}" for each in culprits[:3])
+    said += _unmovable(blamed)
+    fix = _steer(case, blamed)
     if worst > _RATE.value:
         over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > _RATE.value)
         return Answer(FAIL, said, worst, _RATE.value, "per second", over, None, evidence, culprits, fix)
@@ -234,7 +244,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
             f"IRQBALANCE_BANNED_CPULIST={listed} in /etc/default/irqbalance or /etc/sysconfig/irqbalance",
             "sudo systemctl start irqbalance",
         )
-        return Answer(WARN, f"irqbalance runs (pid {running[0].pid}) and may use CPU {listed}", fix=fix)
+        return Answer(WARN, f"irqbalance runs (pid {running[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
     if not any(task.is_kernel for task in tasks.by_tid.values()):
         return unknown("only this container's processes can be seen")
     if not tasks.is_complete:

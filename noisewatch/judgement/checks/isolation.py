@@ -19,7 +19,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.model.disturbance import Disturbance, disturbances_of
-from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.sources.tasks import Task
 
 
@@ -53,8 +53,8 @@ def target_not_isolated(case: Case) -> Answer:
         "partition": None if isolation.partition is None else sorted(isolation.partition),
     }
     if not open_cpus and case.target:
-        return Answer(PASS, f"CPU {format_cpu_list(case.target)} is isolated", cpus=case.target, evidence=evidence)
-    said = f"CPU {format_cpu_list(open_cpus)} is not isolated"
+        return Answer(PASS, f"{name_cpus(case.target)}: isolated", cpus=case.target, evidence=evidence)
+    said = f"{name_cpus(open_cpus)}: not isolated"
     if isolation.partition is None:
         said += " at boot; whether a cgroup partition isolates it is unknown"
     return Answer(WARN, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
@@ -63,6 +63,8 @@ def target_not_isolated(case: Case) -> Answer:
 def _isolate(case: Case) -> Fix:
     """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
     listed = format_cpu_list(case.target)
+    if not case.online - case.target:
+        return Fix(None, "choose fewer target CPUs: all other work needs one that is not isolated", needs_root=False)
     persist = boot_options(f"isolcpus=domain,managed_irq,{listed}")
     root = case.snapshot.isolation.partition_root
     if root is None:
@@ -77,6 +79,8 @@ def _isolate(case: Case) -> Fix:
     undo = [f"sudo rmdir {shlex.quote(folder)}", *([] if root.delegates_cpuset else [write("-cpuset", control)])]
     return Fix(" && ".join(now), persist, " && ".join(undo))
 
+
+_INIT = frozenset({1, 2})  # and kthreadd
 
 _TASK_SHARE = Limit(
     "share of a target CPU that one task may use",
@@ -125,11 +129,18 @@ def tasks_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown("/proc"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
         return unknown(case.why_unknown("/proc/stat"))
-    return _nobody_ran(case, worst, list(interval.after.tasks.by_tid.values()))
+    return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))
 
 
-def _nobody_ran(case: Case, worst: float, tasks: list[Task]) -> Answer:
+def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answer:
     """Nothing to speak of ran there; whether something may is the lesser question."""
+    largest = max(found, key=lambda each: each.share or 0.0, default=None)
+    share = largest.share or 0.0 if largest is not None else 0.0
+    ran = (
+        f"nothing above {_TASK_SHARE.value:.1%} (most: {_describe(largest)})"
+        if largest is not None
+        else "no task ran there"
+    )
     own = case.snapshot.own_pids
     others = [task for task in tasks if task.pid not in own and not task.is_bound]
     allowed = [task for task in others if task.allowed is not None and task.allowed & case.target]
@@ -137,9 +148,9 @@ def _nobody_ran(case: Case, worst: float, tasks: list[Task]) -> Answer:
     evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
     if allowed or unasked:
         count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
-        said = f"no task ran there, but {count} of {len(tasks)} may"
-        return Answer(WARN, said, worst, _TASK_SHARE.value, "share", evidence=evidence)
-    return Answer(PASS, "no task ran there, and none may", worst, _TASK_SHARE.value, "share", evidence=evidence)
+        said = f"{ran}, but {count} of {len(tasks)} tasks may run there"
+        return Answer(WARN, said, share, _TASK_SHARE.value, "share", evidence=evidence)
+    return Answer(PASS, f"{ran}, and no task may", share, _TASK_SHARE.value, "share", evidence=evidence)
 
 
 def _describe(culprit: Disturbance) -> str:
@@ -150,17 +161,20 @@ def _describe(culprit: Disturbance) -> str:
 
 
 def _move(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
-    """Threads that can be moved go to the housekeeping CPUs; back again with the affinity that was read."""
+    """Threads that can be moved go to the housekeeping CPUs; back again with the affinity that was read.
+
+    Never init: all that the system starts from then on would inherit the pin.
+    """
     tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
-    blamed = [tasks[each.pid] for each in culprits if each.pid is not None and each.pid in tasks]
-    movable = [task for task in blamed if not task.is_bound]
+    blamed = {each.pid: tasks[each.pid] for each in culprits if each.pid is not None and each.pid in tasks}
+    movable = [task for task in blamed.values() if not task.is_bound and task.pid not in _INIT]
     if not movable or not case.housekeeping:
         return None
-    undo = [pin([task.pid], task.allowed) for task in movable if task.allowed]
+    undo = [pin(task.pid, task.allowed) for task in movable if task.allowed]
     return Fix(
-        pin((task.pid for task in movable), case.housekeeping),
-        "give its service AllowedCPUs=" + format_cpu_list(case.housekeeping),
-        " && ".join(dict.fromkeys(undo)) or None,
+        "; ".join(dict.fromkeys(pin(task.pid, case.housekeeping) for task in movable)),
+        f"for a service: AllowedCPUs={format_cpu_list(case.housekeeping)} in its unit",
+        "; ".join(dict.fromkeys(undo)) if len(undo) == len(movable) else None,
     )
 
 

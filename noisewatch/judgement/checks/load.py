@@ -18,7 +18,7 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.model.disturbance import disturbances_of
 from noisewatch.model.interval import Interval
-from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.platform import NONE
 from noisewatch.sources.pressure import FOLDER as PRESSURE
 
@@ -62,14 +62,15 @@ def target_cpu_busy(case: Case) -> Answer:
     if len(known) < len(busy) or not busy:
         return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
     status = PASS if worst <= _BUSY_PASSES.value else WARN
-    return Answer(status, f"at most {worst:.1%} busy", worst, _BUSY_FAILS.value, "share", evidence=evidence)
+    said = f"{worst:.1%} busy" + (f" (passes up to {_BUSY_PASSES.value:.1%})" if status == WARN else "")
+    return Answer(status, said, worst, _BUSY_FAILS.value, "share", evidence=evidence)
 
 
 def _why_unmeasured(case: Case, interval: Interval) -> str:
     missing = sorted(cpu for cpu in case.target if cpu not in interval.load_by_cpu)
     if interval.before.cpu_time is None or interval.after.cpu_time is None:
         return case.why_unknown("/proc/stat")
-    return f"/proc/stat: the time of CPU {format_cpu_list(missing)} stood still, ran backwards or is missing"
+    return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
 
 
 _STALL_PASSES = Limit("share of time with a task waiting that passes", 0.005, "share", "the waits of a machine at rest")
@@ -119,6 +120,7 @@ def pressure_stall(case: Case) -> Answer:
         reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
         return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
     status = PASS if some[worst] <= _STALL_PASSES.value else WARN
+    said += f" (passes up to {_STALL_PASSES.value:.1%})" if status == WARN else ""
     return Answer(status, said, some[worst], _STALL_FAILS.value, "share", evidence=evidence)
 
 
@@ -155,7 +157,7 @@ def hypervisor_steal(case: Case) -> Answer:
         culprits = tuple(
             each for cpu in sorted(over) for each in disturbances_of(interval, cpu) if each.kind == "outside"
         )
-        said = f"the hypervisor took {worst:.1%} of CPU {format_cpu_list(over)}"
+        said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}"
         return Answer(FAIL, said, worst, _STEAL_FAILS.value, "share", over, None, evidence, culprits)
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")

@@ -18,7 +18,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.model.disturbance import Disturbance, disturbances_of
-from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.sources.platform import NONE
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
@@ -43,23 +43,22 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 )
 def target_cpu_unusable(case: Case) -> Answer:
     online = case.snapshot.online
-    listed = format_cpu_list(case.target)
+    listed = name_cpus(case.target)
     if online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.target:
         return unknown("there is no CPU to judge")
     if case.snapshot.target.doubt is not None:
-        return unknown(f"CPU {listed} is a guess (give --cpus): {case.snapshot.target.doubt}")
+        return unknown(f"{listed} may be the wrong target (give --cpus): {case.snapshot.target.doubt}")
     offline = case.target - online.online
     if offline:
-        missing = format_cpu_list(offline)
         fix = Fix(
             write_per_cpu(dict.fromkeys(offline, 1), "online"),
             undo=write_per_cpu(dict.fromkeys(offline, 0), "online"),
         )
         return Answer(
             FAIL,
-            f"CPU {missing} is not online",
+            f"{name_cpus(offline)}: not online",
             cpus=offline,
             evidence={"online_by": online.said_by},
             fix=fix,
@@ -72,15 +71,15 @@ def target_cpu_unusable(case: Case) -> Answer:
     if trial.granted is None and trial.reason is None:
         if case.snapshot.is_live:
             return unknown("pinning could not be tried")
-        return not_applicable(f"CPU {listed} is online by {online.said_by}; pinning is tried on a live machine only")
+        return not_applicable(f"{listed}: online by {online.said_by}; pinning is tried on a live machine only")
     if trial.granted is None:
-        return Answer(FAIL, f"cannot be pinned to CPU {listed}: {trial.reason}", cpus=case.target, evidence=evidence)
+        return Answer(FAIL, f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target, evidence=evidence)
     refused = case.target - trial.granted
     if refused:
         granted = format_cpu_list(trial.granted)
-        said = f"pinned to CPU {listed}, the kernel grants {granted} only: a cpuset excludes the rest"
+        said = f"pinned to {listed}, the kernel grants {granted} only: a cpuset excludes the rest"
         return Answer(FAIL, said, cpus=refused, evidence=evidence)
-    return Answer(PASS, f"CPU {listed} is online and can be pinned to", cpus=case.target, evidence=evidence)
+    return Answer(PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
 
 
 _SIBLING_QUIET = Limit(
@@ -133,7 +132,7 @@ def _without_siblings(case: Case) -> Answer:
 
 
 def _with_siblings(case: Case) -> Answer:
-    listed = format_cpu_list(case.siblings)
+    listed = name_cpus(case.siblings)
     fix = Fix(
         write_per_cpu(dict.fromkeys(case.siblings, 0), "online"),
         boot_options("nosmt"),
@@ -142,7 +141,7 @@ def _with_siblings(case: Case) -> Answer:
     if case.interval is None:
         return Answer(
             WARN,
-            f"sibling CPU {listed} is online; how busy it is was not sampled",
+            f"siblings on {listed} are online; how busy they are was not sampled",
             cpus=case.siblings,
             fix=fix,
         )
@@ -152,14 +151,14 @@ def _with_siblings(case: Case) -> Answer:
     loaded = frozenset(cpu for cpu, share in known.items() if share > _SIBLING_BUSY.value)
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
     if loaded:
-        said = f"sibling CPU {format_cpu_list(loaded)} is {worst:.0%} busy"
+        said = f"sibling on {name_cpus(loaded)}: {worst:.0%} busy"
         culprits = tuple(_sibling_culprit(case, cpu) for cpu in sorted(loaded))
         return Answer(FAIL, said, worst, _SIBLING_BUSY.value, "share", loaded, None, evidence, culprits, fix)
     if len(known) < len(busy):
         return Answer(UNKNOWN, "unknown", reason=case.why_unknown("/proc/stat"), evidence=evidence)
     isolated = case.snapshot.isolation.isolated or frozenset()
     status = PASS if worst <= _SIBLING_QUIET.value and case.siblings <= isolated else WARN
-    said = f"sibling CPU {listed} is online, {worst:.1%} busy"
+    said = f"sibling on {listed}: online, {worst:.1%} busy"
     return Answer(
         status,
         said,

@@ -33,6 +33,7 @@ def run(arguments: Namespace) -> int:
             try:
                 _record(recorder, wish, arguments.duration, arguments.interval)
             except KeyboardInterrupt:
+                Progress("recording").clear()
                 moments = f"interrupted after {recorder.frame_count} moments, which are kept"
                 print(f"noisewatch: {moments}", file=sys.stderr)
             finally:

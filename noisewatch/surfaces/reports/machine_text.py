@@ -14,6 +14,7 @@ from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.reports.table import align
 
 UNKNOWN = "?"
+_WIDEST_LIST = 16
 _HEADINGS = (
     "CPU", "NODE", "PKG", "CORE", "SIBLINGS", "CACHE", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "GOVERNOR",
     "MHZ", "MINMHZ", "MAXMHZ", "INTERRUPTS",
@@ -72,6 +73,12 @@ def cpus(listed: Iterable[int] | None) -> str:
     return UNKNOWN if listed is None else format_cpu_list(listed) or "none"
 
 
+def _short(listed: frozenset[int] | None) -> str:
+    """As cpus, for a column: interleaved CPUs make long lists."""
+    text = cpus(listed)
+    return text if listed is None or len(text) <= _WIDEST_LIST else f"{len(listed)} CPUs"
+
+
 def _all_cpus(snapshot: Snapshot) -> list[int]:
     online = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
     return sorted(online | snapshot.topology.keys() | snapshot.target.cpus)
@@ -86,8 +93,8 @@ def _cpu_row(snapshot: Snapshot, cpu: int, interrupt_count: int | None) -> tuple
         _number(place.node if place else None),
         _number(place.package if place else None),
         _number(place.core if place else None),
-        cpus(place.siblings if place else None),
-        cpus(place.last_level_cache if place else None),
+        _short(place.siblings if place else None),
+        _short(place.last_level_cache if place else None),
         _yes(None if online is None else cpu in online),
         _yes(cpu in snapshot.target.cpus),
         _yes(_contains(snapshot.isolation.isolated, cpu)),
@@ -157,8 +164,8 @@ def _irqs(snapshot: Snapshot) -> str:
             (
                 str(number),
                 str(counts[number]),
-                cpus(irq.effective),
-                cpus(irq.allowed),
+                _short(irq.effective),
+                _short(irq.allowed),
                 _yes(irq.movable),
                 ", ".join(irq.actions),
                 _or_dash(irq.device),

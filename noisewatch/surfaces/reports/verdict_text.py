@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, PASS, UNKNOWN, WARN, Fix, Limit
+from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN, Fix, Limit
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
-from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
@@ -31,8 +31,10 @@ _SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and 
 def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: bool) -> str:
     """The whole report, its lines wrapped at `width` but for commands, which are there to be copied."""
     lines = [_headline(verdict), ""]
-    for finding in _in_order(verdict.findings):
-        lines += _describe(finding, width, in_colour)
+    for findings in _in_order(verdict.findings):
+        lines += _describe(findings, width, in_colour)
+    if not verdict.case.snapshot.is_live and any(finding.answer.fix for finding in verdict.findings):
+        lines += ["", "The commands are for the machine that was copied or recorded, as it was then."]
     lines += [line for line in _collapsed(verdict, width) if line]
     lines += ["", NO_CALIBRATION]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
@@ -45,33 +47,37 @@ def _headline(verdict: Verdict) -> str:
     sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
     target = case.snapshot.target
     return (
-        f"noisewatch preflight · CPU {format_cpu_list(target.cpus) or 'none'} ({target.chosen_by}) · "
+        f"noisewatch preflight · {name_cpus(target.cpus)} ({target.chosen_by}) · "
         f"profile {verdict.profile} · {sample}\n{describe_platform(case.snapshot)}"
     )
 
 
-def _in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that say something, the gravest first."""
+def _in_order(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Those that say something, the gravest first; unknowns of one reason together."""
 
     def gravity(finding: Finding) -> int:
         if finding.is_blocking_failure:
             return 0
         if finding.is_blocking_unknown:
             return 1
-        return 2 if finding.status in (FAIL, WARN) else 3
+        return {FAIL: 2, WARN: 3}.get(finding.status, 4) + 3 * (finding.severity == INFORMATION)
 
-    return sorted((finding for finding in findings if finding.status in _LABELS), key=gravity)
+    grouped: dict[object, list[Finding]] = {}
+    for finding in sorted((each for each in findings if each.status in _LABELS), key=gravity):
+        is_alone = finding.status != UNKNOWN
+        key = finding.check.id if is_alone else (finding.severity, finding.answer.reason, finding.answered_by)
+        grouped.setdefault(key, []).append(finding)
+    return list(grouped.values())
 
 
-def _describe(finding: Finding, width: int, in_colour: bool) -> list[str]:
+def _describe(findings: list[Finding], width: int, in_colour: bool) -> list[str]:
+    finding = findings[0]
     answer = finding.answer
-    label = _LABELS[answer.status]
+    label = "note" if finding.severity == INFORMATION and answer.status != UNKNOWN else _LABELS[answer.status]
     padded = _painted(label, in_colour) + " " * (8 - len(label))
-    weight = _WEIGHT[finding.severity]
-    said = answer.reason if answer.status == UNKNOWN else answer.said
-    limit = _limit_of(finding)
-    lines = [f"{padded}{finding.check.id} ({weight})"]
-    lines += _wrapped(f"{said}{limit}" if said else "", width)
+    said = answer.reason if answer.status == UNKNOWN else answer.said + _limit_of(finding)
+    names = ", ".join(each.check.id for each in findings)
+    lines = [f"{padded}{names} ({_WEIGHT[finding.severity]})", *_wrapped(said or "", width)]
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
     lines += _culprits(answer.culprits, said or "")
@@ -81,7 +87,7 @@ def _describe(finding: Finding, width: int, in_colour: bool) -> list[str]:
 
 def _limit_of(finding: Finding) -> str:
     answer = finding.answer
-    if answer.limit is None or answer.status == UNKNOWN:
+    if answer.limit is None or answer.status != FAIL:
         return ""
     value = f"{answer.limit:.1%}" if answer.unit == "share" else f"{answer.limit:g} {answer.unit}"
     return f" (limit {value})"
@@ -129,10 +135,12 @@ def _collapsed(verdict: Verdict, width: int) -> list[str]:
 
 
 def _last_line(verdict: Verdict, exit_status: int, in_colour: bool) -> str:
-    counts = f"{len(verdict.failures)} failed, {len(verdict.warnings)} warnings, {len(verdict.unknowns)} unknown"
+    warnings = len(verdict.warnings)
+    counts = f"{len(verdict.failures)} failed, {warnings} warning{'' if warnings == 1 else 's'}, "
+    counts += f"{len(verdict.unknowns)} unknown" + (", strict" if verdict.is_strict else "")
     word = _painted(verdict.verdict.upper(), in_colour)
-    listed = format_cpu_list(verdict.case.target) or "none"
-    return f"noisewatch: {word} - {counts} (CPU {listed}, profile {verdict.profile}, exit {exit_status})"
+    judged = f"{name_cpus(verdict.case.target)}, profile {verdict.profile}, exit {exit_status}"
+    return f"noisewatch: {word} - {counts} ({judged})"
 
 
 def describe_limit(limit: Limit) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 # Lost time per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
-_NOTABLE_NS, _GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
+NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ def style_of(lost_ns_per_s: float | None) -> str:
     """The style's name for a loss: it repeats what the figure says."""
     if lost_ns_per_s is None:
         return "unknown"
-    if lost_ns_per_s >= _GRAVE_NS:
+    if lost_ns_per_s >= GRAVE_NS:
         return "grave"
-    return "notable" if lost_ns_per_s >= _NOTABLE_NS else "calm"
+    return "notable" if lost_ns_per_s >= NOTABLE_NS else "calm"
 
 
 def duration(ns: float | None) -> str:

@@ -17,6 +17,8 @@ _ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: "x"}
 _VERDICTS = {"stable": ("QUIET", "good"), "unstable": ("NOISY", "bad"), "unknown": ("UNKNOWN", "doubt")}
 _CPU_PANEL_SHARE = 0.5
 _MOST_FAILED = 3
+_NARROW = 60
+_WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 KEYS = (
     ("q", "quit"),
     ("space", "freeze"),
@@ -36,9 +38,9 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append((f"  FROZEN {model.frozen_for_s():.0f} s ago", "doubt"))
     elif model.trouble:
         left.append((f"  {model.trouble}", "doubt"))
-    elif frame.is_last:
-        left.append(("  still picture", "faint"))
-    return [_ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), _failed_row(model)]
+    elif frame.source is not None:
+        left.append((f"  {frame.source}", "faint"))
+    return [_ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), _cut(_failed_row(model), width)]
 
 
 def _verdict(model: ScreenModel) -> tuple[str, str]:
@@ -50,26 +52,27 @@ def _verdict(model: ScreenModel) -> tuple[str, str]:
 
 
 def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
+    """What finds no room goes: first why these CPUs, then our own cost."""
     frame = model.frame
     if frame is None:
         return []
+    target: Row = [(f"target {format_cpu_list(frame.target) or 'none'}", "strong")]
+    chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
+    worst: Row = []
     own: Row = []
+    known = [line for line in frame.cpus if line.role == TARGET and line.stolen_ns_per_s is not None]
+    if known:
+        line = max(known, key=lambda line: line.stolen_ns_per_s or 0)
+        mark = glyphs.estimate if line.is_estimate else ""
+        lost = f"CPU {line.cpu} {mark}{duration(line.stolen_ns_per_s)}/s"
+        worst = [("  worst ", "plain"), (lost, style_of(line.stolen_ns_per_s))]
     if frame.sampler_cpu_s is not None:
         house = format_cpu_list(frame.housekeeping)
         own = [(f"  self {share(model.shown.own_cpu_share)}" + (f" on CPU {house}" if house else ""), "faint")]
-    row: Row = [
-        (f"target {format_cpu_list(frame.target) or 'none'}", "strong"),
-        (f" ({frame.target_chosen_by})", "faint"),
-    ]
-    known = [line for line in frame.cpus if line.role == TARGET and line.stolen_ns_per_s is not None]
-    if known:
-        worst = max(known, key=lambda line: line.stolen_ns_per_s or 0)
-        mark = glyphs.estimate if worst.is_estimate else ""
-        lost = f"{mark}{duration(worst.stolen_ns_per_s)}/s"
-        row += [("  worst ", "plain"), (f"CPU {worst.cpu} {lost}", style_of(worst.stolen_ns_per_s))]
-    if sum(cell_len(text) for text, _ in row + own) > width:
-        del row[1]
-    return _ends(row, own, width)
+    for left, right in ((target + chosen + worst, own), (target + worst, own), (target + worst, [])):
+        if _length(left) + _length(right) <= width:
+            return _ends(left, right, width)
+    return _cut(worst[1:] or target, width)
 
 
 def _failed_row(model: ScreenModel) -> Row:
@@ -82,13 +85,14 @@ def _failed_row(model: ScreenModel) -> Row:
         return []
     row: Row = []
     if model.shown.interval_count:
-        row.append((f"{model.shown.disturbed_count} of {model.shown.interval_count} intervals noisy", "plain"))
+        picture = model.shown
+        row.append((f"{picture.disturbed_count} of {picture.interval_count} intervals lost over 0.5%  ", "plain"))
     if frame.failed:
         named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
-        return [*row, ("  fails: ", "plain"), (named, "grave")]
+        return [*row, ("last 5 s fails: ", "plain"), (named, "grave")]
     if frame.unknown:
         named = ", ".join(frame.unknown[:_MOST_FAILED]) + (" …" if len(frame.unknown) > _MOST_FAILED else "")
-        return [*row, ("  unknown: ", "plain"), (named, "unknown")]
+        return [*row, ("unknown: ", "plain"), (named, "unknown")]
     return row
 
 
@@ -105,18 +109,13 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     lines = sorted_cpus(model, room)
     offset = max(min(model.offset, len(lines) - room), 0)
     has_clock = any(line.current_khz is not None for line in lines)
-    heading = (
-        f"   CPU   lost/s   irq/s  sirq/s   load {'   MHz ' if has_clock else ' '} last {max(width - 50, 0)} intervals"
-    )
-    rows: list[Row] = [[(heading, "heading")]]
     shown = lines[offset : offset + room]
-    hidden = len(lines) - len(shown)
-    for line in shown:
-        rows.append(_cpu_row(model, line, width, has_clock, glyphs))
-    if hidden > 0 and len(rows) > 1:
-        first, last = offset + 1, offset + len(shown)
-        rows[0] = [(heading[:42], "heading"), (f"rows {first} to {last} of {len(lines)}, arrows scroll", "faint")]
-    return rows
+    columns = f"   CPU   lost/s   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
+    history = f"last {max(width - len(columns), 0)} intervals"
+    if len(shown) < len(lines):
+        history = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}, arrows scroll"
+    rows: list[Row] = [[(columns + history, "heading")]]
+    return rows + [_cpu_row(model, line, width, has_clock, glyphs) for line in shown]
 
 
 def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, glyphs: Glyphs) -> Row:
@@ -153,37 +152,58 @@ def _spark(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
 
 
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A heading and a row for each source of noise, the costliest first."""
+    """A heading and a row for each source of noise, the costliest first. A narrow screen leaves out kind and rate."""
     if height < 1:
         return []
-    name_width = max(width - 44, 8)
+    is_narrow = width < _NARROW
+    fixed = 21 if is_narrow else 44
+    name_width = min(max(width - fixed, 8), _WIDEST_NAME)
     who = f"who, {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
-    heading = f" CPU kind          {who:<{name_width}} {'/s':>7} {'lost/s':>8}  share"
+    heading = f" CPU {'' if is_narrow else 'kind          '}{_fitted(who, name_width)}"
+    heading += f"{'' if is_narrow else '      /s'}   lost/s  share"
     rows: list[Row] = [[(heading, "heading")]]
     lines = sorted_culprits(model)
-    for line in lines[: height - 1]:
-        rows.append(_culprit_row(line, name_width, glyphs))
-    if not lines and model.frame is not None and model.frame.seconds > 0:
-        rows.append([("     nothing seen", "calm")])
+    rows += [_culprit_row(line, name_width, is_narrow, glyphs) for line in lines[: height - 1]]
+    if not lines and model.frame is not None:
+        said = "nothing seen" if model.frame.seconds > 0 else "no rates: `noisewatch show` tells what is known"
+        rows.append([(f"     {said}", "calm" if model.frame.seconds > 0 else "faint")])
     return rows
 
 
-def _culprit_row(line: CulpritLine, name_width: int, glyphs: Glyphs) -> Row:
-    name = line.name if line.pid is None else f"{line.name} [{line.pid}]"
+def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Glyphs) -> Row:
     lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
     how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
     role_style = "faint" if line.role == HOUSEKEEPING else "plain"
     return [
-        (f" {line.cpu:>3} {line.kind:<13} ", role_style),
-        (_fitted(name, name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
-        (f" {how_often:>7} ", role_style),
-        (f"{lost:>8} {share(line.stolen_ns_per_s / 1e9):>6}", style_of(line.stolen_ns_per_s)),
+        (f" {line.cpu:>3} " + ("" if is_narrow else f"{line.kind:<13} "), role_style),
+        (_named(line, name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
+        ("" if is_narrow else f" {how_often:>7}", role_style),
+        (f" {lost:>8} {share(line.stolen_ns_per_s / 1e9):>6}", style_of(line.stolen_ns_per_s)),
     ]
+
+
+def _named(line: CulpritLine, width: int) -> str:
+    """The name, cut where it must be, and the whole of the pid: half of one would be another's."""
+    pid = "" if line.pid is None else f" [{line.pid}]"
+    room = max(width - len(pid), 0)
+    name = line.name if cell_len(line.name) <= room else _fitted(line.name, max(room - 1, 0)) + "…"
+    return _fitted(name + pid, width)
 
 
 def _fitted(text: str, width: int) -> str:
     """The text in exactly so many columns; wide characters count as what they take on a terminal."""
     return set_cell_size(text, width)
+
+
+def _length(row: Row) -> int:
+    return sum(cell_len(text) for text, _ in row)
+
+
+def _cut(row: Row, width: int) -> Row:
+    """The row, with a sign where its end found no room."""
+    if _length(row) <= width or width < 1:
+        return row
+    return [*_ends(row, [("…", "faint")], width)]
 
 
 def key_row(width: int) -> Row:

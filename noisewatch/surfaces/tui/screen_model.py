@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.tui.glyphs import GRAVE_NS
 
 HISTORY_LENGTH = 400  # as wide as a terminal gets
 SORTS = ("cost", "rate", "cpu")
@@ -33,7 +34,9 @@ class Picture:
         for cpu, history in self.history_by_cpu.items():
             history.append(lost_by_cpu.get(cpu))
         self.interval_count += 1
-        self.disturbed_count += frame.verdict == "unstable"
+        self.disturbed_count += any(
+            line.role == TARGET and (line.stolen_ns_per_s or 0) >= GRAVE_NS for line in frame.cpus
+        )
 
 
 @dataclass(slots=True)
