@@ -29,9 +29,12 @@ class Case:
     def siblings(self) -> CpuSet:
         """The online CPUs that share a core with a target CPU, and are none themselves."""
         found: set[int] = set()
-        for cpu in self.target:
-            place = self.snapshot.topology.get(cpu)
-            found.update(place.siblings if place is not None and place.siblings else ())
+        for cpu, place in self.snapshot.topology.items():
+            shared = place.siblings or frozenset()
+            if cpu in self.target:
+                found |= shared
+            elif shared & self.target:
+                found.add(cpu)
         return frozenset(found) & self.online - self.target
 
     @property
@@ -43,8 +46,9 @@ class Case:
     def why_unknown(self, *paths: str) -> str:
         """The reason that the first of the paths, or anything below it, gave no answer."""
         reasons = self.snapshot.reason_by_path
-        for path in paths:
-            for known in sorted(reasons, key=len):
-                if known == path or known.startswith(path + "/") or path.startswith(known + "/"):
-                    return f"{known}: {reasons[known]}"
+        below = (known for path in paths for known in sorted(reasons) if known.startswith(path + "/"))
+        above = (known for path in paths for known in sorted(reasons) if path.startswith(known + "/"))
+        for known in (*paths, *below, *above):
+            if known in reasons:
+                return f"{known}: {reasons[known]}"
         return f"{paths[0]}: not told by this machine"

@@ -53,8 +53,8 @@ def write_affinity(irqs: Iterable[int], cpus: str) -> str | None:
 
 
 def pin(pid: int, cpus: CpuSet) -> str:
-    """Moves all threads of the process to `cpus`."""
-    return f"sudo taskset -apc {format_cpu_list(cpus)} {pid}"
+    """Moves the thread to `cpus`; its process's other threads have affinities of their own."""
+    return f"sudo taskset -pc {format_cpu_list(cpus)} {pid}"
 
 
 def boot_options(options: str) -> str:

@@ -15,7 +15,6 @@ from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
     IGNORED,
-    INFORMATION,
     NOT_APPLICABLE,
     PASS,
     UNKNOWN,
@@ -54,7 +53,7 @@ class Finding:
 
     @property
     def is_warning(self) -> bool:
-        return not self.is_blocking_failure and self.status in (WARN, FAIL) and self.severity != INFORMATION
+        return self.status in (WARN, FAIL) and not self.is_blocking_failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Scrubber:
         if path == KERNEL_COMMAND_LINE:
             return _telling_options(text)
         if path in _MOUNTS:
-            return _lines_with(text, (" cgroup2 ", " cgroup ")) or "none / none rw 0 0\n"
+            return _lines_with(text, (" cgroup2 ", " cgroup ", " /proc/stat fuse")) or "none / none rw 0 0\n"
         if path == _CPUINFO:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):

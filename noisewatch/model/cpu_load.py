@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from noisewatch.sources.cpu_time import CpuTime
 from noisewatch.sources.snapshot import Snapshot
 
-_TRUSTED_SHARE = 0.5  # a CPU whose accounted time covers less of the interval than this is not accounted for
+# A CPU whose accounted time covers less of the interval is not accounted for: it was offline, or ticks were lost.
+_TRUSTED_SHARE = 0.9
+_SLACK_NS = 30_000_000  # of counters in steps of 10 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def _load(before: CpuTime, after: CpuTime, exact_ns: int | None, interval_ns: in
     parts = [_difference(getattr(before, name), getattr(after, name)) for name in ("irq_ns", "softirq_ns", "steal_ns")]
     ran_backwards = min(tasks_ns, *(part for part in parts if part is not None), 0) < 0
     accounted_ns = after.total_ns - before.total_ns
-    if ran_backwards or accounted_ns < interval_ns * _TRUSTED_SHARE:
+    if ran_backwards or accounted_ns < interval_ns * _TRUSTED_SHARE - _SLACK_NS:
         return None
     return CpuLoad(tasks_ns, exact_ns, parts[0], parts[1], parts[2], after.steal_ns)
 

@@ -6,6 +6,7 @@ it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,9 +23,14 @@ _FEWEST_TICKS = 5
 
 _TICKS = frozenset({"LOC"})
 _IPIS = frozenset({"RES", "CAL", "TLB", "IWI"})
-# Interrupts of the CPU itself that have a number all the same, on ARM and RISC-V.
-_PER_CPU_TIMERS = frozenset({"arch_timer", "riscv-timer", "kvm guest vtimer", "kvm guest ptimer"})
-_PER_CPU_OTHERS = frozenset({"arm-pmu", "armv8-pmu", "arm_spe", "riscv-pmu", "arm-smmu-v3-pmcg"})
+# Hypervisors that deliver all their devices' interrupts through one vector; s390's classes of them.
+_DEVICE_CLASSES = frozenset({"HYP", "I/O", "VIR"})
+# Interrupts of the CPU itself that have a number all the same, on ARM, RISC-V, MIPS and POWER, and under Xen.
+_PER_CPU_TIMER = re.compile(
+    r"(arch_timer|riscv-timer|kvm guest [vp]timer|\btwd|^MIPS\b.*\btimer|^xen-percpu\b.*\btimer\d*)$"
+)
+_PER_CPU_CALL = re.compile(r"^(XICS|XIVE-IPI)\b.*\bIPI\S*$|^xen-percpu\b.*-ipi\b")
+_PER_CPU_OTHER = re.compile(r"(arm-pmu|armv8-pmu|arm_spe|riscv-pmu|vgic)$|^xen-percpu\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +62,18 @@ def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
 
 def kind_of_row(row: RowCount) -> str:
     """Whether a row of /proc/interrupts is a device's, the tick, or another CPU's call."""
-    if row.label in _TICKS or row.description.endswith(tuple(_PER_CPU_TIMERS)):
+    if row.label in _TICKS or _PER_CPU_TIMER.search(row.description):
         return "tick"
-    if row.label in _IPIS or row.label.startswith("IPI"):
+    if row.label in _IPIS or row.label.startswith("IPI") or _PER_CPU_CALL.search(row.description):
         return "ipi"
     return "irq"
 
 
 def is_of_a_device(row: RowCount) -> bool:
-    """Whether the row counts a device's interrupts, which can be steered to other CPUs."""
-    return row.irq is not None and kind_of_row(row) == "irq" and not row.description.endswith(tuple(_PER_CPU_OTHERS))
+    """Whether the row counts devices' interrupts, and not the CPU's own."""
+    if row.irq is None:
+        return row.label in _DEVICE_CLASSES
+    return kind_of_row(row) == "irq" and not _PER_CPU_OTHER.search(row.description)
 
 
 def name_of_row(row: RowCount, irqs: Irqs | None) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from noisewatch.sources.interrupts import InterruptRow, Interrupts
 from noisewatch.sources.softirqs import Softirqs
 
+_COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
+
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
@@ -70,13 +72,19 @@ def _numbered(rows: tuple[InterruptRow, ...]) -> dict[tuple[str, int], Interrupt
     return numbered
 
 
+def _grown(old: int, new: int) -> int:
+    """The growth of a 32-bit counter that may have passed its end; negative for one that started anew."""
+    wrapped = new + _COUNTER_SIZE - old
+    return wrapped if new < old and old > _COUNTER_SIZE // 2 and wrapped < _COUNTER_SIZE // 4 else new - old
+
+
 def _difference(old: InterruptRow | None, new: InterruptRow, shared: list[tuple[int, int, int]]) -> dict[int, int]:
     """The CPUs whose count moved."""
     counts = new.counts or ()
     if old is None or old.counts is None:
         return {cpu: counts[column] for cpu, _, column in shared if counts[column]}
     difference = {
-        cpu: counts[column] - old.counts[was] for cpu, was, column in shared if counts[column] != old.counts[was]
+        cpu: _grown(old.counts[was], counts[column]) for cpu, was, column in shared if counts[column] != old.counts[was]
     }
     if new.irq is not None and any(count < 0 for count in difference.values()):
         return {cpu: counts[column] for cpu, _, column in shared if counts[column]}

@@ -14,6 +14,7 @@ from noisewatch.sources.tasks import Task, Tasks
 # CPU its rest was seen to stray by 20 ms in 3 s.
 _DOUBT_NS = 30_000_000
 _SHARE_OF_DOUBT = 0.01
+_MOSTLY = 0.9
 _EXACT_SHARE_OF_DOUBT = 0.002  # the snapshot itself takes some milliseconds, file after file
 
 
@@ -57,7 +58,7 @@ def run_tasks(
             settled.append(run)
         else:
             moved.append((run, known.cpu))
-    runs = settled + _shared_out(moved, settled, load_by_cpu)
+    runs = _within_load(settled + _shared_out(moved, settled, load_by_cpu), load_by_cpu)
     runs += _children(before, after, own_pids, runs, load_by_cpu)
     return tuple(sorted(runs, key=lambda run: -run.ran_ns))
 
@@ -109,6 +110,30 @@ def _shared_out(
     return runs
 
 
+def _within_load(runs: list[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> list[TaskRun]:
+    """The runs, less the time that must have been had elsewhere.
+
+    A thread is known to be where it was seen last; where the runs of such threads exceed what their CPU did, and other
+    CPUs did more than is explained, that is where it was.
+    """
+    explained = _explained(runs)
+    inferred = _explained(run for run in runs if run.is_inferred)
+    elsewhere_ns = sum(max(load.tasks_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items())
+    fitted = []
+    for run in runs:
+        load = load_by_cpu.get(run.cpu)
+        if load is None or not run.is_inferred:
+            fitted.append(run)
+            continue
+        excess_ns = explained[run.cpu] - max(load.tasks_ns, load.exact_tasks_ns or 0)
+        if excess_ns <= _DOUBT_NS:  # what ticks do not see of short runs
+            excess_ns = 0
+        elif elsewhere_ns < _MOSTLY * excess_ns - _DOUBT_NS:
+            excess_ns = elsewhere_ns
+        fitted.append(replace(run, ran_ns=round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))))
+    return fitted
+
+
 def _children(
     before: Tasks,
     after: Tasks,
@@ -145,12 +170,13 @@ def unexplained_ns(runs: Iterable[TaskRun], load: CpuLoad, cpu: int, interval_ns
     """Busy time of the CPU that no run accounts for; 0 where it is within what the counters may be off by.
 
     The exact count settles the doubt where there is one, but it comes late for tasks that do not leave the CPU, so
-    that the ticks bound it.
+    that the ticks bound it on both sides.
     """
     explained_ns = sum(run.ran_ns for run in runs if run.cpu == cpu)
     rest_ns = load.tasks_ns - explained_ns
+    doubt_ns = max(_DOUBT_NS, round(interval_ns * _SHARE_OF_DOUBT))
     if load.exact_tasks_ns is not None:
         exact_rest_ns = load.exact_tasks_ns - explained_ns
-        rest_ns = min(exact_rest_ns, rest_ns + _DOUBT_NS)
+        rest_ns = min(max(exact_rest_ns, rest_ns - 2 * doubt_ns), rest_ns + doubt_ns)
         return rest_ns if rest_ns > interval_ns * _EXACT_SHARE_OF_DOUBT else 0
-    return rest_ns if rest_ns > max(_DOUBT_NS, interval_ns * _SHARE_OF_DOUBT) else 0
+    return rest_ns if rest_ns > doubt_ns else 0

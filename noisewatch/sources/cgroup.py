@@ -31,6 +31,7 @@ class Cgroup:
     limited_by: str | None  # the folder of the narrowest quota
     limit_text: str | None  # what the quota's file there says
     folder: str | None = None  # this process's own
+    known_quota_share: float = UNLIMITED  # of the levels that could be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,57 +51,82 @@ def read_cgroup(reader: Reader) -> Cgroup:
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
         return Cgroup(None, None, None, None, None)
-    hierarchy = _hierarchy_of_cpu(mounts, membership)
+    hierarchy = _hierarchy_of_cpu(reader, mounts, membership)
     if hierarchy is None:
-        return Cgroup(None, UNLIMITED, 0, None, None)
+        reader.note(MEMBERSHIP, "no hierarchy with the cpu controller is mounted, so limits cannot be seen")
+        return Cgroup(None, None, None, None, None)
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
-    folders = _folders(reader, mount.folder, path)
-    return _combined(mount.version, [(folder, read_level(reader, folder)) for folder in folders])
+    folders = _folders(mount.folder, path)
+    levels = [(folder, read_level(reader, folder, folder == mount.folder)) for folder in folders]
+    if ".." in path.split("/") or path.endswith(" (deleted)"):
+        reader.note(MEMBERSHIP, f"{path} lies outside of what is mounted")
+        levels.append((mount.folder, _UNKNOWN))
+    return _combined(mount.version, levels)
 
 
-def _hierarchy_of_cpu(mounts: tuple[CgroupMount, ...], membership: dict[str, str]) -> tuple[CgroupMount, str] | None:
-    """The mount that holds the cpu controller and the path in it; None where no mount holds it."""
-    for mount in mounts:
-        if mount.version == 1 and "cpu" in mount.controllers and "cpu" in membership:
-            return mount, membership["cpu"]
-    for mount in mounts:
-        if mount.version == 2 and "" in membership:
-            return mount, membership[""]
-    return None
+def _hierarchy_of_cpu(
+    reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str]
+) -> tuple[CgroupMount, str] | None:
+    """The mount that holds the cpu controller, and the path in it; None where none is mounted.
 
-
-def _folders(reader: Reader, root: str, path: str) -> list[str]:
-    """This process's folder and its parents up to the root, the innermost first.
-
-    In a container the path may be the host's while the mount shows only the container's part.
+    Where several mounts would do, the one that shows the path: others may belong to somebody else.
     """
-    parts = [part for part in path.split("/") if part and part != ".."]
-    folders = ["/".join([root, *parts[:count]]) for count in range(len(parts), -1, -1)]
-    return [folder for folder in folders if folder == root or not reader.is_absent(folder)]
+    if "cpu" in membership:
+        fitting = [mount for mount in mounts if mount.version == 1 and "cpu" in mount.controllers]
+        path = membership["cpu"]
+    else:
+        fitting = [mount for mount in mounts if mount.version == 2 and "" in membership]
+        path = membership.get("", "/")
+    showing = [mount for mount in fitting if reader.names_or_none(f"{mount.folder}{path}".rstrip("/"), expected=False)]
+    chosen = next(iter(showing or fitting), None)
+    return None if chosen is None else (chosen, path)
 
 
-def _read_v2(reader: Reader, folder: str) -> _Level:
-    """The true root, and a level without the cpu controller, have no bandwidth control."""
-    names = reader.names_or_none(folder)
-    if names is None:
-        return _UNKNOWN
+def _folders(root: str, path: str) -> list[str]:
+    """This process's folder and its parents up to the root, the innermost first."""
+    parts = [part for part in path.removesuffix(" (deleted)").split("/") if part and part != ".."]
+    return ["/".join([root, *parts[:count]]) for count in range(len(parts), -1, -1)]
+
+
+def _read_v2(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:
+    """The true root, and a level without the cpu controller, have no bandwidth control.
+
+    A mount's root that has cgroup.events is not the true one: what limits it from outside cannot be seen.
+    """
+    listed = reader.names_or_none(folder)
     controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
-    is_root = "cgroup.events" not in names  # which only the root of the hierarchy lacks
-    is_without = is_root or (controllers is not None and "cpu" not in controllers.split())
-    if "cpu.max" not in names and is_without:
+    if listed is None:
+        return _UNKNOWN
+    names = set(listed)
+    is_true_root = is_mounted_root and not names & {"cgroup.events", "cpu.max"}
+    if is_true_root and controllers is not None:
         return _UNLIMITED
+    if controllers is not None and "cpu" not in controllers.split() and "cpu.max" not in names:
+        return _outside(reader, folder) if is_mounted_root else _UNLIMITED
     limit = reader.text_or_none(f"{folder}/cpu.max")
-    return _Level(
+    level = _Level(
         reader.parsed(f"{folder}/cpu.max", parse_cpu_max),
         reader.parsed(f"{folder}/cpu.stat", parse_throttled),
         limit.strip() if limit is not None else None,
     )
+    return _outside(reader, folder, level) if is_mounted_root else level
 
 
-def _read_v1(reader: Reader, folder: str) -> _Level:
-    """A kernel without CONFIG_CFS_BANDWIDTH has no such files."""
-    if reader.is_absent(f"{folder}/cpu.cfs_quota_us"):
+def _outside(reader: Reader, folder: str, level: _Level = _UNLIMITED) -> _Level:
+    """The level of a container's root: a quota there is known, but not that there is none."""
+    if level.quota_share is not None and level.quota_share != UNLIMITED:
+        return level
+    reader.note(folder, "the root of a container: limits outside of it cannot be seen")
+    return _UNKNOWN
+
+
+def _read_v1(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:
+    """A kernel without CONFIG_CFS_BANDWIDTH has no such files, but always cpu.shares."""
+    names = reader.names_or_none(folder)
+    if names is None:
+        return _UNKNOWN
+    if reader.is_absent(f"{folder}/cpu.cfs_quota_us") and "cpu.shares" in names:
         return _UNLIMITED
     throttled = reader.parsed(f"{folder}/cpu.stat", parse_throttled)
     quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", parse_integer)
@@ -134,18 +160,20 @@ def parse_throttled(text: str) -> int:
 
 
 def _combined(version: int, levels: list[tuple[str, _Level]]) -> Cgroup:
-    """The narrowest quota on the path; unknown where any level is."""
-    quotas = [(level.quota_share, folder) for folder, level in levels]
+    """The narrowest quota on the path; unknown where any level is, but what is known to limit limits all the same."""
+    limits = [
+        (level.quota_share, folder, level.limit_text) for folder, level in levels if level.quota_share is not None
+    ]
+    narrowest = min(limits, key=lambda limit: limit[0], default=(UNLIMITED, None, None))
+    is_known = len(limits) == len(levels)
+    is_limited = narrowest[0] != UNLIMITED
     throttled = [level.throttled_periods for _, level in levels]
-    known = [(quota, folder) for quota, folder in quotas if quota is not None]
-    narrowest = min(known, default=(None, None))
-    is_known = len(known) == len(quotas)
-    is_limited = is_known and narrowest[0] != UNLIMITED
     return Cgroup(
-        version,
-        narrowest[0] if is_known else None,
-        None if any(count is None for count in throttled) else sum(count or 0 for count in throttled),
-        narrowest[1] if is_limited else None,
-        next((level.limit_text for folder, level in levels if is_limited and folder == narrowest[1]), None),
-        levels[0][0] if levels else None,
+        version=version,
+        cpu_quota_share=narrowest[0] if is_known else None,
+        throttled_periods=None if None in throttled else sum(count or 0 for count in throttled),
+        limited_by=narrowest[1] if is_limited else None,
+        limit_text=narrowest[2] if is_limited else None,
+        folder=levels[0][0],
+        known_quota_share=narrowest[0],
     )

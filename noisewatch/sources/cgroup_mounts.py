@@ -66,6 +66,12 @@ def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     return own if own is not None else reader.parsed(_MOUNTS[1], parse_cgroup_mounts)
 
 
+def is_inside_namespace(reader: Reader) -> bool:
+    """Whether what is mounted as the root of cgroup v2 is only a part of it: the true root has no cgroup.events."""
+    root = read_unified_mount(reader)
+    return bool(root) and "cgroup.events" in (reader.names_or_none(str(root), expected=False) or [])
+
+
 def read_unified_mount(reader: Reader) -> str | None:
     """The folder of cgroup v2; the empty string where it is not mounted, None where that is unknown."""
     mounts = read_cgroup_mounts(reader)

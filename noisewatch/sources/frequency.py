@@ -37,6 +37,7 @@ class CpuFrequency:
     hardware_max_khz: int | None = None
     base_khz: int | None = None  # without turbo: told by intel_pstate, and by firmware with CPPC
     energy_preference: str | None = None
+    driver: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Frequency:
     driver: str | None
     turbo: str | None  # on, off
     turbo_path: str | None  # the file that said it
+    turbo_by_cpu: Mapping[int, bool]  # where each CPU has a knob of its own, which outranks a global one
     cpus: Mapping[int, CpuFrequency]
 
 
@@ -57,7 +59,7 @@ def read_frequency(
     The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them.
     """
     knobs_are_missing = previous is not None and previous.turbo_path is None
-    turbo, turbo_path = (None, None) if knobs_are_missing else _read_turbo(reader, cpus)
+    turbo, turbo_path, turbo_by_cpu = (None, None, {}) if knobs_are_missing else _read_turbo(reader, cpus)
     harmless = _is_asking_harmless(reader, release)
     clocks = {}
     for cpu in sorted(cpus):
@@ -65,7 +67,7 @@ def read_frequency(
         limits = known or _read_limits(reader, cpu)
         clocks[cpu] = _read_now(reader, limits, harmless or cpu not in undisturbed)
     driver = previous.driver if previous is not None else _read_driver(reader, cpus)
-    return Frequency(driver, turbo, turbo_path, clocks)
+    return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks)
 
 
 def _folder(cpu: int) -> str:
@@ -85,6 +87,7 @@ def _read_limits(reader: Reader, cpu: int) -> CpuFrequency:
 
     return CpuFrequency(
         cpu,
+        driver=reader.parsed(f"{_folder(cpu)}/scaling_driver", parse_identifier, expected=False),
         min_khz=khz("scaling_min_freq"),
         max_khz=khz("scaling_max_freq"),
         hardware_min_khz=khz("cpuinfo_min_freq"),
@@ -139,24 +142,23 @@ def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
     )
 
 
-def _read_turbo(reader: Reader, cpus: CpuSet) -> tuple[str | None, str | None]:
-    """Whether the clock may exceed its base frequency, from the first knob there is.
+def _read_turbo(reader: Reader, cpus: CpuSet) -> tuple[str | None, str | None, Mapping[int, bool]]:
+    """Whether the clock may exceed its base frequency, the knob that says so, and each CPU's own where there is one.
 
-    intel_pstate/no_turbo is the only one that is inverted. cpufreq/boost is global; the policies' boost (Linux 6.11)
-    and AMD's cpb are each CPU's own: turbo is off when it is off on all of `cpus`.
+    intel_pstate/no_turbo is the only one that is inverted. The policies' boost (Linux 6.11) and AMD's cpb are each
+    CPU's own, and on if they are on for any of `cpus`; cpufreq/boost is global.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
     value = reader.parsed(no_turbo, parse_integer, expected=False)
     if value in (0, 1):
-        return ("off" if value == 1 else "on"), no_turbo
+        return ("off" if value == 1 else "on"), no_turbo, {}
+    for name in ("boost", "cpb"):
+        values = {cpu: reader.parsed(f"{_folder(cpu)}/{name}", parse_integer, expected=False) for cpu in sorted(cpus)}
+        own = {cpu: value == 1 for cpu, value in values.items() if value in (0, 1)}
+        if own and len(own) == len(values):
+            return ("on" if any(own.values()) else "off"), f"{CPUS}/cpuN/cpufreq/{name}", own
     boost = f"{CPUS}/cpufreq/boost"
     value = reader.parsed(boost, parse_integer, expected=False)
     if value in (0, 1):
-        return ("on" if value == 1 else "off"), boost
-    for name in ("boost", "cpb"):
-        values = [reader.parsed(f"{_folder(cpu)}/{name}", parse_integer, expected=False) for cpu in sorted(cpus)]
-        if any(value == 1 for value in values):
-            return "on", f"{CPUS}/cpuN/cpufreq/{name}"
-        if values and all(value == 0 for value in values):
-            return "off", f"{CPUS}/cpuN/cpufreq/{name}"
-    return None, None
+        return ("on" if value == 1 else "off"), boost, {}
+    return None, None, {}

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Unreadable
-from noisewatch.sources.cpulist import CpuSet, parse_cpu_list, parse_cpu_mask
+from noisewatch.sources.cpulist import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.sources.devices import read_devices
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.kernel import release_number
@@ -66,21 +66,30 @@ def read_irqs(reader: Reader, interrupts: Interrupts | None, release: str | None
     return Irqs(
         reader.parsed(DEFAULT, parse_cpu_mask),
         {
-            number: Irq(
-                number,
-                *_read_affinity(reader, number),
-                _read_movable(reader, number, release),
-                actions.get(number) or _read_actions(reader, number),
-                None if devices is None else devices.get(number, "none"),
-            )
+            number: _read_irq(reader, number, actions.get(number) or _read_actions(reader, number), devices, release)
             for number in numbers
         },
     )
 
 
+def _read_irq(
+    reader: Reader, number: int, actions: tuple[str, ...], devices: Mapping[int, str] | None, release: str | None
+) -> Irq:
+    allowed, effective = _read_affinity(reader, number)
+    movable = _read_movable(reader, number, release)
+    return Irq(number, allowed, effective, movable, actions, _device(devices, number, actions))
+
+
+def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, ...]) -> str | None:
+    """Only PCI devices can be looked up; an IRQ that nobody requested has no device."""
+    if devices is None:
+        return None
+    return devices.get(number) or (None if actions else "none")
+
+
 def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet | None]:
     folder = f"{FOLDER}/{number}"
-    allowed = reader.parsed(f"{folder}/smp_affinity_list", parse_cpu_list)
+    allowed = reader.parsed(f"{folder}/smp_affinity_list", parse_nonempty_cpu_list)
     effective = reader.parsed(f"{folder}/effective_affinity_list", parse_cpu_list, expected=False)
     return allowed, effective
 

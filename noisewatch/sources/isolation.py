@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.cgroup_mounts import read_unified_mount
+from noisewatch.sources.cgroup_mounts import is_inside_namespace, read_unified_mount
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
 from noisewatch.sources.kernel import COMMAND_LINE, read_command_line
 from noisewatch.sources.reader import Reader
@@ -64,6 +64,8 @@ class Isolation:
         """Why `isolated` may not be all that is isolated; None where it can be relied on."""
         if self.boot is None:
             return "the isolated CPUs cannot be read"
+        if self.partition is None and not self.boot:
+            return "isolated cgroup partitions cannot be seen"
         wished = any(option.cpus and "domain" in option.flags for option in self.isolcpus or ())
         return "booted with isolcpus, and no CPU is shown as isolated" if wished and not self.boot else None
 
@@ -133,6 +135,9 @@ def _read_partitions(reader: Reader) -> CpuSet | None:
         return None
     if root == "":
         return frozenset()
+    if is_inside_namespace(reader):
+        reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside of this container cannot be seen")
+        return None
     listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
     if listed is not None:
         return listed

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from noisewatch.machine.privacy import HOST_NAME
-from noisewatch.sources.cgroup_mounts import MEMBERSHIP
+from noisewatch.sources.cgroup_mounts import MEMBERSHIP, is_inside_namespace
 from noisewatch.sources.clock_source import AVAILABLE
 from noisewatch.sources.kernel import read_release
 from noisewatch.sources.names import clean
@@ -82,20 +82,41 @@ def _cpu_model(cpuinfo: str | None) -> str | None:
 
 def _read_virtual(reader: Reader, cpuinfo: str | None) -> str | None:
     """The hypervisor by its vendor's name; on x86 the absence of the flag proves that there is none."""
-    flags = re.search(r"^flags\s*:(.*)$", cpuinfo or "", re.MULTILINE)
-    if flags is not None and "hypervisor" not in flags[1].split():
+    flags = _flags(cpuinfo)
+    if flags and all(each is not None and "hypervisor" not in each for each in flags):
         return NONE
     named = _read_dmi(reader) or _read_xen(reader) or _read_clock_names(reader)
-    if flags is not None:
+    if any(each is not None and "hypervisor" in each for each in flags):
         return named or UNIDENTIFIED
     if named is not None:
         return named
     vendor = reader.text_or_none(f"{_DMI}/sys_vendor", expected=False) or ""
-    if vendor.strip().startswith(_MAKERS) or _is_bare_metal_product(reader):
+    if not flags and (
+        _is_bare_metal_product(reader) or (vendor.startswith(_MAKERS) and not _is_virtual_product(reader))
+    ):
         return NONE
     if reader.text_or_none("/proc/device-tree/hypervisor/compatible", expected=False):
         return UNIDENTIFIED
     return None
+
+
+def _flags(cpuinfo: str | None) -> list[set[str] | None]:
+    """The flags of each x86 processor; None for one whose line is missing or was cut off."""
+    blocks = [block for block in re.split(r"\n\s*\n", cpuinfo or "") if re.match(r"\s*processor\s*:", block)]
+    if not any(re.search(r"^flags\s*:", block, re.MULTILINE) for block in blocks):
+        return []
+    whole = (cpuinfo or "").endswith("\n")
+    lines = [re.search(r"^flags\s*:\s*(\S.*)$", block, re.MULTILINE) for block in blocks]
+    last = len(blocks) - 1
+    return [
+        set(line[1].split()) if line is not None and (whole or number < last) else None
+        for number, line in enumerate(lines)
+    ]
+
+
+def _is_virtual_product(reader: Reader) -> bool:
+    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
+    return re.search(r"virtual|hypervisor|kvm|\bvm\b", product, re.IGNORECASE) is not None
 
 
 def _read_dmi(reader: Reader) -> str | None:
@@ -140,4 +161,6 @@ def _read_container(reader: Reader) -> str | None:
     if match is not None:
         kind = re.split(r"[-/.]", match["kind"])[0]
         return _KIND_IN_CGROUP.get(kind, kind)
-    return NONE if reader.is_absent("/.dockerenv") and reader.is_absent("/run/.containerenv") else None
+    if not (reader.is_absent("/.dockerenv") and reader.is_absent("/run/.containerenv")):
+        return None
+    return UNIDENTIFIED if is_inside_namespace(reader) else NONE

@@ -8,6 +8,7 @@ https://docs.kernel.org/power/power_supply_class.html
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from noisewatch.errors import Absent, Unreadable
@@ -28,7 +29,7 @@ class MainsPower:
 
 
 def read_mains_power(reader: Reader) -> MainsPower:
-    """What the adapters say; where they leave it open, what the batteries say."""
+    """A battery that empties tells it at once; then the adapters, and then the batteries again."""
     try:
         names = reader.names(FOLDER)
     except Absent:
@@ -36,12 +37,26 @@ def read_mains_power(reader: Reader) -> MainsPower:
     except Unreadable:
         return MainsPower(None)
     supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", parse_word) for name in names}
-    own = {name: kind for name, kind in supplies.items() if not _is_of_a_device(reader, name)}
-    return _by_adapters(reader, own) or _by_batteries(reader, own) or _by_nobody(own)
+    batteries = [name for name, kind in supplies.items() if kind == "Battery" and not _is_of_a_device(reader, name)]
+    status_by_path = {
+        path: reader.parsed(path, parse_word) for path in (f"{FOLDER}/{name}/status" for name in batteries)
+    }
+    own = {name: kind for name, kind in supplies.items() if kind != "Battery" or name in batteries}
+    return (
+        _told_by(status_by_path, {"Discharging"}, False)
+        or _by_adapters(reader, own)
+        or _told_by(status_by_path, _POWERED_STATES, True)
+        or _by_nobody(own)
+    )
 
 
 def _is_of_a_device(reader: Reader, name: str) -> bool:
     return (reader.text_or_none(f"{FOLDER}/{name}/scope", expected=False) or "").strip() == "Device"
+
+
+def _told_by(status_by_path: dict[str, str | None], states: Set[str], is_on: bool) -> MainsPower | None:
+    path = next((path for path, status in status_by_path.items() if status in states), None)
+    return None if path is None else MainsPower(is_on, path)
 
 
 def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
@@ -62,16 +77,3 @@ def _by_nobody(supplies: dict[str, str | None]) -> MainsPower:
     """Empty USB ports and nothing else are no supply at all; anything else should have told."""
     kinds = set(supplies.values())
     return MainsPower(NO_SUPPLY if all(kind is not None and kind.startswith("USB") for kind in kinds) else None)
-
-
-def _by_batteries(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
-    for name, kind in supplies.items():
-        if kind != "Battery":
-            continue
-        path = f"{FOLDER}/{name}/status"
-        status = reader.parsed(path, parse_word)
-        if status == "Discharging":
-            return MainsPower(False, path)
-        if status in _POWERED_STATES:
-            return MainsPower(True, path)
-    return None

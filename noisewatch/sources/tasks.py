@@ -147,7 +147,8 @@ class TaskReader:
         names = reader.names_or_none(FOLDER)
         pids = [int(name) for name in names or () if is_count(name)]
         if not pids:
-            reader.note(FOLDER, "shows no process")
+            if names is not None:
+                reader.note(f"{FOLDER}/PID", "no process can be seen")
             return None
         self._forget_all_but(pids)
         machine = reader.machine
@@ -284,18 +285,14 @@ def _is_cut_from(whole: str, name: str) -> bool:
 
 
 def _times(schedstat: bytes | None, stat: _Stat, folder: str) -> tuple[int, int | None]:
-    """Time on a CPU and time waiting.
-
-    On a CPU without a tick (nohz_full) schedstat lags behind while the thread runs, and stat does not; but the stat of
-    a process with several threads is that of all of them.
-    """
+    """Time on a CPU and time waiting."""
     if schedstat is None:
         return stat.busy_ns, None
     try:
         ran_ns, waited_ns = parse_schedstat(schedstat.decode("ascii", "replace"))
     except Malformed as error:
         raise error.at(f"{folder}/schedstat") from error
-    return (max(ran_ns, stat.busy_ns) if stat.thread_count == 1 else ran_ns), waited_ns
+    return ran_ns, waited_ns
 
 
 def _read_allowed(machine: Machine, folder: str) -> CpuSet | None:

@@ -91,7 +91,7 @@ def test_a_task_is_moved_away_and_back_to_where_it_might_run() -> None:
     after = quiet_files(3.0) | process(900, "hog", 2, 2_000_000_000, allowed="0-3")
     fix = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer.fix
     assert fix is not None
-    assert (fix.now, fix.undo) == ("sudo taskset -apc 0-1 900", "sudo taskset -apc 0-3 900")
+    assert (fix.now, fix.undo) == ("sudo taskset -pc 0-1 900", "sudo taskset -pc 0-3 900")
 
 
 def test_a_bound_kernel_thread_is_named_without_a_command_that_cannot_work() -> None:

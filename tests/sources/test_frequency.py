@@ -46,7 +46,9 @@ def _read_live(release: str | None) -> tuple[Frequency, WrittenMachine, Reader]:
 
 def test_a_cpu_has_a_governor_a_clock_and_its_limits() -> None:
     (clock,) = _read(_cpufreq(3, base_frequency="2400000", energy_performance_preference="power"), 3).cpus.values()
-    expected = CpuFrequency(3, "performance", 2900000, 1200000, 3000000, 800000, 3100000, 2400000, "power")
+    expected = CpuFrequency(
+        3, "performance", 2900000, 1200000, 3000000, 800000, 3100000, 2400000, "power", clock.driver
+    )
     assert clock == expected
 
 
@@ -89,8 +91,13 @@ def test_no_turbo_is_the_one_knob_that_is_inverted(text: str, turbo: str) -> Non
 
 @pytest.mark.parametrize(("text", "turbo"), [("1\n", "on"), ("0\n", "off")])
 def test_boost_of_the_whole_machine_is_asked_next(text: str, turbo: str) -> None:
-    frequency = _read(_cpufreq(0, boost="1") | {BOOST: text}, 0)
+    frequency = _read(_cpufreq(0) | {BOOST: text}, 0)
     assert (frequency.turbo, frequency.turbo_path) == (turbo, BOOST)
+
+
+def test_a_knob_of_the_cpus_own_outranks_that_of_the_whole_machine() -> None:
+    frequency = _read(_cpufreq(0, boost="1") | _cpufreq(1, boost="0") | {BOOST: "0\n"}, 0, 1)
+    assert (frequency.turbo, dict(frequency.turbo_by_cpu)) == ("on", {0: True, 1: False})
 
 
 @pytest.mark.parametrize("name", ["boost", "cpb"])

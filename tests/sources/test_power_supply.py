@@ -52,8 +52,9 @@ def test_one_adapter_that_is_plugged_in_is_enough() -> None:
     assert _read(*supplies) == MainsPower(True, f"{FOLDER}/ucsi-USBC000:001/online")
 
 
-def test_an_adapter_outweighs_a_battery() -> None:
-    assert _read(_adapter("1"), _battery("Discharging")).is_on is True
+def test_a_battery_that_empties_outweighs_an_adapter() -> None:
+    assert _read(_adapter("1"), _battery("Discharging")).is_on is False
+    assert _read(_adapter("1"), _battery("Not charging")).is_on is True
 
 
 @pytest.mark.parametrize(

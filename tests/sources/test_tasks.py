@@ -140,11 +140,15 @@ def test_a_name_that_is_no_number_among_the_threads_is_no_reason_to_stop() -> No
     assert {50, 51} >= _read(_several(50, 51) | {"/proc/50/task/rubbish/stat": ""}).by_tid.keys()
 
 
-@pytest.mark.parametrize("files", [{}, {"/proc/stat": "cpu 1 2 3 4\n"}], ids=["no proc", "no process"])
-def test_a_machine_that_shows_no_process_is_unknown(files: Files) -> None:
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [({}, "/proc"), ({"/proc/stat": "cpu 1 2 3 4\n"}, "/proc/PID")],
+    ids=["no proc", "no process"],
+)
+def test_a_machine_that_shows_no_process_is_unknown(files: Files, named: str) -> None:
     reader = reading(files)
     assert TaskReader().read(reader, TARGET) is None
-    assert list(reader.reason_by_path) == ["/proc"]
+    assert list(reader.reason_by_path) == [named]
 
 
 def test_without_schedstat_time_is_known_in_ticks() -> None:
@@ -158,9 +162,8 @@ def test_without_schedstat_the_ticks_of_a_thread_are_its_own() -> None:
     assert {tid: task.ran_ns for tid, task in tasks.by_tid.items()} == {50: 7 * TICK_NS, 51: 7 * TICK_NS}
 
 
-def test_the_greater_of_ticks_and_schedstat_is_taken_for_a_process_of_one_thread() -> None:
-    assert _one(process(9, "x", 0, 1_000, busy=500)).ran_ns == 500 * TICK_NS
-    assert _one(process(9, "x", 0, 8 * TICK_NS, busy=7)).ran_ns == 8 * TICK_NS
+def test_schedstat_outranks_ticks_which_hold_the_time_of_threads_that_ended() -> None:
+    assert _one(process(9, "x", 0, 1_000, busy=500)).ran_ns == 1_000
 
 
 def test_affinities_are_asked_only_on_request_and_not_of_bound_threads() -> None:

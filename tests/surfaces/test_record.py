@@ -18,7 +18,7 @@ def _record(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_a_recording_of_this_host_replays(run: Run, tmp_path: Path) -> None:
     recording = tmp_path / "host.nw"
-    ran = _record(recording, "--duration", "0.3", "--interval", "0.1")
+    ran = _record(recording, "--duration", "0.8", "--interval", "0.2")
     assert (ran.returncode, ran.stdout) == (0, "")
     shown = run("show", "--format", "json", "--replay", recording)
     assert (shown.status, shown.err) == (0, "")
@@ -26,13 +26,13 @@ def test_a_recording_of_this_host_replays(run: Run, tmp_path: Path) -> None:
     assert len(shown.json["cpus"]["online"]) > 0
     judged = run("preflight", "--format", "json", "--replay", recording)
     assert judged.status in (0, 1, 3)
-    assert judged.json["sample_seconds"] >= 0.2
+    assert judged.json["sample_seconds"] >= 0.5
 
 
 def test_without_time_one_moment_is_recorded(run: Run, tmp_path: Path) -> None:
     recording = tmp_path / "host.nw"
     assert _record(recording, "--duration", "0").returncode == 0
-    assert "one moment only" in run("preflight", "--replay", recording).out
+    assert "shorter than 0.5 s" in run("preflight", "--replay", recording).out
 
 
 @pytest.mark.parametrize("place", ["none/host.nw", "", "/dev/full"])

@@ -116,14 +116,14 @@ def test_what_the_kernel_says_is_not_there_is_none(run: Run, tmp_path: Path) -> 
     assert answer["topology"][0]["capacity"] is None
 
 
-def test_an_irq_of_no_device_says_none_and_not_null(run: Run, tmp_path: Path) -> None:
+def test_the_device_of_an_irq_that_is_not_of_pci_is_unknown(run: Run, tmp_path: Path) -> None:
     interrupts = quiet_files()["/proc/interrupts"] + " 26:  1  0  0  0  IO-APIC 9-fasteoi acpi\n"
     files = changed(quiet_files(), {"/proc/interrupts": interrupts, "/proc/irq/26/smp_affinity_list": "0-3\n"})
     recording = record(tmp_path / "machine.nw", files)
     devices = {
         irq["irq"]: irq["device"] for irq in run("show", "--format", "json", "--replay", recording).json["irqs"]["irqs"]
     }
-    assert devices == {24: "Ethernet Controller X550 (eth0)", 25: "NVMe SSD Controller (nvme0n1)", 26: "none"}
+    assert devices == {24: "Ethernet Controller X550 (eth0)", 25: "NVMe SSD Controller (nvme0n1)", 26: None}
 
 
 def test_a_quota_is_a_share_of_one_cpu(run: Run, tmp_path: Path) -> None:

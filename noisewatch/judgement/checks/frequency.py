@@ -51,9 +51,8 @@ def _why_no_clock(case: Case, cpu: int, name: str) -> str:
 )
 def governor_not_performance(case: Case) -> Answer:
     clocks = _clocks(case)
-    driver = case.snapshot.frequency.driver
     evidence = {
-        "driver": driver,
+        "driver": case.snapshot.frequency.driver,
         "governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()},
     }
     others = {
@@ -61,7 +60,9 @@ def governor_not_performance(case: Case) -> Answer:
         for cpu, clock in clocks.items()
         if clock.governor is not None and clock.governor != "performance" and not _is_fixed(clock)
     }
-    failing = {cpu: name for cpu, name in others.items() if not (name == "powersave" and driver in _ACTIVE_DRIVERS)}
+    failing = {
+        cpu: name for cpu, name in others.items() if not (name == "powersave" and clocks[cpu].driver in _ACTIVE_DRIVERS)
+    }
     fix = Fix(
         write_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
         persist_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
@@ -74,6 +75,7 @@ def governor_not_performance(case: Case) -> Answer:
     if silent or not clocks:
         return unknown(_why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
+        driver = clocks[min(others)].driver
         said = f"governor powersave of {driver} on {name_cpus(others)}: its own algorithm moves the clock"
         return Answer(WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
     names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
@@ -108,22 +110,28 @@ def turbo_enabled(case: Case) -> Answer:
     if frequency.turbo is None:
         return unknown("neither no_turbo, boost nor cpb can be read")
     evidence = {"turbo": frequency.turbo, "said_by": frequency.turbo_path}
-    if frequency.turbo == "off":
+    if not _has_turbo(case):
         return Answer(PASS, "turbo is off", evidence=evidence)
     return Answer(WARN, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
+
+
+def _has_turbo(case: Case) -> bool:
+    """Whether turbo is on for a target CPU."""
+    own = case.snapshot.frequency.turbo_by_cpu
+    if own:
+        return any(own.get(cpu, True) for cpu in case.target)
+    return case.snapshot.frequency.turbo != "off"
 
 
 def _turbo_off(case: Case) -> Fix:
     path = case.snapshot.frequency.turbo_path or ""
     if path.endswith("no_turbo"):
         return Fix(write(1, path), persist_lines([f"w {path} - - - - 1"]), write(0, path))
-    if "cpuN" in path:
+    own = case.snapshot.frequency.turbo_by_cpu
+    if own:
         name = "cpufreq/" + path.rsplit("/", 1)[1]
-        return Fix(
-            write_per_cpu(dict.fromkeys(case.target, 0), name),
-            persist_per_cpu(dict.fromkeys(case.target, 0), name),
-            write_per_cpu(dict.fromkeys(case.target, 1), name),
-        )
+        off = {cpu: 0 for cpu in case.target if own.get(cpu)}
+        return Fix(write_per_cpu(off, name), persist_per_cpu(off, name), write_per_cpu(dict.fromkeys(off, 1), name))
     return Fix(write(0, path), persist_lines([f"w {path} - - - - 0"]), write(1, path))
 
 
@@ -149,9 +157,7 @@ def frequency_window_open(case: Case) -> Answer:
     evidence = {"window_khz_by_cpu": window}
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
     if open_cpus:
-        is_held = case.snapshot.frequency.turbo == "off" and all(
-            clock.governor == "performance" for clock in clocks.values()
-        )
+        is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
         first = clocks[open_cpus[0]]
         said = f"between {first.min_khz} and {first.max_khz} kHz on {name_cpus(open_cpus)}"
         if is_held:
@@ -171,6 +177,9 @@ def frequency_window_open(case: Case) -> Answer:
         return Answer(
             WARN, said, cpus=frozenset(above), evidence=evidence, fix=_narrow(clocks, case.snapshot.frequency.driver)
         )
+    if _has_turbo(case) and any(clock.base_khz is None for clock in clocks.values()):
+        said = "pinned, but turbo is not off, and may take the clock above the limits"
+        return Answer(WARN, said, evidence=evidence)
     return Answer(PASS, "pinned", evidence=evidence)
 
 
@@ -182,13 +191,17 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
     if len(wanted) < len(clocks):
         return None
     lowest, highest = "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq"
+    # The kernel refuses a lowest frequency above the highest: what makes room goes first, and last on the way back.
+    raises = any(khz > (clocks[cpu].max_khz or 0) for cpu, khz in wanted.items())
+    order = (highest, lowest) if raises else (lowest, highest)
+    before = {
+        lowest: {cpu: clock.min_khz or 0 for cpu, clock in clocks.items()},
+        highest: {cpu: clock.max_khz or 0 for cpu, clock in clocks.items()},
+    }
     return Fix(
-        f"{write_per_cpu(wanted, lowest)} && {write_per_cpu(wanted, highest)}",
-        persist_lines(
-            f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in (lowest, highest)
-        ),
-        f"{write_per_cpu({cpu: clock.max_khz or 0 for cpu, clock in clocks.items()}, highest)} && "
-        f"{write_per_cpu({cpu: clock.min_khz or 0 for cpu, clock in clocks.items()}, lowest)}",
+        " && ".join(write_per_cpu(wanted, name) for name in order),
+        persist_lines(f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in order),
+        " && ".join(write_per_cpu(before[name], name) for name in reversed(order)),
     )
 
 

@@ -19,8 +19,10 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
-from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device
+from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
+from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
+from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import DEFAULT, FOLDER, Irq
 
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
@@ -80,9 +82,10 @@ def irq_routed_to_target(case: Case) -> Answer:
         return unknown(case.why_unknown(FOLDER))
     if interrupts is None:
         return unknown(case.why_unknown("/proc/interrupts"))
-    active = {row.irq for row in interrupts.rows if row.irq is not None and row.counts is not None and any(row.counts)}
-    unlisted = active - irqs.by_number.keys()
-    used = [irqs.by_number[number] for number in sorted(active - unlisted)]
+    count_by_irq = _device_counts(interrupts)
+    unlisted = count_by_irq.keys() - irqs.by_number.keys()
+    by_count = sorted(count_by_irq.keys() - unlisted, key=lambda number: -count_by_irq[number])
+    used = [irqs.by_number[number] for number in by_count]
     routed = [irq for irq in used if _delivered(irq) & case.target]
     asked_for = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
     evidence = {"routed": [irq.irq for irq in routed], "allowed_only": [irq.irq for irq in asked_for]}
@@ -108,9 +111,21 @@ def irq_routed_to_target(case: Case) -> Answer:
     return Answer(PASS, f"none of {len(used)} active IRQs is routed there", 0, 0, "IRQs", evidence=evidence)
 
 
+def _device_counts(interrupts: Interrupts) -> dict[int, int]:
+    """How often each IRQ was delivered since boot, if at all; those of the CPUs themselves are routed nowhere."""
+    return {
+        row.irq: sum(row.counts)
+        for row in interrupts.rows
+        if row.irq is not None
+        and row.counts is not None
+        and any(row.counts)
+        and is_of_a_device(RowCount(row.label, row.description, row.irq, {}))
+    }
+
+
 def _delivered(irq: Irq) -> CpuSet:
     """Where it goes; what was asked for, where the kernel does not tell (before Linux 4.15)."""
-    return irq.effective or irq.allowed or frozenset()
+    return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
 
 
 def _cpus(case: Case, irqs: list[Irq]) -> CpuSet:
@@ -180,7 +195,8 @@ def device_interrupts_on_target(case: Case) -> Answer:
     after = interval.after.interrupts
     if counts.rows is None or after is None:
         return unknown(case.why_unknown("/proc/interrupts") if after is None else counts.reason or "unknown")
-    uncounted = case.target - set(after.cpus)
+    before = interval.before.interrupts
+    uncounted = case.target - (set(after.cpus) & set(before.cpus if before is not None else ()))
     rate_by_cpu = {
         cpu: sum(row.count_by_cpu.get(cpu, 0) for row in counts.rows if is_of_a_device(row)) / interval.seconds
         for cpu in sorted(case.target - uncounted)
@@ -208,12 +224,13 @@ def device_interrupts_on_target(case: Case) -> Answer:
 def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
     if case.interval is None:
         return ()
-    devices = {row.irq for row in case.interval.interrupts.rows or () if is_of_a_device(row)}
+    irqs = case.snapshot.irqs
+    devices = {name_of_row(row, irqs) for row in case.interval.interrupts.rows or () if is_of_a_device(row)}
     found = [
         each
         for cpu in sorted(cpus)
         for each in disturbances_of(case.interval, cpu)
-        if each.kind == "irq" and each.irq is not None and each.irq in devices
+        if each.kind == "irq" and each.name in devices
     ]
     return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0)))
 
@@ -231,10 +248,10 @@ def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
 def irqbalance_may_move_irqs(case: Case) -> Answer:
     tasks = case.snapshot.tasks
     if tasks is None:
-        return unknown(case.why_unknown("/proc"))
+        return unknown(case.why_unknown("/proc/PID"))
     running = [task for task in tasks.by_tid.values() if task.name == "irqbalance"]
     isolation = case.snapshot.isolation
-    spared = (isolation.isolated or frozenset()) | (isolation.nohz_full or frozenset())
+    spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())  # it knows nothing of partitions
     if case.target and case.target <= spared:
         return Answer(PASS, "irqbalance spares the target CPUs" if running else "irqbalance does not run")
     if running:

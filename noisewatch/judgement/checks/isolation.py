@@ -126,7 +126,7 @@ def tasks_on_target(case: Case) -> Answer:
         cpus = frozenset(each.cpu for each in culprits)
         return Answer(FAIL, said, worst, _TASK_SHARE.value, "share", cpus, culprits=culprits, fix=_move(case, culprits))
     if interval.before.tasks is None or interval.after.tasks is None:
-        return unknown(case.why_unknown("/proc"))
+        return unknown(case.why_unknown("/proc/PID"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
         return unknown(case.why_unknown("/proc/stat"))
     return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))
@@ -146,6 +146,11 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
     allowed = [task for task in others if task.allowed is not None and task.allowed & case.target]
     unasked = [task for task in others if task.allowed is None]
     evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
+    all_seen = case.snapshot.tasks is not None and case.snapshot.tasks.is_complete
+    if not any(task.is_kernel for task in tasks) or not all_seen:
+        whose = "only this container's tasks can be seen" if all_seen else "not all tasks could be looked at"
+        said = f"{ran}, as far as is known: {whose}"
+        return Answer(WARN, said, share, _TASK_SHARE.value, "share", evidence=evidence)
     if allowed or unasked:
         count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
         said = f"{ran}, but {count} of {len(tasks)} tasks may run there"
@@ -170,9 +175,9 @@ def _move(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
     movable = [task for task in blamed.values() if not task.is_bound and task.pid not in _INIT]
     if not movable or not case.housekeeping:
         return None
-    undo = [pin(task.pid, task.allowed) for task in movable if task.allowed]
+    undo = [pin(task.tid, task.allowed) for task in movable if task.allowed]
     return Fix(
-        "; ".join(dict.fromkeys(pin(task.pid, case.housekeeping) for task in movable)),
+        "; ".join(dict.fromkeys(pin(task.tid, case.housekeeping) for task in movable)),
         f"for a service: AllowedCPUs={format_cpu_list(case.housekeeping)} in its unit",
         "; ".join(dict.fromkeys(undo)) if len(undo) == len(movable) else None,
     )

@@ -113,9 +113,12 @@ def pressure_stall(case: Case) -> Answer:
     if full["memory"] > _FULL_FAILS.value:
         said = f"all tasks waited for memory {full['memory']:.1%} of the time"
         return Answer(FAIL, said, full["memory"], _FULL_FAILS.value, "share", evidence=evidence, severity=BLOCKING)
-    if full["io"] > _FULL_FAILS.value or some[worst] > _STALL_FAILS.value:
+    if full["io"] > _FULL_FAILS.value:
+        said = f"all tasks waited for io {full['io']:.1%} of the time"
+        return Answer(FAIL, said, full["io"], _FULL_FAILS.value, "share", evidence=evidence)
+    if some[worst] > _STALL_FAILS.value:
         return Answer(FAIL, said, some[worst], _STALL_FAILS.value, "share", evidence=evidence)
-    silent = [name for name, stall in stalls.items() if stall.some is None]
+    silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
     if silent:
         reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
         return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)

@@ -47,9 +47,10 @@ def cpu_quota(case: Case) -> Answer:
     fix = _lift(cgroup)
     if throttled:
         return Answer(FAIL, f"throttled in {throttled} periods", throttled, 0, "periods", evidence=evidence, fix=fix)
-    if quota is not None and quota < wanted:
-        said = f"may use {quota:g} of {wanted} target CPUs ({cgroup.limited_by})"
-        return Answer(FAIL, said, quota, wanted, "CPUs", evidence=evidence, fix=fix)
+    if cgroup.known_quota_share < wanted:
+        known = cgroup.known_quota_share
+        said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
+        return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=fix)
     if quota is None or cgroup.throttled_periods is None or (case.interval is not None and throttled is None):
         folder = cgroup.folder or "/sys/fs/cgroup"
         return unknown(

@@ -133,10 +133,11 @@ def _without_siblings(case: Case) -> Answer:
 
 def _with_siblings(case: Case) -> Answer:
     listed = name_cpus(case.siblings)
+    removable = case.siblings - {0}  # the boot CPU stays
     fix = Fix(
-        write_per_cpu(dict.fromkeys(case.siblings, 0), "online"),
+        write_per_cpu(dict.fromkeys(removable, 0), "online") or None,
         boot_options("nosmt"),
-        write_per_cpu(dict.fromkeys(case.siblings, 1), "online"),
+        write_per_cpu(dict.fromkeys(removable, 1), "online") or None,
     )
     if case.interval is None:
         return Answer(

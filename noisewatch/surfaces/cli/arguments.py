@@ -13,6 +13,7 @@ from noisewatch.errors import UsageError
 MONITOR = "monitor"
 _SHORTEST_INTERVAL_S = 0.1
 _LONGEST_S = 1e6
+SHORTEST_SAMPLE_S = 0.5
 
 _COMMANDS = {
     "preflight": "check whether a benchmark may start: a verdict with an exit status",
@@ -46,6 +47,14 @@ def _seconds(least: float) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+def _sample_seconds(text: str) -> float:
+    """0, or long enough that a tick of 10 ms, or a single interrupt, is no verdict."""
+    value = _seconds(0)(text)
+    if 0 < value < SHORTEST_SAMPLE_S:
+        raise argparse.ArgumentTypeError(f"wanted 0 or at least {SHORTEST_SAMPLE_S:g} seconds, found {text!r}")
+    return value
 
 
 def _add_machine_options(parser: ArgumentParser, default: object) -> None:
@@ -87,7 +96,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--sample",
         metavar="SECONDS",
-        type=_seconds(0),
+        type=_sample_seconds,
         default=3.0,
         help="how long to look (default 3; 0: settings only)",
     )

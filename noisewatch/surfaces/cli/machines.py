@@ -12,7 +12,7 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording import Recording
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, parse_cpu_list
-from noisewatch.sources.online import read_cpu_folders, read_online
+from noisewatch.sources.online import read_online
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.snapshot import Wish
 from noisewatch.surfaces.aside import allowed_now
@@ -38,7 +38,7 @@ def wish_of(arguments: Namespace, machine: Machine, allowed_at_start: CpuSet | N
 def _parse_target(text: str, machine: Machine) -> CpuSet:
     reader = Reader(machine)
     online = read_online(reader)
-    present = (online.online or frozenset()) | (online.offline or frozenset()) | read_cpu_folders(reader)
+    present = (online.online or frozenset()) | (online.present or online.offline or frozenset())
     try:
         cpus = parse_cpu_list(text, max(present, default=None))
     except Malformed as error:

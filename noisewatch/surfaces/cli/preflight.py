@@ -16,6 +16,7 @@ from noisewatch.model.interval import interval_between
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.cli.arguments import SHORTEST_SAMPLE_S
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
 from noisewatch.surfaces.cli.terminal import Progress, takes_colour, width
 from noisewatch.surfaces.output import opened_output
@@ -24,7 +25,7 @@ from noisewatch.surfaces.reports.verdict_text import text_of_verdict
 
 _PROGRESS_EVERY_S = 0.5
 _STANDS_STILL = "a copied tree stands still: nothing can be sampled (--sample 0 judges its settings alone)"
-_ONE_MOMENT = "the recording holds one moment only"
+_TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,6 @@ def _replayed(machine: Recording, wish: Wish) -> Case:
     while machine.advance():
         moved = True
     after = read_snapshot(machine, wish, task_reader)
-    if not moved or after.taken_at_ns <= before.taken_at_ns:
-        return Case(before, no_sample_reason=_ONE_MOMENT)
+    if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
+        return Case(before, no_sample_reason=_TOO_SHORT)
     return Case(after, interval_between(before, after))
