@@ -60,9 +60,6 @@ def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: in
     siblings = reader.parsed(f"{folder}/core_cpus_list", parse_nonempty_cpu_list, expected=False)
     if siblings is None:
         siblings = reader.parsed(f"{folder}/thread_siblings_list", parse_nonempty_cpu_list)
-    if siblings is not None and cpu not in siblings:
-        reader.note(f"{folder}/thread_siblings_list", f"does not name CPU {cpu} itself")
-        siblings = None
     package = reader.parsed(f"{folder}/physical_package_id", parse_integer)
     return CpuPlace(
         cpu=cpu,

@@ -114,6 +114,9 @@ def busy_sibling(case: Case) -> Answer:
     if unplaced or not case.target:
         cpu = min(unplaced, default=0)
         return unknown(case.why_unknown(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))
+    foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
+    if foreign:
+        return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
     if not case.siblings:
         return _without_siblings(case)
     return _with_siblings(case)
