@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -16,6 +16,7 @@ from noisewatch.machine.privacy import HOST_NAME, Scrubber
 
 KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
 _COMPRESSION = 6
+_GZIP = 31  # zlib's number for its largest window in a gzip file
 _PROCESS = re.compile(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
@@ -24,7 +25,8 @@ class Recorder:
 
     def __init__(self, machine: Machine, sink: BinaryIO, interval_s: float, identify: bool = False) -> None:
         self._machine = machine
-        self._file = gzip.GzipFile(fileobj=sink, mode="wb", compresslevel=_COMPRESSION, mtime=0, filename="")
+        self._sink = sink
+        self._gzip = zlib.compressobj(_COMPRESSION, wbits=_GZIP)
         self._scrub = Scrubber(_host_name(machine), identify)
         self._known: Known = {}
         self._frame: Frame | None = None
@@ -81,7 +83,8 @@ class Recorder:
 
     def close(self) -> None:
         """Ends the recording; the sink stays open. Raises OSError where the sink does not take it."""
-        self._file.close()
+        self._sink.write(self._gzip.flush(zlib.Z_FINISH))
+        self._sink.flush()
 
     def _noted(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
         """The answer, which goes into the frame that is open now: it may come when that one has been given up."""
@@ -115,8 +118,9 @@ class Recorder:
         return process is None or process in self._asked_since_key
 
     def _write(self, line: Json) -> None:
-        self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()  # a recorder that is killed leaves all whole frames
+        self._sink.write(self._gzip.compress(json.dumps(line, separators=(",", ":")).encode() + b"\n"))
+        self._sink.write(self._gzip.flush(zlib.Z_SYNC_FLUSH))
+        self._sink.flush()  # a recorder that is killed leaves all whole frames
 
 
 def _process_of(question: str) -> str | None:
