@@ -1,32 +1,22 @@
-"""Which threads there are, and how much CPU time each has had: /proc/PID/task/TID/{stat,schedstat,status}.
+"""Which threads there are, and how much CPU time each has had, read at a bounded cost.
 
-    stat       4711 (python3) R 1 … utime stime … processor …
-    schedstat  177645329 16002335 366        ns on a CPU, ns waiting for one, times it was put on one
-    status     Cpus_allowed_list:	0-1
-
-https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html.
-Without schedstat (CONFIG_SCHED_INFO), time is known in ticks of 10 ms only. The only user of psutil for processes.
+The only user of psutil for processes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.machine import Machine
-from noisewatch.sources.cpu_time import TICK_NS
-from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
+from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
-from noisewatch.sources.numbers import are_counts, is_count
+from noisewatch.sources.numbers import is_count
 from noisewatch.sources.reader import Reader
+from noisewatch.sources.task_files import read_allowed, read_schedstat, read_stat, thread_times
 
 FOLDER = "/proc"
-_KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
-_BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
-_ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
 STAYS_HOT = 30  # snapshots for which a thread that ran on a target CPU is read every time
 
 
@@ -62,64 +52,11 @@ class Tasks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stat:
-    pid: int
-    parent_pid: int
-    name: str
-    flags: int
-    busy_ns: int
-    children_ns: int
-    thread_count: int
-    started_ticks: int
-    cpu: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Known:
     """What was read of a thread the last time."""
 
     schedstat: bytes | None
     task: Task
-
-
-def parse_stat(text: str) -> _Stat:
-    """The fields that matter. The name may hold blanks, brackets and line ends. Raises Malformed."""
-    head, bracket, tail = text.rpartition(")")
-    pid, opening, name = head.partition(" (")
-    fields = tail.split()
-    if not bracket or not opening or len(fields) < 37 or not is_count(pid):
-        raise Malformed("`pid (name) state …`", text.strip())
-    try:
-        utime, stime, cutime, cstime = (int(field) for field in fields[11:15])
-        return _Stat(
-            pid=int(pid),
-            parent_pid=int(fields[1]),
-            name=clean(name),
-            flags=int(fields[6]),
-            busy_ns=(utime + stime) * TICK_NS,
-            children_ns=(cutime + cstime) * TICK_NS,
-            thread_count=int(fields[17]),
-            started_ticks=int(fields[19]),
-            cpu=int(fields[36]),
-        )
-    except ValueError as error:
-        raise Malformed("`pid (name) state …`", text.strip()) from error
-
-
-def parse_schedstat(text: str) -> tuple[int, int]:
-    """Nanoseconds on a CPU and waiting for one. Raises Malformed."""
-    fields = text.split()
-    if len(fields) != 3 or not are_counts(fields):
-        raise Malformed("three counts", text.strip())
-    return int(fields[0]), int(fields[1])
-
-
-def parse_allowed(status: str) -> CpuSet:
-    """The CPUs that the thread may use. Raises Malformed."""
-    match = _ALLOWED.search(status)
-    if match is None:
-        raise Malformed("a line `Cpus_allowed_list: 0-1`", status[-20:])
-    return parse_cpu_list(match[1])
 
 
 class TaskReader:
@@ -191,7 +128,7 @@ class TaskReader:
 
     def _read_threads(self, reader: Reader, pid: int, target: CpuSet) -> list[Task]:
         known = self._known.get(pid)
-        schedstat = _read_schedstat(reader.machine, f"{FOLDER}/{pid}")
+        schedstat = read_schedstat(reader.machine, f"{FOLDER}/{pid}")
         has_one_thread = len(self._threads_by_pid.get(pid, ())) == 1
         if known is not None and has_one_thread and known.schedstat == schedstat and schedstat is not None:
             return [known.task]
@@ -213,7 +150,7 @@ class TaskReader:
                 continue
             known = self._known.get(tid)
             try:
-                schedstat = _read_schedstat(reader.machine, folder)
+                schedstat = read_schedstat(reader.machine, folder)
                 if known is not None and known.schedstat == schedstat and schedstat is not None:
                     threads.append(known.task)
                     continue
@@ -227,16 +164,16 @@ class TaskReader:
         self, reader: Reader, pid: int, folder: str, schedstat: bytes | None, target: CpuSet
     ) -> tuple[Task, int]:
         """The thread, and how many its process has."""
-        stat = _read_stat(reader.machine, folder)
+        stat = read_stat(reader.machine, folder)
         known = self._known.get(stat.pid)
         before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
-        ran_ns, waited_ns = _times(schedstat, stat, folder)
+        ran_ns, waited_ns = thread_times(schedstat, stat, folder)
         task = Task(
             tid=stat.pid,
             pid=pid,
             name=before.name if before is not None and _is_cut_from(before.name, stat.name) else stat.name,
-            is_kernel=bool(stat.flags & _KERNEL_THREAD),
-            is_bound=bool(stat.flags & _BOUND),
+            is_kernel=stat.is_kernel,
+            is_bound=stat.is_bound,
             cpu=stat.cpu,
             ran_ns=ran_ns,
             waited_ns=waited_ns,
@@ -256,24 +193,8 @@ class TaskReader:
         if ran_on_target and _may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(reader, task))
         if ran_on_target or (self._asks_all_affinities and not task.is_bound):
-            task = replace(task, allowed=_read_allowed(reader.machine, folder))
+            task = replace(task, allowed=read_allowed(reader.machine, folder))
         return task
-
-
-def _read_schedstat(machine: Machine, folder: str) -> bytes | None:
-    """The file as it is; None where it cannot be read: stat then tells why."""
-    try:
-        return machine.read_bytes(f"{folder}/schedstat")
-    except Unreadable:
-        return None
-
-
-def _read_stat(machine: Machine, folder: str) -> _Stat:
-    path = f"{folder}/stat"
-    try:
-        return parse_stat(machine.read_bytes(path).decode("utf-8", "replace"))
-    except Malformed as error:
-        raise error.at(path) from error
 
 
 def _may_be_cut(name: str) -> bool:
@@ -282,24 +203,6 @@ def _may_be_cut(name: str) -> bool:
 
 def _is_cut_from(whole: str, name: str) -> bool:
     return _may_be_cut(name) and whole.startswith(name)
-
-
-def _times(schedstat: bytes | None, stat: _Stat, folder: str) -> tuple[int, int | None]:
-    """Time on a CPU and time waiting."""
-    if schedstat is None:
-        return stat.busy_ns, None
-    try:
-        ran_ns, waited_ns = parse_schedstat(schedstat.decode("ascii", "replace"))
-    except Malformed as error:
-        raise error.at(f"{folder}/schedstat") from error
-    return ran_ns, waited_ns
-
-
-def _read_allowed(machine: Machine, folder: str) -> CpuSet | None:
-    try:
-        return parse_allowed(machine.read_bytes(f"{folder}/status").decode("utf-8", "replace"))
-    except (Unreadable, Malformed):
-        return None
 
 
 def _whole_name(reader: Reader, task: Task) -> str:

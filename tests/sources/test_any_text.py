@@ -22,7 +22,7 @@ from noisewatch.sources.online import parse_processors
 from noisewatch.sources.pressure import parse_stall
 from noisewatch.sources.run_queue import parse_run_time
 from noisewatch.sources.softirqs import parse_softirqs
-from noisewatch.sources.tasks import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
 from tests.quiet_machine import quiet_files, stat_line
 
 Parser = Callable[[str], object]

@@ -7,7 +7,8 @@ import pytest
 from noisewatch.errors import Malformed
 from noisewatch.sources.cpu_time import TICK_NS
 from noisewatch.sources.reader import Reader
-from noisewatch.sources.tasks import Task, TaskReader, Tasks, parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.tasks import Task, TaskReader, Tasks
 from tests.quiet_machine import SCHEDSTAT, process, stat_line
 from tests.written import Files, WrittenMachine, reading, without
 

@@ -57,6 +57,12 @@ def _sample_seconds(text: str) -> float:
     return value
 
 
+def _no_calibration(text: str) -> float:
+    if _seconds(0)(text) != 0:
+        raise argparse.ArgumentTypeError(f"there is no calibration yet: wanted 0, found {text!r}")
+    return 0.0
+
+
 def _add_machine_options(parser: ArgumentParser, default: object) -> None:
     group = parser.add_argument_group("what to look at")
     group.add_argument(
@@ -105,6 +111,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
         action="store_true",
         help="run no microbenchmark (there is none yet: accepted for scripts)",
     )
+    parser.add_argument("--calibration", metavar="SECONDS", type=_no_calibration, help="0, as there is none yet")
     parser.add_argument("--strict", action="store_true", help="warnings and unknowns make the verdict unstable")
     parser.add_argument("--exit-zero", action="store_true", help="report only: exit 0 whatever the verdict")
 
