@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import BLOCKING
+from noisewatch.judgement.verdict import judge
+from noisewatch.sources.snapshot import Wish, read_snapshot
 from tests.judgement.judging import finding, judged, judged_by_settings
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 from tests.written import WrittenMachine, without
@@ -199,3 +202,9 @@ def test_nothing_is_said_of_rates_that_nobody_asked_for() -> None:
     ignored = {each.check.id for each in verdict.findings if each.status == "ignored"}
     assert ignored == {each.id for each in CATALOGUE if each.asks_rates}
     assert verdict.verdict == "stable"
+
+
+def test_bare_metal_needs_no_sample_to_know_that_nobody_steals() -> None:
+    case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish()), no_sample_reason="stands still")
+    statuses = {each.check.id: each.status for each in judge(case).findings}
+    assert (statuses["hypervisor-steal"], statuses["target-cpu-busy"]) == ("not-applicable", "unknown")

@@ -149,6 +149,8 @@ _STEAL_FAILS = Limit(
 )
 def hypervisor_steal(case: Case) -> Answer:
     interval = case.interval
+    if interval is None and case.snapshot.platform.virtual == NONE:
+        return not_applicable("not a virtual machine")
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
