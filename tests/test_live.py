@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -60,3 +61,19 @@ def test_a_loop_of_short_lived_children_is_not_lost() -> None:
     blamed = [each for each in _culprits(report) if each["pid"] == pid or each["kind"] == "unexplained"]
     assert status == 1
     assert sum(each["share"] for each in blamed) > 0.7
+
+
+def test_a_monitor_whose_terminal_is_gone_ends_and_does_not_spin() -> None:
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-m", "noisewatch"],
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        env={**os.environ, "TERM": "xterm-256color"},
+        start_new_session=True,
+    )
+    os.close(child)
+    os.read(parent, 1 << 16)  # something has been drawn
+    os.close(parent)
+    assert process.wait(timeout=20) != 0

@@ -22,6 +22,8 @@ from noisewatch.surfaces.tui.line_view import LineView
 from noisewatch.surfaces.tui.rows import Row, all_rows, cpu_room
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 
+_TERMINAL_CHECK_S = 2.0
+_HUNG_UP = 129  # as a shell reports SIGHUP
 _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
 
 
@@ -58,6 +60,8 @@ class MonitorApp(App[None]):
 
     async def on_mount(self) -> None:
         self.draw()
+        if not self.is_headless:
+            self.set_interval(_TERMINAL_CHECK_S, self._leave_without_terminal)
         if self._sampler_command is not None:
             self.run_worker(self._follow(self._sampler_command), exclusive=True)
 
@@ -87,6 +91,14 @@ class MonitorApp(App[None]):
             with suppress(ProcessLookupError):
                 self._sampler.kill()
             await self._sampler.wait()
+
+    def _leave_without_terminal(self) -> None:
+        """A terminal that is gone without a hang-up signal would be read from for ever, at full speed."""
+        if os.isatty(0):
+            return
+        if self._sampler is not None and self._sampler.returncode is None:
+            self._sampler.kill()
+        os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
 
     def show_frame(self, frame: Frame) -> None:
         """Takes in a frame and draws it, unless the picture is frozen."""
