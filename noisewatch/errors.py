@@ -10,6 +10,8 @@ NoisewatchError
 
 from __future__ import annotations
 
+NO_SUCH_FILE = "no such file"
+NOT_RECORDED = "not in the recording"
 _LONGEST_QUOTE = 40
 
 
@@ -32,6 +34,11 @@ class Unreadable(NoisewatchError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is nothing to read, rather than something that cannot be read."""
+        return self.reason in (NO_SUCH_FILE, NOT_RECORDED)
 
 
 class Absent(Unreadable):

@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Generic
 
-from noisewatch.errors import Absent, Unreadable
+from noisewatch.errors import NO_SUCH_FILE, Absent, Unreadable
 from noisewatch.machine import Json, T
 from noisewatch.machine.descriptors import OpenFiles
 
 READ_DEADLINE_S = 1.0  # the slowest honest file met, cpufreq on old kernels, takes 0.02 s a CPU
 
 _REASONS = {
-    errno.ENOENT: "no such file",
-    errno.ENOTDIR: "no such file",
+    errno.ENOENT: NO_SUCH_FILE,
+    errno.ENOTDIR: NO_SUCH_FILE,
     errno.ESRCH: "the process is gone",
     errno.EACCES: "permission denied",
     errno.EPERM: "operation not permitted",

@@ -7,12 +7,12 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 
-from noisewatch.errors import Absent, Malformed, Unreadable, UsageError
+from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError
 from noisewatch.machine import Json, T
 from noisewatch.machine.frames import FORMAT_VERSION, Failure, Known, decode
 
 _END = object()
-_NOT_RECORDED = Failure("not in the recording", is_absent=False)
+_UNASKED = Failure(NOT_RECORDED, is_absent=False)
 
 
 class Recording:
@@ -81,7 +81,7 @@ class Recording:
         return work()
 
     def _answer(self, kind: str, path: str) -> Json:
-        answer = self._known.get(f"{kind} {path}", _NOT_RECORDED)
+        answer = self._known.get(f"{kind} {path}", _UNASKED)
         if isinstance(answer, Failure):
             raise (Absent if answer.is_absent else Unreadable)(path, answer.reason)
         return answer

@@ -15,7 +15,7 @@ class Reader:
     """A machine for the length of one snapshot.
 
     Sources read through it. `expected=False` says that a file is one of several ways to an answer, so that its
-    absence is no news.
+    absence is no news; that it is there and cannot be read is.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -91,7 +91,7 @@ class Reader:
                 kept[path] = error
         answer = kept[path]
         if isinstance(answer, Unreadable):
-            if expected:
+            if expected or not answer.is_missing:
                 self.note(path, answer.reason)
             raise answer
         return answer
