@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.machine import Machine
 from noisewatch.model.interval import interval_between
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
+from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine
 
 
@@ -31,3 +33,9 @@ def finding(verdict: Verdict, check_id: str) -> Finding:
     """The one finding of the check."""
     (found,) = [each for each in verdict.findings if each.check.id == check_id]
     return found
+
+
+def answered(check_id: str, both: dict[str, str], after: dict[str, str] | None = None) -> Answer:
+    """What the check says of CPUs 2 and 3 of the quiet machine, with other files at both moments or at the second."""
+    machine = WrittenMachine(quiet_files() | both, quiet_files(3.0) | both | (after or {}), answers=ANSWERS)
+    return finding(judged(machine, frozenset({2, 3})), check_id).answer

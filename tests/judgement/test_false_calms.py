@@ -7,9 +7,8 @@ import errno
 import pytest
 
 from noisewatch.errors import Absent
-from noisewatch.judgement.declaration import Answer
 from noisewatch.machine.live import unreadable
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import answered, finding, judged
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 from tests.written import WrittenMachine
 
@@ -17,11 +16,6 @@ _ROOT = "/sys/fs/cgroup"
 _HYBRID_MOUNTS = (
     "cgroup /sys/fs/cgroup/systemd cgroup rw,name=systemd 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n"
 )
-
-
-def _answer(check_id: str, both: dict[str, str], after: dict[str, str] | None = None) -> Answer:
-    machine = WrittenMachine(quiet_files() | both, quiet_files(3.0) | both | (after or {}), answers=ANSWERS)
-    return finding(judged(machine, frozenset({2, 3})), check_id).answer
 
 
 @pytest.mark.parametrize(
@@ -41,7 +35,7 @@ def _answer(check_id: str, both: dict[str, str], after: dict[str, str] | None = 
     ids=["nothing mounted", "no cpu controller mounted", "container", "outside", "deleted", "incomplete copy"],
 )
 def test_a_quota_that_cannot_be_seen_is_unknown(files: dict[str, str]) -> None:
-    answer = _answer("cpu-quota", files)
+    answer = answered("cpu-quota", files)
     assert (answer.status, bool(answer.reason)) == ("unknown", True)
 
 
@@ -50,7 +44,7 @@ def test_a_known_quota_fails_although_another_level_is_unreadable() -> None:
     leaf = {
         f"{folder}/{name}": text for name, text in (("cpu.max", "50000 100000\n"), ("cpu.stat", "nr_throttled 0\n"))
     }
-    answer = _answer("cpu-quota", {"/proc/self/cgroup": "0::/a/b\n"} | leaf)
+    answer = answered("cpu-quota", {"/proc/self/cgroup": "0::/a/b\n"} | leaf)
     assert (answer.status, answer.measured) == ("fail", 0.5)
 
 
@@ -58,13 +52,13 @@ def test_the_mount_that_shows_our_cgroup_is_the_one_that_counts() -> None:
     mounts = "cgroup2 /run/other cgroup2 rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
     quota = {f"{_ROOT}/ci/cpu.max": "10000 100000\n", f"{_ROOT}/ci/cpu.stat": "nr_throttled 0\n"}
     files = {"/proc/self/mounts": mounts, "/proc/self/cgroup": "0::/ci\n", "/run/other/cgroup.controllers": "cpu\n"}
-    assert _answer("cpu-quota", files | quota).status == "fail"
+    assert answered("cpu-quota", files | quota).status == "fail"
 
 
 @pytest.mark.parametrize("check_id", ["target-cpu-busy", "tasks-on-target"])
 def test_a_stat_that_lxcfs_serves_tells_nothing(check_id: str) -> None:
     mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\nlxcfs /proc/stat fuse.lxcfs rw 0 0\n"
-    assert _answer(check_id, {"/proc/self/mounts": mounts}).status == "unknown"
+    assert answered(check_id, {"/proc/self/mounts": mounts}).status == "unknown"
 
 
 def test_nobody_is_known_to_stay_away_where_only_a_container_can_be_seen() -> None:
@@ -77,23 +71,23 @@ def test_nobody_is_known_to_stay_away_where_only_a_container_can_be_seen() -> No
 
 
 def test_nobody_is_known_to_stay_away_where_a_process_cannot_be_read() -> None:
-    assert _answer("tasks-on-target", {"/proc/950/stat": "garbage"}).status == "warn"
+    assert answered("tasks-on-target", {"/proc/950/stat": "garbage"}).status == "warn"
 
 
 def test_a_schedstat_that_stands_still_explains_nothing() -> None:
     still = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 5 0 0\n" for cpu in range(4))
-    answer = _answer("tasks-on-target", {"/proc/schedstat": still}, {"/proc/stat": stat_file({2: 14}, 300)})
+    answer = answered("tasks-on-target", {"/proc/schedstat": still}, {"/proc/stat": stat_file({2: 14}, 300)})
     assert [culprit.kind for culprit in answer.culprits] == ["unexplained"]
 
 
 def test_a_cpu_that_was_away_for_half_of_the_sample_is_unknown() -> None:
     rows = stat_file({}, 300).splitlines(keepends=True)
     rows[3] = stat_file({}, 160).splitlines(keepends=True)[3]
-    assert _answer("target-cpu-busy", {}, {"/proc/stat": "".join(rows)}).status == "unknown"
+    assert answered("target-cpu-busy", {}, {"/proc/stat": "".join(rows)}).status == "unknown"
 
 
 def test_processor_flags_that_were_cut_off_do_not_prove_bare_metal() -> None:
-    answer = _answer("hypervisor-steal", {"/proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu vme de"})
+    answer = answered("hypervisor-steal", {"/proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu vme de"})
     assert answer.status == "unknown"
 
 
@@ -101,7 +95,7 @@ def test_interrupts_of_all_devices_that_a_hypervisor_delivers_as_one_are_counted
     row = "HYP: 0 0 {} 0 Hypervisor callback interrupts\n"
     before = quiet_files()["/proc/interrupts"] + row.format(0)
     after = quiet_files(3.0)["/proc/interrupts"] + row.format(90_000)
-    answer = _answer("device-interrupts-on-target", {"/proc/interrupts": before}, {"/proc/interrupts": after})
+    answer = answered("device-interrupts-on-target", {"/proc/interrupts": before}, {"/proc/interrupts": after})
     assert (answer.status, answer.culprits[0].name) == ("fail", "Hypervisor callback interrupts")
 
 
@@ -120,7 +114,7 @@ def test_a_cpus_own_interrupts_are_no_devices_though_they_have_a_number(row: str
     after = quiet_files(3.0)["/proc/interrupts"] + row.format(900)
     for check_id in ("device-interrupts-on-target", "irq-routed-to-target"):
         files = {"/proc/irq/26/smp_affinity_list": "0-3\n", "/proc/interrupts": before}
-        assert _answer(check_id, files, {"/proc/interrupts": after}).status == "pass"
+        assert answered(check_id, files, {"/proc/interrupts": after}).status == "pass"
 
 
 def test_a_count_that_passes_32_bits_has_grown_and_not_started_anew() -> None:
@@ -128,7 +122,7 @@ def test_a_count_that_passes_32_bits_has_grown_and_not_started_anew() -> None:
     before = quiet_files()["/proc/interrupts"] + row.format(2**32 - 10, 5_000_000)
     after = quiet_files(3.0)["/proc/interrupts"] + row.format(20, 5_000_003)
     files = {"/proc/irq/26/smp_affinity_list": "0-1\n", "/proc/interrupts": before}
-    assert _answer("device-interrupts-on-target", files, {"/proc/interrupts": after}).measured == 1.0
+    assert answered("device-interrupts-on-target", files, {"/proc/interrupts": after}).measured == 1.0
 
 
 def test_a_column_that_appeared_in_the_sample_counts_nothing() -> None:
@@ -137,18 +131,18 @@ def test_a_column_that_appeared_in_the_sample_counts_nothing() -> None:
         " ".join(word for at, word in enumerate(line.split()) if at != 3) + "\n" for line in lines[1:]
     )
     after = quiet_files(3.0)
-    answer = _answer("device-interrupts-on-target", {"/proc/interrupts": before}, after)
+    answer = answered("device-interrupts-on-target", {"/proc/interrupts": before}, after)
     assert (answer.status, "CPU 2" in (answer.reason or "")) == ("unknown", True)
 
 
 def test_memory_pressure_without_its_blocking_half_is_unknown() -> None:
     some = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n"
-    assert _answer("pressure-stall", {"/proc/pressure/memory": some}).status == "unknown"
+    assert answered("pressure-stall", {"/proc/pressure/memory": some}).status == "unknown"
 
 
 def test_irqbalance_knows_nothing_of_partitions() -> None:
     files = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n", f"{_ROOT}/cpuset.cpus.isolated": "2-3\n"}
-    assert _answer("irqbalance-may-move-irqs", files | process(800, "irqbalance", 0, 5)).status == "warn"
+    assert answered("irqbalance-may-move-irqs", files | process(800, "irqbalance", 0, 5)).status == "warn"
 
 
 @pytest.mark.parametrize(
@@ -160,19 +154,19 @@ def test_irqbalance_knows_nothing_of_partitions() -> None:
 )
 def test_a_battery_that_empties_is_no_mains_power(supplies: dict[str, str]) -> None:
     files = {f"/sys/class/power_supply/{path}": f"{text}\n" for path, text in supplies.items()}
-    assert _answer("on-battery", files).status == "fail"
+    assert answered("on-battery", files).status == "fail"
 
 
 def test_turbo_of_a_target_cpus_own_policy_is_judged_and_put_back_there_alone() -> None:
     files = {f"{CPUS}/cpu{cpu}/cpufreq/boost": f"{int(cpu == 3)}\n" for cpu in range(4)}
-    answer = _answer("turbo-enabled", files)
+    answer = answered("turbo-enabled", files)
     assert answer.fix is not None
     assert (answer.status, answer.fix.undo) == ("warn", f"echo 1 | sudo tee {CPUS}/cpu3/cpufreq/boost")
-    assert _answer("turbo-enabled", dict.fromkeys(files, "0\n")).status == "pass"
+    assert answered("turbo-enabled", dict.fromkeys(files, "0\n")).status == "pass"
 
 
 def test_a_window_pinned_below_a_turbo_that_is_on_is_not_pinned() -> None:
-    assert _answer("frequency-window-open", {f"{CPUS}/cpufreq/boost": "1\n"}).status == "warn"
+    assert answered("frequency-window-open", {f"{CPUS}/cpufreq/boost": "1\n"}).status == "warn"
 
 
 def test_each_cpus_own_driver_tells_what_its_powersave_is() -> None:
@@ -180,16 +174,16 @@ def test_each_cpus_own_driver_tells_what_its_powersave_is() -> None:
         f"{CPUS}/cpu0/cpufreq/scaling_driver": "intel_pstate\n",
         f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n",
     }
-    assert _answer("governor-not-performance", files).status == "fail"
+    assert answered("governor-not-performance", files).status == "fail"
 
 
 def test_a_sibling_that_only_the_other_side_tells_of_is_one() -> None:
-    answer = _answer("busy-sibling", {f"{CPUS}/cpu1/topology/thread_siblings_list": "1-2\n"})
+    answer = answered("busy-sibling", {f"{CPUS}/cpu1/topology/thread_siblings_list": "1-2\n"})
     assert (answer.status, set(answer.cpus)) == ("warn", {1})
 
 
 def test_a_list_of_siblings_that_lacks_the_cpu_itself_is_not_believed() -> None:
-    assert _answer("busy-sibling", {f"{CPUS}/cpu2/topology/thread_siblings_list": "7\n"}).status == "unknown"
+    assert answered("busy-sibling", {f"{CPUS}/cpu2/topology/thread_siblings_list": "7\n"}).status == "unknown"
 
 
 def test_a_task_that_ran_elsewhere_is_not_blamed_where_it_was_seen_last() -> None:
@@ -203,7 +197,7 @@ def test_a_task_that_ran_elsewhere_is_not_blamed_where_it_was_seen_last() -> Non
 
 def test_init_is_never_moved() -> None:
     after = process(1, "systemd", 2, 1_500_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 150}, 300)}
-    answer = _answer("tasks-on-target", {}, after)
+    answer = answered("tasks-on-target", {}, after)
     assert (answer.status, answer.fix) == ("fail", None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import Unreadable, UsageError
 from noisewatch.machine.recording import Recording
 from tests.machine.recorded import HEADER, frame, outcome, packed, recorded, written
 from tests.quiet_machine import process, quiet_files
@@ -69,16 +70,12 @@ def test_a_flipped_bit_in_the_file_is_damage_or_a_refusal(tmp_path: Path) -> Non
 
 def test_a_flipped_bit_in_the_text_of_a_recording_never_ends_in_a_traceback(tmp_path: Path) -> None:
     text = gzip.decompress(_small())
-    faults = []
+    outcomes = []
     for at in range(0, len(text), 23):
         damaged = bytearray(text)
         damaged[at] ^= 1 << at % 7
-        try:
-            outcome(tmp_path, gzip.compress(bytes(damaged), compresslevel=0))
-        except Exception as error:  # noqa: BLE001 - the test is that there is none
-            faults.append((at, text[max(0, at - 30) : at + 10], repr(error)))
-    assert len(text) > 1000
-    assert faults == []
+        outcomes.append(outcome(tmp_path, gzip.compress(bytes(damaged), compresslevel=0)))
+    assert len(outcomes) > 50
 
 
 def test_rubbish_behind_a_recording_is_damage(tmp_path: Path) -> None:
@@ -139,11 +136,8 @@ def _use(recording: Recording) -> int:
     """Asks for everything, as far as it goes; how many moments there were."""
     for _ in range(9):
         for read in (recording.read_bytes, recording.list_names, recording.mode):
-            try:
+            with suppress(Unreadable):
                 read("/a")
-            except Exception as error:
-                if type(error).__name__ not in ("Unreadable", "Absent"):
-                    raise
         if not recording.advance():
             break
     return recording.frame_count
