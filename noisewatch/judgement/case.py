@@ -4,18 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_of
+from noisewatch.model.calibration import Calibration, CpuFigures, calibration_of
 from noisewatch.model.interval import Interval
+from noisewatch.sources.calibration import CalibrationSamples
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A calibration, what it predicts (the worst CPU for each length of samples), and what the user can bear."""
+
+    calibration: Calibration
+    floors: tuple[NoiseFloor, ...]
+    budget: Budget
+
+    @property
+    def floor(self) -> NoiseFloor | None:
+        """The one for the samples that the user wants to take."""
+        return next((floor for floor in self.floors if floor.sample_ns == self.budget.at_ns), None)
+
+    @property
+    def complete(self) -> list[CpuFigures]:
+        """The figures of the CPUs that were measured to the end."""
+        return [figures for figures in self.calibration.cpus if figures.trouble is None]
+
+    @property
+    def troubles(self) -> dict[int, str]:
+        """Why the others were not."""
+        return {figures.cpu: figures.trouble for figures in self.calibration.cpus if figures.trouble is not None}
+
+
+def calibrated_with(samples: CalibrationSamples, budget: Budget) -> Calibrated:
+    """What the samples come to."""
+    return Calibrated(calibration_of(samples), tuple(floors_of([samples], budget)), budget)
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """`interval` is None without a sample; `no_sample_reason` then says why, None meaning that nobody asked."""
+    """`interval` and `calibrated` are None where there is none; the reasons say why, None meaning that nobody asked."""
 
     snapshot: Snapshot
     interval: Interval | None = None
     no_sample_reason: str | None = None
+    calibrated: Calibrated | None = None
+    no_calibration_reason: str | None = None
 
     @property
     def target(self) -> CpuSet:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.checks import clock, frequency, interrupts, isolation, load, power, quota, target
+from noisewatch.judgement.checks import calibration, clock, frequency, interrupts, isolation, load, power, quota, target
 from noisewatch.judgement.declaration import Check
 
 CATALOGUE: tuple[Check, ...] = (
+    *calibration.CHECKS,
     *target.CHECKS,
     *isolation.CHECKS,
     *interrupts.CHECKS,

@@ -68,6 +68,7 @@ class Check:
     sources: tuple[str, ...]
     answer: Callable[[Case], Answer]
     asks_rates: bool  # it needs a sample, not only settings
+    asks_calibration: bool  # it needs the microbenchmark
     answered_by: str | None  # the check that measures what this one only reads
 
 
@@ -83,12 +84,27 @@ def check(
     sources: tuple[str, ...],
     limits: tuple[Limit, ...] = (),
     asks_rates: bool = False,
+    asks_calibration: bool = False,
     answered_by: str | None = None,
 ) -> Callable[[Callable[[Case], Answer]], Check]:
     """Declares the decorated function as the check's answer."""
 
     def declare(answer: Callable[[Case], Answer]) -> Check:
-        return Check(id, area, question, severity, reads, limits, why, remedy, sources, answer, asks_rates, answered_by)
+        return Check(
+            id,
+            area,
+            question,
+            severity,
+            reads,
+            limits,
+            why,
+            remedy,
+            sources,
+            answer,
+            asks_rates,
+            asks_calibration,
+            answered_by,
+        )
 
     return declare
 

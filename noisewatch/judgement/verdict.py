@@ -96,6 +96,8 @@ def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False)
 def _answer(each: Check, case: Case) -> Answer:
     if each.asks_rates and case.interval is None and case.no_sample_reason is None:
         return Answer(IGNORED, "not asked", reason="settings only, as requested")
+    if each.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
+        return Answer(IGNORED, "not asked", reason="no calibration, as requested")
     return each.answer(case)
 
 

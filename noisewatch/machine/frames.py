@@ -4,7 +4,11 @@ A recording is gzip over JSON lines. The first line is the header:
 
     {"noisewatch_recording": 1, "made_by": "0.1.0", "own_pids": [4711], "interval_s": 1.0}
 
-every other line is a frame:
+a line may hold what was asked between two snapshots, such as a calibration; it is true of all moments:
+
+    {"aside": {"ask calibration": {"core": "native", …}}}
+
+and every other line is a frame:
 
     {"now_ns": 81234567, "key": true,
      "read": {"text /proc/stat": "cpu  …", "names /proc": ["1", "2"], "mode /proc/irq/24/smp_affinity": 292},
@@ -25,6 +29,7 @@ from noisewatch.errors import Malformed
 from noisewatch.machine import Json
 
 FORMAT_VERSION = 1
+ASIDE = "aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,14 @@ def decode(line: Json, known: Known) -> tuple[int, Known]:
         return int(line["now_ns"]), after
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise Malformed("a frame of a recording", str(error)) from error
+
+
+def decode_aside(line: Json) -> Known:
+    """The answers of a line that is no frame. Raises Malformed where it is neither."""
+    answers = line[ASIDE]
+    if not isinstance(answers, dict) or not all(question.startswith("ask ") for question in answers):
+        raise Malformed("answers between two frames", str(answers))
+    return dict(answers)
 
 
 def _checked(question: str, answer: Json) -> Json:

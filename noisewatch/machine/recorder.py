@@ -11,7 +11,7 @@ from typing import BinaryIO
 from noisewatch import __version__
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.machine import Json, Machine, T
-from noisewatch.machine.frames import FORMAT_VERSION, Failure, Frame, Known, encode
+from noisewatch.machine.frames import ASIDE, FORMAT_VERSION, Failure, Frame, Known, encode
 from noisewatch.machine.privacy import HOST_NAME, Scrubber
 
 KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
@@ -68,7 +68,12 @@ class Recorder:
         return self._noted("mode", path, lambda: self._machine.mode(path), int)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
+        """Outside of a snapshot it is a line of its own: a calibration belongs to no moment."""
+        if self._frame is not None:
+            return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
+        said = self._machine.ask(question, answer)
+        self._write({ASIDE: {f"ask {question}": said}})
+        return said
 
     def begin_snapshot(self) -> None:
         """The frame that was begun is dropped: its snapshot was started over."""

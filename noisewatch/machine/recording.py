@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError
 from noisewatch.machine import Json, T
-from noisewatch.machine.frames import FORMAT_VERSION, Failure, Known, decode
+from noisewatch.machine.frames import ASIDE, FORMAT_VERSION, Failure, Known, decode, decode_aside
 
 _END = object()
 _UNASKED = Failure(NOT_RECORDED, is_absent=False)
@@ -26,6 +26,7 @@ class Recording:
         self.damage: str | None = None  # why the replay ended before the recording did
         self.frame_count = 0
         self._known: Known = {}
+        self._asides: Known = {}
         self._now_ns = 0
         self._lines = _lines_of(path)
         header = self._next_line()
@@ -43,16 +44,25 @@ class Recording:
 
     def advance(self) -> bool:
         """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how)."""
-        line = self._next_line() if self.damage is None else _END
-        if line is _END:
-            return False
         try:
+            line = self._next_frame()
+            if line is _END:
+                return False
             self._now_ns, self._known = decode(line, self._known)
         except Malformed as error:
             self.damage = f"damaged after {self.frame_count} moments: {error}"
             return False
         self.frame_count += 1
         return True
+
+    def _next_frame(self) -> Json:
+        """The next frame, or the end; what was asked before it is taken in. Raises Malformed."""
+        while self.damage is None:
+            line = self._next_line()
+            if not isinstance(line, dict) or ASIDE not in line:
+                return line
+            self._asides.update(decode_aside(line))
+        return _END
 
     def go_to_end(self) -> None:
         """Goes to the last moment there is."""
@@ -81,7 +91,8 @@ class Recording:
         return work()
 
     def _answer(self, kind: str, path: str) -> Json:
-        answer = self._known.get(f"{kind} {path}", _UNASKED)
+        question = f"{kind} {path}"
+        answer = self._known.get(question, self._asides.get(question, _UNASKED))
         if isinstance(answer, Failure):
             raise (Absent if answer.is_absent else Unreadable)(path, answer.reason)
         return answer

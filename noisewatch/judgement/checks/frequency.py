@@ -48,6 +48,7 @@ def _why_no_clock(case: Case, cpu: int, name: str) -> str:
     why="Every other governor follows the load with a delay, so that short benchmarks measure how fast it reacts.",
     remedy="Set the governor to performance.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
+    answered_by="effective-frequency-moves",
 )
 def governor_not_performance(case: Case) -> Answer:
     clocks = _clocks(case)
@@ -104,6 +105,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
     ),
     remedy="Switch turbo off for the time of the benchmark, or pin the frequency at or below the base frequency.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
+    answered_by="effective-frequency-moves",
 )
 def turbo_enabled(case: Case) -> Answer:
     frequency = case.snapshot.frequency
@@ -147,6 +149,7 @@ def _turbo_off(case: Case) -> Fix:
     ),
     remedy="Set the lowest and the highest frequency to the base frequency.",
     sources=(_CPUFREQ_DOC,),
+    answered_by="effective-frequency-moves",
 )
 def frequency_window_open(case: Case) -> Answer:
     clocks = _clocks(case)

@@ -146,6 +146,7 @@ _STEAL_FAILS = Limit(
     remedy="Nothing inside the machine helps: use a dedicated host or another instance type, or measure again later.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
+    answered_by="target-cpus-interrupted",
 )
 def hypervisor_steal(case: Case) -> Answer:
     interval = case.interval

@@ -31,24 +31,25 @@ def open_machine(arguments: Namespace, own_pids: Iterable[int] = ()) -> Machine:
 
 def wish_of(arguments: Namespace, machine: Machine, allowed_at_start: CpuSet | None = None) -> Wish:
     """What the options ask for. Raises UsageError where the list names CPUs that the machine does not have."""
-    cpus = None if arguments.cpus is None else _parse_target(arguments.cpus, machine)
+    cpus = None if arguments.cpus is None else parse_cpus("--cpus", arguments.cpus, machine)
     return Wish(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
 
 
-def _parse_target(text: str, machine: Machine) -> CpuSet:
+def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:
+    """The CPUs that an option lists. Raises UsageError where it names none, or CPUs that the machine does not have."""
     reader = Reader(machine)
     online = read_online(reader)
     present = (online.online or frozenset()) | (online.present or online.offline or frozenset())
     try:
         cpus = parse_cpu_list(text, max(present, default=None))
     except Malformed as error:
-        raise UsageError(f"--cpus {text}: {error}") from error
+        raise UsageError(f"{option} {text}: {error}") from error
     if not cpus:
-        raise UsageError(f"--cpus {text!r}: names no CPU")
+        raise UsageError(f"{option} {text!r}: names no CPU")
     missing = cpus - present
     if online.online is not None and missing:
         has = format_cpu_list(present)
-        raise UsageError(f"--cpus {text}: there is no CPU {format_cpu_list(missing)}, the machine has {has}")
+        raise UsageError(f"{option} {text}: there is no CPU {format_cpu_list(missing)}, the machine has {has}")
     return cpus
 
 

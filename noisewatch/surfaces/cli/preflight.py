@@ -6,17 +6,20 @@ import json
 import sys
 import time
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.interval import interval_between
-from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.cli.arguments import SHORTEST_SAMPLE_S
+from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
+from noisewatch.surfaces.cli.live import LivePicture
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
 from noisewatch.surfaces.cli.terminal import Progress, takes_colour, width
 from noisewatch.surfaces.output import opened_output
@@ -35,11 +38,11 @@ class _Sampled:
 
 
 def run(arguments: Namespace) -> int:
-    """Samples, judges, reports; the exit status is the verdict's."""
+    """Samples, calibrates, judges, reports; the exit status is the verdict's."""
     machine = open_machine(arguments)
-    with opened_output(arguments.output) as output:
-        wish = wish_of(arguments, machine)
-        sampled = _sample(machine, wish, arguments.sample)
+    with opened_output(arguments.output) as output, recorded(machine, arguments.record) as source:
+        wish = wish_of(arguments, source)
+        sampled = _calibrated(source, _sample(source, wish, arguments.sample), arguments)
         verdict = judge(sampled.case, strict=arguments.strict)
         exit_status = 0 if arguments.exit_zero else verdict.exit_status
         output.write(_report(verdict, sampled, exit_status, arguments).encode("utf-8", "replace"))
@@ -53,11 +56,29 @@ def _report(verdict: Verdict, sampled: _Sampled, exit_status: int, arguments: Na
     return text_of_verdict(verdict, exit_status, width(), takes_colour(arguments.output))
 
 
+def _calibrated(machine: Machine, sampled: _Sampled, arguments: Namespace) -> _Sampled:
+    """With the microbenchmark, which runs when the sample has been taken: it would be the noise in it."""
+    if arguments.calibration == 0:
+        return sampled
+    case = sampled.case
+    picture = LivePicture()
+    try:
+        wish = calibration_wish(arguments, arguments.calibration)
+        samples = calibrate_cpus(machine, case.snapshot, case.target & case.online, wish, picture)
+    finally:
+        picture.clear()
+    if isinstance(samples, str):
+        return replace(sampled, case=replace(case, no_calibration_reason=samples))
+    return replace(sampled, case=replace(case, calibrated=calibrated_with(samples, budget_of(arguments))))
+
+
 def _sample(machine: Machine, wish: Wish, seconds: float) -> _Sampled:
     if seconds == 0 and isinstance(machine, Recording):
         machine.go_to_end()
     if seconds == 0:
-        return _Sampled(Case(read_snapshot(machine, wish, TaskReader(asks_all_affinities=True))))
+        snapshot = read_snapshot(machine, wish, TaskReader(asks_all_affinities=True))
+        _move_aside(snapshot)
+        return _Sampled(Case(snapshot))
     if isinstance(machine, Recording):
         return _Sampled(_replayed(machine, wish))
     if not machine.is_live:
@@ -69,15 +90,19 @@ def _sample_live(machine: Machine, wish: Wish, seconds: float) -> _Sampled:
     """What is slow to read comes first, and from the right CPUs, so that it does not show in the sample."""
     task_reader = TaskReader(asks_all_affinities=True)
     first = read_snapshot(machine, wish, task_reader)
-    remark = move_aside(first)
-    if remark is not None:
-        print(f"noisewatch: {remark}", file=sys.stderr)
+    _move_aside(first)
     before = read_snapshot(machine, wish, task_reader, first)
     used_before_s = time.process_time()
     _wait(seconds)
     used_s = time.process_time() - used_before_s
     after = read_snapshot(machine, wish, task_reader, before)
     return _Sampled(Case(after, interval_between(before, after)), used_s / seconds)
+
+
+def _move_aside(snapshot: Snapshot) -> None:
+    remark = move_aside(snapshot)
+    if remark is not None:
+        print(f"noisewatch: {remark}", file=sys.stderr)
 
 
 def _wait(seconds: float) -> None:

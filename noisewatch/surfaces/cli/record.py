@@ -9,9 +9,12 @@ from argparse import Namespace
 
 from noisewatch.errors import UsageError
 from noisewatch.machine.recorder import Recorder
+from noisewatch.sources.calibration import CalibrationWish
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.calibrating import calibrate_cpus
+from noisewatch.surfaces.cli.live import LivePicture
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.cli.terminal import Progress
 from noisewatch.surfaces.sampling import TASK_BUDGET_SHARE
@@ -31,7 +34,8 @@ def run(arguments: Namespace) -> int:
         with open(arguments.file, "wb") as output:
             recorder = Recorder(machine, output, arguments.interval, arguments.identify)
             try:
-                _record(recorder, wish, arguments.duration, arguments.interval)
+                snapshot = _record(recorder, wish, arguments.duration, arguments.interval)
+                _calibrate(recorder, snapshot, arguments.calibration)
             except KeyboardInterrupt:
                 Progress("recording").clear()
                 moments = f"interrupted after {recorder.frame_count} moments, which are kept"
@@ -43,7 +47,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _record(recorder: Recorder, wish: Wish, duration_s: float, interval_s: float) -> None:
+def _record(recorder: Recorder, wish: Wish, duration_s: float, interval_s: float) -> Snapshot:
     """The first moment is read in full, the affinities of all threads included."""
     progress = Progress("recording")
     task_reader = TaskReader(asks_all_affinities=True)
@@ -60,3 +64,17 @@ def _record(recorder: Recorder, wish: Wish, duration_s: float, interval_s: float
         progress.show(time.monotonic() - started, duration_s)
         next_at += interval_s
     progress.clear()
+    return snapshot
+
+
+def _calibrate(recorder: Recorder, snapshot: Snapshot, seconds: float) -> None:
+    """At the end, so that the microbenchmark does not show in what was recorded."""
+    if seconds == 0:
+        return
+    picture = LivePicture()
+    try:
+        samples = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, CalibrationWish(seconds), picture)
+    finally:
+        picture.clear()
+    if isinstance(samples, str):
+        print(f"noisewatch: no calibration: {samples}", file=sys.stderr)

@@ -8,12 +8,14 @@ from noisewatch import __version__
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
+from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_floors
 from noisewatch.surfaces.reports.machine_json import SCHEMA, describe_machine
 
 
 def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> dict[str, Any]:
     """All of `preflight --format json`. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
     case = verdict.case
+    calibrated = case.calibrated
     return {
         "schema": SCHEMA,
         "noisewatch": __version__,
@@ -24,8 +26,8 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         "verdict": verdict.verdict,
         "exit_status": exit_status,
         "findings": [_finding(finding) for finding in verdict.findings],
-        "calibration": None,
-        "noise_floor": None,
+        "calibration": None if calibrated is None else describe_calibration(calibrated.calibration),
+        "noise_floor": None if calibrated is None else describe_floors(calibrated.floors),
         "sample_seconds": case.interval.seconds if case.interval is not None else 0,
         "own_cpu_share": own_cpu_share,
     }

@@ -10,6 +10,7 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
+from noisewatch.surfaces.reports.calibration_text import floor_lines
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
 _LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown"}
@@ -36,15 +37,26 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     if not verdict.case.snapshot.is_live and any(finding.answer.fix for finding in verdict.findings):
         lines += ["", "The commands are for the machine that was copied or recorded, as it was then."]
     lines += [line for line in _collapsed(verdict, width) if line]
-    lines += ["", NO_CALIBRATION]
+    lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
     return "\n".join([*lines, _last_line(verdict, exit_status, in_colour)]) + "\n"
 
 
+def _calibration_lines(verdict: Verdict) -> list[str]:
+    """The noise floor, or that there is none."""
+    calibrated = verdict.case.calibrated
+    if calibrated is None or not calibrated.floors:
+        return [NO_CALIBRATION]
+    return floor_lines(calibrated.floors)
+
+
 def _headline(verdict: Verdict) -> str:
     case = verdict.case
     sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
+    if case.calibrated is not None:
+        calibration = case.calibrated.calibration
+        sample += f" · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)"
     target = case.snapshot.target
     return (
         f"noisewatch preflight · {name_cpus(target.cpus)} ({target.chosen_by}) · "

@@ -14,9 +14,16 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Key
 
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.calibrator.run import Progress
+from noisewatch.machine.live import LiveMachine
+from noisewatch.sources.calibration import CalibrationSamples, CalibrationWish
 from noisewatch.sources.names import clean
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.frame import Frame, decode_frame
-from noisewatch.surfaces.tui.glyphs import Glyphs, glyphs_for
+from noisewatch.surfaces.tui.calibration_screen import RUNNING, SECONDS, CalibrationScreen
+from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
 from noisewatch.surfaces.tui.rows import Row, all_rows, cpu_room
@@ -37,6 +44,9 @@ class MonitorApp(App[None]):
         Binding("space", "freeze", "freeze"),
         Binding("s", "sort", "sort"),
         Binding("a", "all_cpus", "all CPUs"),
+        Binding("c", "calibrate", "calibrate"),
+        Binding("enter", "start_calibration", "start", show=False),
+        Binding("escape", "leave", "back", show=False),
         Binding("question_mark,h,f1", "help", "help"),
         Binding("down,j", "scroll(1)", "scroll"),
         Binding("up,k", "scroll(-1)", "scroll"),
@@ -53,6 +63,7 @@ class MonitorApp(App[None]):
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
         self._view = LineView(self._rows)
         self._shows_help = False
+        self._calibration: CalibrationScreen | None = None
         self._aside: tuple[int, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -82,6 +93,8 @@ class MonitorApp(App[None]):
                 sampler.kill()
         said = (await sampler.stderr.read()).decode("utf-8", "replace").strip().splitlines()
         await sampler.wait()
+        if self._sampler is not sampler:
+            return  # it was stopped on purpose
         if sampler.returncode or (self.model.frame is not None and not self.model.frame.is_last):
             self.model.trouble = f"the sampler ended: {clean(said[-1]) if said else f'status {sampler.returncode}'}"
             self.draw()
@@ -112,6 +125,8 @@ class MonitorApp(App[None]):
         self._view.update()
 
     def _rows(self, width: int, height: int) -> list[Row]:
+        if self._calibration is not None:
+            return self._calibration.rows(width, height, self._glyphs is UNICODE)
         return help_rows(height) if self._shows_help else all_rows(self.model, width, height, self._glyphs)
 
     def on_key(self, event: Key) -> None:
@@ -131,7 +146,66 @@ class MonitorApp(App[None]):
     def action_all_cpus(self) -> None:
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
 
+    def action_calibrate(self) -> None:
+        """Announces what it will cost; nothing is started yet."""
+        if self._calibration is None:
+            self._changed(lambda: setattr(self, "_calibration", CalibrationScreen.of(self.model.live.frame)))
+
+    def action_start_calibration(self) -> None:
+        screen = self._calibration
+        if screen is not None and screen.can_start:
+            screen.state = RUNNING
+            self._stop_sampler()  # our own load would be in what it sees
+            self.run_worker(lambda: self._calibrate(screen), thread=True, exit_on_error=False)
+            self.draw()
+
+    def action_leave(self) -> None:
+        """Goes back to the monitor; a calibration that runs is stopped by its next look at the screen."""
+        screen, self._calibration = self._calibration, None
+        if screen is not None and screen.state == RUNNING:
+            self._resume_sampler()
+        self.draw()
+
+    def _calibrate(self, screen: CalibrationScreen) -> None:
+        """Runs in a thread; the screen is drawn, and its state changed, by the other one."""
+
+        def watch(progress: Progress) -> None:
+            if self._calibration is not screen or not self.is_running:
+                raise CannotMeasure("stopped")
+            self.call_from_thread(self._show_progress, screen, progress)
+
+        machine = LiveMachine()
+        cpus = frozenset(screen.target)
+        snapshot = read_snapshot(machine, Wish(cpus))
+        samples = calibrate_cpus(machine, snapshot, cpus, CalibrationWish(SECONDS), watch)
+        if self.is_running:
+            self.call_from_thread(self._finish_calibration, screen, samples)
+
+    def _show_progress(self, screen: CalibrationScreen, progress: Progress) -> None:
+        screen.live.take(progress)
+        self.draw()
+
+    def _finish_calibration(self, screen: CalibrationScreen, samples: CalibrationSamples | str) -> None:
+        if self._calibration is screen:
+            screen.finish(samples)
+            self._resume_sampler()
+            self.draw()
+
+    def _stop_sampler(self) -> None:
+        sampler, self._sampler = self._sampler, None
+        if sampler is not None and sampler.returncode is None:
+            with suppress(ProcessLookupError):
+                sampler.kill()
+
+    def _resume_sampler(self) -> None:
+        if self._sampler_command is not None:
+            self.run_worker(self._follow(self._sampler_command), exclusive=False)
+
     def action_scroll(self, lines: int) -> None:
+        if self._calibration is not None:
+            self._calibration.offset += lines
+            self.draw()
+            return
         self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, self.size.height)))
 
     def _changed(self, change: Callable[[], None]) -> None:

@@ -24,6 +24,7 @@ KEYS = (
     ("space", "freeze"),
     ("s", "sort"),
     ("a", "all CPUs"),
+    ("c", "calibrate"),
     ("?", "help"),
 )
 

@@ -1,0 +1,207 @@
+"""What the machine alone adds to a benchmark's samples, predicted from a calibration.
+
+For samples of a given length the replayed timeline of each CPU gives their times; many draws of as many samples as a
+user takes give the relative standard deviation that the user may meet, as an interval, and the worst sample.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from noisewatch.model.statistics import coefficient_of_variation
+from noisewatch.model.timeline import Timeline, timeline_of
+from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
+
+SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
+CONFIDENCE = 0.90  # of the interval
+SIGNIFICANCE, POWER = 0.05, 0.80
+TEST = "Welch's t-test, two-sided 5 %, power 0.8"
+_OFFSETS_PER_SAMPLE = 4
+_DRAWS = 200
+_RUNS_PER_DRAW = 5  # samples come in so many runs, as from as many processes
+_FEWEST_SAMPLES = 20  # in the calibration; of longer samples the prediction is extrapolated
+_MARGINS = ((1_000_000, 1.15), (10_000_000, 1.25), (100_000_000, 1.5))
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """What samples of `sample_ns` will show on CPU `cpu`. Shares are of the mean; `max_inflation` is of the median.
+
+    `bounded` says whether the calibration was long enough to have met what `samples` samples will meet.
+    """
+
+    sample_ns: int
+    cpu: int
+    cv_low: float
+    cv_expected: float
+    cv_high: float
+    max_inflation: float
+    smallest_change_share: float
+    samples: int
+    bounded: bool
+    extrapolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the user wants to measure: samples of `at_ns`, `samples` of them; and what noise may be in them."""
+
+    at_ns: int = 100_000_000
+    samples: int = 25
+    max_cv: float = 0.01
+    max_inflation: float | None = None
+
+
+def floors_of(calibrations: Sequence[CalibrationSamples], budget: Budget) -> list[NoiseFloor]:
+    """The floor of the worst CPU, for each length of samples; the budget's own among them, sorted.
+
+    Several calibrations, as before and after a benchmark, are taken together. Empty where no CPU was measured.
+    """
+    lengths = sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
+    by_cpu = [floors_of_cpu(runs, lengths, budget.samples) for runs in _by_cpu(calibrations)]
+    worst = []
+    for at in range(len(lengths)):
+        known = [floors[at] for floors in by_cpu if floors]
+        if known:
+            worst.append(max(known, key=lambda floor: floor.cv_expected))
+    return worst
+
+
+def _by_cpu(calibrations: Iterable[CalibrationSamples]) -> list[list[CpuSamples]]:
+    runs: dict[int, list[CpuSamples]] = {}
+    for calibration in calibrations:
+        for said in calibration.cpus:
+            if said.trouble is None:
+                runs.setdefault(said.cpu, []).append(said)
+    return list(runs.values())
+
+
+def floors_of_cpu(runs: Sequence[CpuSamples], lengths_ns: Sequence[int], samples: int) -> list[NoiseFloor]:
+    """The floor of one CPU for each length, shortest first; empty where too little was measured."""
+    timeline = timeline_of(runs)
+    floors: list[NoiseFloor] = []
+    for length_ns in lengths_ns:
+        if timeline.useful_ns >= _FEWEST_SAMPLES * length_ns:
+            floors.append(_predicted(timeline, runs[0].cpu, length_ns, samples))
+        elif floors:
+            floors.append(_extrapolated(floors, length_ns, timeline))
+    return floors
+
+
+def _predicted(timeline: Timeline, cpu: int, length_ns: int, samples: int) -> NoiseFloor:
+    times = timeline.sample_times(length_ns, length_ns / _OFFSETS_PER_SAMPLE)
+    cvs, maxima = _draw(times, samples)
+    low, high = shortest_interval(cvs, CONFIDENCE)
+    margin = _margin(length_ns)
+    high *= margin
+    return NoiseFloor(
+        sample_ns=length_ns,
+        cpu=cpu,
+        cv_low=low / margin,
+        cv_expected=statistics.median(cvs),
+        cv_high=high,
+        max_inflation=sorted(maxima)[int(len(maxima) * 0.95)],
+        smallest_change_share=smallest_change(high, samples),
+        samples=samples,
+        bounded=samples * length_ns <= timeline.passed_ns,
+        extrapolated=False,
+    )
+
+
+def _draw(times: Sequence[float], samples: int) -> tuple[list[float], list[float]]:
+    """The relative standard deviation, and the largest sample by the median, of each draw."""
+    rng = random.Random(_SEED)
+    run = max(samples // _RUNS_PER_DRAW, 1)
+    span = (run - 1) * _OFFSETS_PER_SAMPLE
+    starts = max(len(times) - span, 1)
+    cvs, maxima = [], []
+    for _ in range(_DRAWS):
+        drawn: list[float] = []
+        while len(drawn) < samples:
+            begin = rng.randrange(starts)
+            drawn += times[begin : begin + span + 1 : _OFFSETS_PER_SAMPLE]
+        drawn = drawn[:samples]
+        cvs.append(coefficient_of_variation(drawn) or 0.0)
+        maxima.append(max(drawn) / statistics.median(drawn))
+    return cvs, maxima
+
+
+_SEED = 1  # the same calibration always has the same floor
+
+
+def shortest_interval(values: Sequence[float], share: float) -> tuple[float, float]:
+    """The narrowest interval, by the ratio of its ends, that holds `share` of the values (one or more, none negative).
+
+    The highest-density interval: Hyndman, "Computing and Graphing Highest Density Regions", 1996, doi
+    10.1080/00031305.1996.10474359. Of equal values both ends are that value.
+    """
+    ordered = sorted(values)
+    kept = max(math.ceil(len(ordered) * share), 1)
+    pairs = [(ordered[at], ordered[at + kept - 1]) for at in range(len(ordered) - kept + 1)]
+    return min(pairs, key=lambda pair: pair[1] / pair[0] if pair[0] > 0 else math.inf if pair[1] > 0 else 1.0)
+
+
+def _margin(length_ns: int) -> float:
+    """By how much the ends are moved apart: a machine is not in the next minute what it was in this one."""
+    return next((margin for upto_ns, margin in _MARGINS if length_ns <= upto_ns), _MARGINS[-1][1])
+
+
+def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timeline: Timeline) -> NoiseFloor:
+    """From the longest sample that was predicted: better at most by independence, at worst not at all.
+
+    The variation of independent noise falls with the square root of the sample's length, that of drift does not.
+    """
+    last = [floor for floor in floors if not floor.extrapolated][-1]
+    ratio = math.sqrt(last.sample_ns / length_ns)
+    return replace(
+        last,
+        sample_ns=length_ns,
+        cv_low=last.cv_low * ratio,
+        cv_expected=last.cv_expected * math.sqrt(ratio),
+        bounded=last.samples * length_ns <= timeline.passed_ns,
+        extrapolated=True,
+    )
+
+
+def smallest_change(cv: float, samples: int) -> float:
+    """The smallest relative difference of two means that `samples` samples each will show, by `TEST`.
+
+    (t(1 - α/2) + t(power)) · CV · √(2/n), with 2n - 2 degrees of freedom: Cohen, "Statistical Power Analysis for the
+    Behavioral Sciences", 1988, ch. 2. Infinite for fewer than two samples.
+    """
+    if samples < 2:
+        return math.inf
+    freedom = 2 * samples - 2
+    factor = t_quantile(1 - SIGNIFICANCE / 2, freedom) + t_quantile(POWER, freedom)
+    return factor * cv * math.sqrt(2 / samples)
+
+
+@cache
+def t_quantile(share: float, freedom: int) -> float:
+    """The value below which `share` (0.5 to 1) of Student's t distribution lies, to 1e-6.
+
+    The density integrated by Simpson's rule and inverted by bisection: https://dlmf.nist.gov/3.5.
+    """
+    low, high = 0.0, 1.0
+    while _t_share(high, freedom) < share:
+        high *= 2
+    while high - low > 1e-7:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_share(middle, freedom) < share else (low, middle)
+    return (low + high) / 2
+
+
+def _t_share(value: float, freedom: int) -> float:
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    width = value / _PANELS
+    heights = [math.pow(1 + (width * at) ** 2 / freedom, -(freedom + 1) / 2) for at in range(_PANELS + 1)]
+    inner = 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2])
+    return 0.5 + scale * width / 3 * (heights[0] + inner + heights[-1])
+
+
+_PANELS = 400

@@ -1,0 +1,71 @@
+"""What one spinner writes and its parent reads meanwhile: 64-bit words in shared memory.
+
+A sheet is a header, then room for the samples of each kind. A count is written after what it counts.
+"""
+
+from __future__ import annotations
+
+from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, WORK
+from noisewatch.machine.core.twin import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Words
+
+STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, STOP, TOTALS = range(9)
+_COUNTS = TOTALS + SPIN_WORDS
+CYCLES = "cycles"  # pairs of when, and how long a chain of dependent multiplications took
+SERIES = (WORK, NATIVE_WORK, MEMORY, COMMAND, CYCLES)
+HEADER_WORDS = _COUNTS + len(SERIES)
+
+STARTING, READY, RUNNING, DONE, REFUSED, MOVED, FAILED = range(7)
+STATE_NAMES = ("starting", "ready", "running", "done", "refused", "moved", "failed")
+
+_GAPS_PER_S = 15_000  # the noisiest machine met had 12,000 a second
+_MOST_GAPS = 60_000
+_SAMPLES_PER_S = {WORK: 6_000, NATIVE_WORK: 6_000, MEMORY: 6_000, COMMAND: 2_000, CYCLES: 60}
+_MOST_SAMPLES = 150_000
+Capacities = dict[str, int]
+
+
+def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
+    """Room for the samples of each kind, given how long each is measured on a CPU."""
+    working_ns = ns_by_kind.get(WORK, 0) + ns_by_kind.get(NATIVE_WORK, 0)
+    wanted = {kind: _SAMPLES_PER_S[kind] * ns_by_kind.get(kind, 0) // 10**9 for kind in SERIES}
+    wanted[CYCLES] = _SAMPLES_PER_S[CYCLES] * working_ns // 10**9
+    room = {kind: min(count + 64, _MOST_SAMPLES) for kind, count in wanted.items()}
+    return {GAPS: min(_GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
+
+
+def sheet_words(capacities: Capacities) -> int:
+    """The size of a sheet."""
+    return HEADER_WORDS + capacities[GAPS] * GAP_WORDS + sum(capacities[kind] for kind in SERIES) * WORK_WORDS
+
+
+class Sheet:
+    """One CPU's sheet, over its part of the shared memory."""
+
+    def __init__(self, words: Words, capacities: Capacities) -> None:
+        self.header = words[:HEADER_WORDS]
+        self.totals = words[TOTALS:_COUNTS]
+        at = HEADER_WORDS + capacities[GAPS] * GAP_WORDS
+        self.gaps = words[HEADER_WORDS:at]
+        self.samples: dict[str, Words] = {}
+        self.counts: dict[str, Words] = {}
+        for number, kind in enumerate(SERIES):
+            end = at + capacities[kind] * WORK_WORDS
+            self.samples[kind] = words[at:end]
+            self.counts[kind] = words[_COUNTS + number : _COUNTS + number + 1]
+            at = end
+
+    def gap_words(self) -> list[int]:
+        """All gaps so far, four words each."""
+        return self.gaps[: self.totals[0] * GAP_WORDS].tolist()
+
+    def sample_words(self, kind: str) -> list[int]:
+        """All samples of that kind so far, two words each."""
+        return self.samples[kind][: self.counts[kind][0] * WORK_WORDS].tolist()
+
+    def add(self, kind: str, start_ns: int, length_ns: int) -> None:
+        """Writes down one sample; what finds no room is left out."""
+        at = self.counts[kind][0] * WORK_WORDS
+        if at < len(self.samples[kind]):
+            self.samples[kind][at] = start_ns
+            self.samples[kind][at + 1] = length_ns
+            self.counts[kind][0] += 1

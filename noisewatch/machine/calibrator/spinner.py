@@ -1,0 +1,214 @@
+"""One CPU's calibration, in a process that does nothing else: it follows its slots and writes to its sheet."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from time import monotonic_ns
+from types import ModuleType
+
+from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, WORK, Slot
+from noisewatch.machine.calibrator.sheet import (
+    ADD_NS,
+    CYCLES,
+    DONE,
+    ERROR,
+    FAILED,
+    LOCKED_KB,
+    MOVED,
+    MULTIPLY_NS,
+    READY,
+    REFUSED,
+    RESIDENT_KB,
+    RUNNING,
+    START_NS,
+    STATE,
+    STOP,
+    Sheet,
+)
+from noisewatch.machine.core import twin
+
+CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
+_CHAINS = 3  # the quickest of so many: an interruption only ever adds
+_PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
+_CHECK_NS = 100_000_000  # between two looks at whether we are still wanted here; no gap is measured meanwhile
+_EARLY_NS = 300_000  # waking up takes time: wake before, and spin until it is time
+_WARM_NS = 3_000_000  # after a rest the first work is slower: caches are cold
+_COMMAND_GRACE_S = 5.0
+_NO_EXIT_STATUS = 1 << 16
+
+
+class Spinner:
+    """Measures on one CPU. All that takes memory or time to prepare is done before it says that it is ready."""
+
+    def __init__(
+        self, core: ModuleType, sheet: Sheet, cpu: int, threshold_ns: int, memory: bytearray, command: list[str]
+    ) -> None:
+        self._core = core
+        self._sheet = sheet
+        self._cpu = cpu
+        self._threshold_ns = threshold_ns
+        self._memory = memoryview(memory)
+        self._command = command
+        self._parent = os.getppid()
+        self._schedstat = -1
+
+    def run(self, slots: list[Slot], is_realtime: bool) -> None:
+        """Gets ready, waits for the common start, and works through the slots."""
+        if not self._prepare(is_realtime):
+            return
+        header = self._sheet.header
+        header[STATE] = READY
+        while not header[START_NS]:
+            if not self._is_wanted():
+                return
+            time.sleep(0.001)
+        start_ns = header[START_NS]
+        header[STATE] = RUNNING
+        for kind, begin, end in slots:
+            if not self._measure(kind, start_ns + begin, start_ns + end):
+                return
+        header[STATE] = DONE
+
+    def _prepare(self, is_realtime: bool) -> bool:
+        header = self._sheet.header
+        try:
+            os.sched_setaffinity(0, {self._cpu})
+            if is_realtime:
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError as error:
+            header[ERROR], header[STATE] = error.errno or 0, REFUSED
+            return False
+        self._touch()
+        self._core.lock_memory()
+        header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
+        self._schedstat = _opened("/proc/thread-self/schedstat")
+        header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns)
+        header[ADD_NS] = self._quickest(self._core.additions_ns)
+        return True
+
+    def _touch(self) -> None:
+        """Has every page of the sheet mapped, so that none is missing while we measure."""
+        for words in (self._sheet.gaps, *self._sheet.samples.values()):
+            for at in range(0, len(words), 512):
+                words[at] = 0
+
+    def _quickest(self, chain_ns: object) -> int:
+        times = [chain_ns(CHAIN_LENGTH) for _ in range(_CHAINS)]  # type: ignore[operator]  # a core's function
+        return -1 if times[0] is None else int(min(times))
+
+    def _is_wanted(self) -> bool:
+        """Whether the parent lives and wants us to go on, and we still are on our CPU."""
+        header = self._sheet.header
+        if header[STOP] or os.getppid() != self._parent:
+            return False
+        if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
+            header[STATE] = MOVED
+            return False
+        return True
+
+    def _measure(self, kind: str, begin_ns: int, end_ns: int) -> bool:
+        if not self._is_wanted():
+            return False
+        has_rested = _rest_until(begin_ns)
+        if has_rested and kind in (WORK, NATIVE_WORK, MEMORY):
+            self._warm_up(begin_ns + _WARM_NS)
+        if kind == COMMAND:
+            return self._run_commands(end_ns)
+        at = monotonic_ns()
+        while at < end_ns:
+            until_ns = min(at + (_CHECK_NS if kind == GAPS else _PIECE_NS), end_ns)
+            self._piece(kind, until_ns)
+            if not self._is_wanted():
+                return False
+            at = monotonic_ns()
+        return True
+
+    def _piece(self, kind: str, until_ns: int) -> None:
+        core, sheet = self._core, self._sheet
+        if kind == GAPS:
+            core.spin(sheet.gaps, sheet.totals, until_ns, self._threshold_ns, self._schedstat)
+            return
+        samples, count = sheet.samples[kind], sheet.counts[kind]
+        if kind == MEMORY:
+            core.chase(samples, count, until_ns, self._memory, core.CHASE_STEPS)
+            return
+        used = twin if kind == WORK else core
+        used.work(samples, count, until_ns, used.WORK_ROUNDS)
+        if sheet.header[MULTIPLY_NS] > 0:
+            sheet.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns))
+
+    def _warm_up(self, until_ns: int) -> None:
+        words = memoryview(bytearray(8 * twin.WORK_WORDS)).cast("q")
+        while monotonic_ns() < until_ns:
+            twin.work(words, memoryview(bytearray(8)).cast("q"), until_ns, twin.WORK_ROUNDS)
+
+    def _run_commands(self, end_ns: int) -> bool:
+        """Runs the user's command again and again, at least three times."""
+        count = self._sheet.counts[COMMAND]
+        before = count[0]
+        while monotonic_ns() < end_ns or count[0] - before < 3:
+            start_ns = monotonic_ns()
+            status = self._run_command((end_ns - start_ns) / 1e9 + _COMMAND_GRACE_S)
+            if status != 0:
+                self._sheet.header[ERROR], self._sheet.header[STATE] = status, FAILED
+                return False
+            self._sheet.add(COMMAND, start_ns, monotonic_ns() - start_ns)
+            if not self._is_wanted():
+                return False
+        return True
+
+    def _run_command(self, limit_s: float) -> int:
+        """The exit status; 256 + the error's number where it cannot be started, and another one for too long."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        actions = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
+        try:
+            pid = os.posix_spawnp(self._command[0], self._command, os.environ, file_actions=actions)
+        except OSError as error:
+            return 256 + (error.errno or 0)
+        finally:
+            os.close(nothing)
+        ended = select.poll()
+        watched = os.pidfd_open(pid)
+        ended.register(watched, select.POLLIN)
+        try:
+            if not ended.poll(max(limit_s, 0.1) * 1000):
+                os.kill(pid, 9)
+                os.waitpid(pid, 0)
+                return _NO_EXIT_STATUS
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            return status if status >= 0 else 128 - status
+        finally:
+            os.close(watched)
+
+
+def _rest_until(begin_ns: int) -> bool:
+    """Sleeps until it is nearly time, spins until it is; whether that was a rest at all."""
+    left_ns = begin_ns - monotonic_ns()
+    if left_ns > _EARLY_NS:
+        time.sleep((left_ns - _EARLY_NS) / 1e9)
+    while monotonic_ns() < begin_ns:
+        pass
+    return left_ns > _WARM_NS
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def _locked_and_resident_kb() -> tuple[int, int]:
+    """What the kernel says of this process's memory; -1 where it says nothing."""
+    found = {"VmLck": -1, "VmRSS": -1}
+    try:
+        with open("/proc/self/status") as status:
+            for line in status:
+                name, _, rest = line.partition(":")
+                if name in found:
+                    found[name] = int(rest.split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    return found["VmLck"], found["VmRSS"]

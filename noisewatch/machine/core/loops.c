@@ -1,0 +1,215 @@
+#define _GNU_SOURCE
+#include "loops.h"
+
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000LL
+#define UNLIKELY(condition) __builtin_expect((condition), 0)
+
+/* The parent reads while we write: what a count counts must be there before the count is. */
+#define PUBLISH(place, value) __atomic_store_n((place), (value), __ATOMIC_RELEASE)
+
+static inline int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * NS_PER_S + time.tv_nsec;
+}
+
+int64_t clock_now(void) {
+    return now();
+}
+
+static int64_t switches_so_far(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) != 0)
+        return 0;
+    return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+/* The second number of /proc/PID/schedstat: time spent runnable, waiting for a CPU. */
+static int64_t waited_so_far(int schedstat) {
+    char text[96];
+    ssize_t length = schedstat < 0 ? -1 : pread(schedstat, text, sizeof text, 0);
+    ssize_t at = 0;
+    int64_t value = 0;
+    while (at < length && text[at] != ' ')
+        at++;
+    if (at >= length)
+        return -1;
+    for (at++; at < length && text[at] >= '0' && text[at] <= '9'; at++)
+        value = value * 10 + (text[at] - '0');
+    return value;
+}
+
+struct seen {
+    int64_t switches, waited;
+};
+
+/* Between two gaps there is no system call; at one there may be, as the clock is read again afterwards. */
+static void note_gap(struct spin *spin, struct seen *seen, int64_t start, int64_t length) {
+    int64_t *totals = spin->totals;
+    int64_t count = totals[SPIN_COUNT];
+    if (count >= spin->capacity) {
+        totals[SPIN_LOST_COUNT]++;
+        totals[SPIN_LOST_NS] += length;
+        if (length > totals[SPIN_LOST_MAX])
+            totals[SPIN_LOST_MAX] = length;
+        return;
+    }
+    int64_t switches = switches_so_far();
+    int64_t waited = switches == seen->switches ? seen->waited : waited_so_far(spin->schedstat);
+    int64_t *gap = spin->gaps + count * GAP_WORDS;
+    gap[GAP_START] = start;
+    gap[GAP_LENGTH] = length;
+    gap[GAP_SWITCHES] = switches - seen->switches;
+    gap[GAP_WAITED] = waited < 0 ? -1 : waited - seen->waited;
+    seen->switches = switches;
+    seen->waited = waited;
+    PUBLISH(&totals[SPIN_COUNT], count + 1);
+}
+
+/* Compiled twice: the loop that measures has no trace of the delays that prove it. */
+static inline __attribute__((always_inline)) void
+spin_once(struct spin *spin, struct seen *seen, int64_t until, const int delays) {
+    int64_t threshold = spin->threshold, iterations = 0, in_gaps = 0;
+    int64_t begin = now(), previous = begin, time = begin, next_delay = begin + spin->delay_every;
+    while (time < until) {
+        time = now();
+        int64_t step = time - previous;
+        iterations++;
+        if (UNLIKELY(step >= threshold)) {
+            note_gap(spin, seen, previous, step);
+            int64_t after = now();
+            in_gaps += step + after - time;
+            time = after;
+        }
+        previous = time;
+        if (delays && time >= next_delay) {
+            while (now() - time < spin->delay) {
+            }
+            spin->delay_count++;
+            next_delay = time + spin->delay_every;
+        }
+    }
+    spin->totals[SPIN_ITERATIONS] += iterations;
+    spin->totals[SPIN_NS] += time - begin;
+}
+
+static void rest_until(int64_t wake) {
+    struct timespec at = {.tv_sec = wake / NS_PER_S, .tv_nsec = wake % NS_PER_S};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+void spin(struct spin *spin) {
+    int64_t begin = now();
+    for (;;) {
+        int64_t end = spin->period > 0 && begin + spin->on < spin->until ? begin + spin->on : spin->until;
+        struct seen seen = {switches_so_far(), waited_so_far(spin->schedstat)};
+        if (spin->delay_every > 0)
+            spin_once(spin, &seen, end, 1);
+        else
+            spin_once(spin, &seen, end, 0);
+        begin += spin->period;
+        if (end >= spin->until || begin >= spin->until)
+            return;
+        rest_until(begin);
+    }
+}
+
+/* 16 KiB, half of the smallest first-level cache in use. */
+#define WORDS 2048
+static uint64_t words[WORDS];
+
+/* Loads, stores and arithmetic that do not wait for each other: as many instructions a cycle as the core can do, so
+ * that a busy sibling, which takes half of its slots, shows. A chain that waits for itself would not notice. */
+static void one_round(void) {
+    uint64_t a = 1, b = 2, c = 3, d = 5, odd = 0;
+    for (size_t at = 0; at < WORDS; at += 4) {
+        uint64_t first = words[at], second = words[at + 1], third = words[at + 2], fourth = words[at + 3];
+        a += first ^ 0x55;
+        b ^= second + at;
+        c += third >> 3;
+        d ^= fourth - first;
+        if (UNLIKELY(first & 1))
+            odd++;
+        words[at] = first + 2;
+        words[at + 3] = second ^ third;
+    }
+    words[1] ^= (a ^ b ^ c ^ d ^ odd) << 1;
+}
+
+/* One sample begins where the last one ended, so that no time lies between them. */
+#define REPEATED(samples, capacity, count, until, piece)                                                              \
+    int64_t done = *(count), start = now();                                                                           \
+    while (start < (until) && done < (capacity)) {                                                                    \
+        piece;                                                                                                        \
+        int64_t end = now();                                                                                          \
+        (samples)[done * WORK_WORDS + WORK_START] = start;                                                            \
+        (samples)[done * WORK_WORDS + WORK_LENGTH] = end - start;                                                     \
+        PUBLISH((count), ++done);                                                                                     \
+        start = end;                                                                                                  \
+    }                                                                                                                 \
+    return done
+
+int64_t work(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, int64_t rounds) {
+    REPEATED(samples, capacity, count, until, {
+        for (int64_t round = 0; round < rounds; round++)
+            one_round();
+    });
+}
+
+int64_t chase(
+    int64_t *samples, int64_t capacity, int64_t *count, int64_t until, const uint32_t *ring, int64_t steps) {
+    uint32_t at = 0;
+    REPEATED(samples, capacity, count, until, {
+        for (int64_t step = 0; step < steps; step++)
+            at = ring[at];
+        __asm__ volatile("" : "+r"(at));
+    });
+}
+
+/* A linear congruence visits every place once where the length is a power of two, the increment odd and the factor 1
+ * modulo 4 (Hull and Dobell 1962, doi 10.1137/1004061). */
+void fill_ring(uint32_t *ring, uint32_t length) {
+    uint32_t at = 0;
+    for (uint32_t left = length; left > 0; left--) {
+        uint32_t next = (at * 0x9E3775u + 0x7F4A7Bu) & (length - 1);
+        ring[at] = next;
+        at = next;
+    }
+}
+
+/* Sixteen to the loop, so that its own counter costs nothing beside them. */
+#define FOUR(instruction) instruction instruction instruction instruction
+#define SIXTEEN(instruction) FOUR(instruction) FOUR(instruction) FOUR(instruction) FOUR(instruction)
+
+#if defined(__x86_64__)
+#define MULTIPLY "imul %1, %0\n\t"
+#define ADD "add %1, %0\n\t"
+#elif defined(__aarch64__)
+#define MULTIPLY "mul %0, %0, %1\n\t"
+#define ADD "add %0, %0, %1\n\t"
+#endif
+
+#ifdef MULTIPLY
+#define TIMED(instruction)                                                                                            \
+    uint64_t value = 3, other = 5;                                                                                    \
+    int64_t start = now();                                                                                            \
+    for (int64_t left = length; left > 0; left -= 16)                                                                 \
+        __asm__ volatile(SIXTEEN(instruction) : "+r"(value) : "r"(other));                                            \
+    return now() - start
+#else
+#define TIMED(instruction)                                                                                            \
+    (void)length;                                                                                                     \
+    return -1
+#endif
+
+int64_t time_multiplications(int64_t length) {
+    TIMED(MULTIPLY);
+}
+
+int64_t time_additions(int64_t length) {
+    TIMED(ADD);
+}

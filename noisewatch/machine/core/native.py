@@ -1,0 +1,24 @@
+"""The compiled core; importing this fails where it was not built. `twin` says what each function does."""
+
+from noisewatch.machine.core._native import (
+    additions_ns,
+    chase,
+    fill_ring,
+    lock_memory,
+    multiplications_ns,
+    spin,
+    work,
+)
+
+__all__ = ["additions_ns", "chase", "chase_memory", "lock_memory", "multiplications_ns", "spin", "work"]
+
+NAME = "native"
+WORK_ROUNDS = 300  # about 0.2 ms
+CHASE_STEPS = 1 << 14  # links followed, about 0.2 ms
+
+
+def chase_memory(size: int) -> bytearray:
+    """What `chase` follows links through: `size` bytes, a power of two."""
+    ring = bytearray(size)
+    fill_ring(ring)
+    return ring

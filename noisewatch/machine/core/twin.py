@@ -1,0 +1,210 @@
+"""The measuring loops in Python: what the compiled core does, where there is none.
+
+Both write into buffers of 64-bit words, which a parent may read meanwhile:
+
+- `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: not known);
+- `totals`: the words named below;
+- `samples`: two words each, start and length; `count[0]` is how many there are.
+
+All times are nanoseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from time import monotonic_ns
+
+GAP_WORDS, WORK_WORDS = 4, 2
+COUNT, LOST_COUNT, LOST_NS, LOST_MAX, ITERATIONS, SPUN_NS, SPIN_WORDS = range(7)
+
+NAME = "python"
+THRESHOLD_NS = 1_000  # below it, its own 0.1 µs a turn now and then looks like a gap
+WORK_ROUNDS = 640  # about 0.2 ms
+CHASE_STEPS = 1 << 18  # bytes copied, about 0.02 ms
+
+Words = memoryview  # of format "q"
+
+
+def spin(
+    gaps: Words,
+    totals: Words,
+    until_ns: int,
+    threshold_ns: int,
+    schedstat: int = -1,
+    on_ns: int = 0,
+    period_ns: int = 0,
+    delay_ns: int = 0,
+    delay_every_ns: int = 0,
+) -> int:
+    """Reads the clock until `until_ns` and notes each step of at least `threshold_ns`; see `loops.c`.
+
+    With a period it spins for `on_ns` in each and sleeps for the rest. With `delay_every_ns` it wastes `delay_ns`
+    every so often, to prove that such are found, and returns how often.
+    """
+    begin, delay_count = monotonic_ns(), 0
+    while True:
+        end = min(begin + on_ns, until_ns) if period_ns > 0 else until_ns
+        if delay_every_ns > 0:
+            delay_count += _spin_delayed(gaps, totals, end, threshold_ns, schedstat, delay_ns, delay_every_ns)
+        else:
+            _spin_once(gaps, totals, end, threshold_ns, schedstat)
+        begin += period_ns
+        if end >= until_ns or begin >= until_ns:
+            return delay_count
+        time.sleep(max(begin - monotonic_ns(), 0) / 1e9)
+
+
+def _spin_once(gaps: Words, totals: Words, until_ns: int, threshold_ns: int, schedstat: int) -> None:
+    clock, turns, seen = monotonic_ns, 0, _Seen(schedstat)
+    begin = previous = now = clock()
+    while now < until_ns:
+        now = clock()
+        turns += 1
+        if now - previous >= threshold_ns:
+            seen.note(gaps, totals, previous, now - previous)
+            now = clock()
+        previous = now
+    totals[ITERATIONS] += turns
+    totals[SPUN_NS] += now - begin
+
+
+def _spin_delayed(
+    gaps: Words, totals: Words, until_ns: int, threshold_ns: int, schedstat: int, delay_ns: int, every_ns: int
+) -> int:
+    """The same loop with something in it to be found."""
+    clock, turns, seen, delays = monotonic_ns, 0, _Seen(schedstat), 0
+    begin = previous = now = clock()
+    next_delay = begin + every_ns
+    while now < until_ns:
+        now = clock()
+        turns += 1
+        if now - previous >= threshold_ns:
+            seen.note(gaps, totals, previous, now - previous)
+            now = clock()
+        previous = now
+        if now >= next_delay:
+            while clock() - now < delay_ns:
+                pass
+            delays += 1
+            next_delay = now + every_ns
+    totals[ITERATIONS] += turns
+    totals[SPUN_NS] += now - begin
+    return delays
+
+
+class _Seen:
+    """The context switches and the waiting that the gaps so far explain."""
+
+    def __init__(self, schedstat: int) -> None:
+        self._schedstat = schedstat
+        self._switches = _switches_so_far()
+        self._waited_ns = _waited_so_far(schedstat)
+
+    def note(self, gaps: Words, totals: Words, start_ns: int, length_ns: int) -> None:
+        """Writes down one gap; the count last, as somebody may be reading."""
+        count = totals[COUNT]
+        if count * GAP_WORDS >= len(gaps):
+            totals[LOST_COUNT] += 1
+            totals[LOST_NS] += length_ns
+            totals[LOST_MAX] = max(totals[LOST_MAX], length_ns)
+            return
+        switches = _switches_so_far()
+        waited_ns = self._waited_ns if switches == self._switches else _waited_so_far(self._schedstat)
+        at = count * GAP_WORDS
+        gaps[at] = start_ns
+        gaps[at + 1] = length_ns
+        gaps[at + 2] = switches - self._switches
+        gaps[at + 3] = -1 if waited_ns < 0 else waited_ns - self._waited_ns
+        totals[COUNT] = count + 1
+        self._switches, self._waited_ns = switches, waited_ns
+
+
+def _switches_so_far() -> int:
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return usage.ru_nvcsw + usage.ru_nivcsw
+
+
+def _waited_so_far(schedstat: int) -> int:
+    """The second number of /proc/PID/schedstat: time spent runnable, waiting for a CPU. -1 is unknown."""
+    if schedstat < 0:
+        return -1
+    try:
+        return int(os.pread(schedstat, 96, 0).split()[1])
+    except (OSError, ValueError, IndexError):
+        return -1
+
+
+def work(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
+    """Does the same work again and again until `until_ns`, or until `samples` is full.
+
+    A sample begins where the one before ended. The work is an interpreter's, as that is more sensitive to whatever
+    shares the core than compiled loops are.
+    """
+    done, capacity = count[0], len(samples) // WORK_WORDS
+    start_ns = monotonic_ns()
+    while start_ns < until_ns and done < capacity:
+        _interpret(rounds)
+        end_ns = monotonic_ns()
+        samples[done * WORK_WORDS] = start_ns
+        samples[done * WORK_WORDS + 1] = end_ns - start_ns
+        done += 1
+        count[0] = done
+        start_ns = end_ns
+
+
+def _interpret(rounds: int) -> list[str]:
+    """Short loops, small objects, calls into C: of what was tried, what varies as much as benchmarks in Python do."""
+    names = []
+    for number in range(rounds):
+        for other in range(8):
+            number ^ other
+        names.append(str(number))
+    return names
+
+
+def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps: int) -> None:
+    """Copies `steps` bytes after `steps` bytes of `memory`, half of it to the other half, until `until_ns`.
+
+    The compiled core follows links through it instead, which waits for the memory rather than for its bandwidth.
+    """
+    done, capacity, half = count[0], len(samples) // WORK_WORDS, len(memory) // 2
+    start_ns, at = monotonic_ns(), 0
+    while start_ns < until_ns and done < capacity:
+        memory[half + at : half + at + steps] = memory[at : at + steps]
+        at = (at + steps) % (half - steps + 1) if half > steps else 0
+        end_ns = monotonic_ns()
+        samples[done * WORK_WORDS] = start_ns
+        samples[done * WORK_WORDS + 1] = end_ns - start_ns
+        done += 1
+        count[0] = done
+        start_ns = end_ns
+
+
+def chase_memory(size: int) -> bytearray:
+    """What `chase` copies to and fro."""
+    return bytearray(b"\1") * size
+
+
+def multiplications_ns(length: int) -> int | None:
+    """The time of `length` multiplications of which each waits for the one before: not to be had in Python."""
+    return None
+
+
+def additions_ns(length: int) -> int | None:
+    """The time of `length` additions of which each waits for the one before: not to be had in Python."""
+    return None
+
+
+def lock_memory() -> str | None:
+    """Keeps the memory of this process from being paged out; None, or the reason why that failed."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mlockall(_CURRENT_ON_FAULT) == 0:
+        return None
+    return os.strerror(ctypes.get_errno())
+
+
+_CURRENT_ON_FAULT = 1 | 4  # MCL_CURRENT | MCL_ONFAULT (Linux 4.4)

@@ -1,0 +1,243 @@
+"""What a calibration measured: the gaps, and the pieces of fixed work, of each CPU.
+
+No file says this: a live machine is spun on, a recording answers what was measured when it was made, and a copied
+tree refuses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.machine import Json, Machine
+from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, WORK, Slot, plan_slots
+from noisewatch.machine.calibrator.run import Calibrating, Progress, Watch, calibrate
+from noisewatch.machine.calibrator.sheet import CYCLES, STATE_NAMES
+from noisewatch.machine.core import NATIVE
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.names import clean
+from noisewatch.sources.topology import CpuPlace
+
+QUESTION = "calibration"
+DONE = "done"
+_LONGEST_NS = 10**15  # eleven days
+_GAP_COLUMNS = 4
+_KINDS = frozenset({GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Stretches in which the spinning loop did not run, in the order in which they came; equally long columns.
+
+    `switches` are the context switches meanwhile: more than 0 means that another thread ran. `waited_ns` is the part
+    spent runnable, waiting for the CPU; -1 is unknown. Gaps that found no room are only counted.
+    """
+
+    start_ns: tuple[int, ...] = ()
+    length_ns: tuple[int, ...] = ()
+    switches: tuple[int, ...] = ()
+    waited_ns: tuple[int, ...] = ()
+    lost_count: int = 0
+    lost_ns: int = 0
+    lost_max_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Pieces of one and the same work: when each began, and how long it took."""
+
+    start_ns: tuple[int, ...] = ()
+    length_ns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSamples:
+    """What one CPU's spinner measured. `trouble` says why it is not all that was asked for."""
+
+    cpu: int
+    trouble: str | None
+    slots: tuple[Slot, ...] = ()  # what was measured when
+    spun_ns: int = 0  # spent looking for gaps, the gaps among it
+    iterations: int = 0
+    gaps: Gaps = field(default_factory=Gaps)
+    work: Samples = field(default_factory=Samples)  # an interpreter's
+    native_work: Samples = field(default_factory=Samples)
+    memory: Samples = field(default_factory=Samples)
+    command: Samples = field(default_factory=Samples)
+    cycles: Samples = field(default_factory=Samples)  # how long a chain of dependent multiplications took
+    chain_length: int = 0
+    multiply_ns: int | None = None  # of the quickest such chain
+    add_ns: int | None = None  # and of as many additions
+    locked_kb: int | None = None
+    resident_kb: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSamples:
+    """A calibration. Times are since its begin."""
+
+    core: str
+    begin_ns: int
+    length_ns: int
+    threshold_ns: int
+    is_realtime: bool
+    command: tuple[str, ...]
+    cpus: tuple[CpuSamples, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationWish:
+    """What is to be calibrated, and how."""
+
+    seconds: float
+    is_realtime: bool = False
+    command: tuple[str, ...] = ()
+
+
+def nobody_watches(progress: Progress) -> None:
+    """For those who only want the result."""
+
+
+def read_calibration(
+    machine: Machine,
+    cpus: CpuSet,
+    topology: Mapping[int, CpuPlace],
+    wish: CalibrationWish,
+    watch: Watch = nobody_watches,
+) -> CalibrationSamples | str:
+    """The calibration of `cpus`; the reason where there is none. Raises CannotMeasure where it broke down."""
+
+    def answer() -> Json:
+        wanted = Calibrating({}, wish.is_realtime, wish.command)
+        slots = plan_slots(
+            cpus,
+            {cpu: topology[cpu].siblings or frozenset() for cpu in cpus if cpu in topology},
+            {cpu: _sharing_cache(cpu, cpus, topology) for cpu in cpus},
+            round(wish.seconds * 1e9),
+            wanted.core == NATIVE,
+            bool(wish.command),
+        )
+        return calibrate(Calibrating(slots, wish.is_realtime, wish.command, wanted.core), watch)
+
+    try:
+        return parse_calibration(machine.ask(QUESTION, answer))
+    except Unreadable as error:
+        return error.reason
+    except Malformed as error:
+        return error.reason
+
+
+def _sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """Those of `cpus` in one last-level cache with `cpu`; all of them where that is not known."""
+    place = topology.get(cpu)
+    known = place.last_level_cache if place is not None else None
+    return cpus if known is None else known
+
+
+def parse_calibration(answer: Json) -> CalibrationSamples:
+    """The calibration that `run.py` wrote down. Raises Malformed."""
+    return CalibrationSamples(
+        core=clean(_field(answer, "core", str)),
+        begin_ns=_count(answer, "begin_ns"),
+        length_ns=_count(answer, "length_ns"),
+        threshold_ns=_count(answer, "threshold_ns"),
+        is_realtime=_field(answer, "is_realtime", bool),
+        command=tuple(clean(str(word)) for word in _field(answer, "command", list)),
+        cpus=tuple(_parse_cpu(cpu) for cpu in _field(answer, "cpus", list)),
+    )
+
+
+def _parse_cpu(said: Json) -> CpuSamples:
+    starts, lengths, switches, waits = _columns(said, "gaps", _GAP_COLUMNS)
+    has_chains = _signed(said, "multiply_ns") > 0
+    return CpuSamples(
+        cpu=_count(said, "cpu"),
+        trouble=_trouble(said),
+        slots=tuple(_parse_slot(slot) for slot in _field(said, "slots", list)),
+        spun_ns=_count(said, "spun_ns"),
+        iterations=_count(said, "iterations"),
+        gaps=Gaps(
+            starts,
+            lengths,
+            switches,
+            waits,
+            _count(said, "lost_gaps"),
+            _count(said, "lost_gaps_ns"),
+            _count(said, "lost_gaps_max_ns"),
+        ),
+        work=Samples(*_columns(said, WORK, 2)),
+        native_work=Samples(*_columns(said, NATIVE_WORK, 2)),
+        memory=Samples(*_columns(said, MEMORY, 2)),
+        command=Samples(*_columns(said, COMMAND, 2)),
+        cycles=Samples(*_columns(said, CYCLES, 2)),
+        chain_length=_count(said, "chain_length"),
+        multiply_ns=_count(said, "multiply_ns") if has_chains else None,
+        add_ns=_count(said, "add_ns") if has_chains else None,
+        locked_kb=_known(said, "locked_kb"),
+        resident_kb=_known(said, "resident_kb"),
+    )
+
+
+def _parse_slot(said: Json) -> Slot:
+    is_slot = isinstance(said, list | tuple) and len(said) == len(("kind", "begin", "end"))
+    if not is_slot or said[0] not in _KINDS or not all(type(ns) is int and 0 <= ns <= _LONGEST_NS for ns in said[1:]):
+        raise Malformed("a slot of a calibration", str(said))
+    return said[0], said[1], said[2]
+
+
+def _trouble(said: Json) -> str | None:
+    """Why a spinner did not do all that it was to do."""
+    state, error = _field(said, "state", str), _signed(said, "error")
+    if state not in STATE_NAMES:
+        raise Malformed("the state of a spinner", state)
+    return {
+        DONE: None,
+        "refused": f"pinning to it was refused ({_error_text(error)})",
+        "moved": "it went offline, or out of reach, during the calibration",
+        "failed": f"the command {_command_trouble(error)}",
+    }.get(state, "the calibration was ended early")
+
+
+def _command_trouble(error: int) -> str:
+    if error >= 1 << 16:
+        return "took too long"
+    return f"cannot be run: {_error_text(error - 256)}" if error >= 256 else f"ended with status {error}"
+
+
+def _error_text(number: int) -> str:
+    return os.strerror(number).lower()
+
+
+def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
+    words = _field(said, name, list)
+    if len(words) % width or not all(type(word) is int and -1 <= word <= _LONGEST_NS for word in words):
+        raise Malformed(f"{width} columns of ns for {name}", str(words[:width]))
+    return tuple(tuple(words[column::width]) for column in range(width))
+
+
+def _field(said: Json, name: str, kind: type[T]) -> T:
+    value: Any = said.get(name) if isinstance(said, dict) else None
+    if type(value) is not kind:
+        raise Malformed(f"{name} of a calibration", str(value))
+    return value
+
+
+def _signed(said: Json, name: str) -> int:
+    return _field(said, name, int)
+
+
+def _count(said: Json, name: str) -> int:
+    value = _field(said, name, int)
+    if not 0 <= value <= 1 << 62:
+        raise Malformed(f"{name} of a calibration", str(value))
+    return value
+
+
+def _known(said: Json, name: str) -> int | None:
+    value = _signed(said, name)
+    return value if value >= 0 else None

@@ -1,0 +1,77 @@
+"""`noisewatch calibrate`"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.machine import Machine
+from noisewatch.machine.recording import Recording
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.snapshot import read_snapshot
+from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.calibrating import calibrate_cpus
+from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
+from noisewatch.surfaces.cli.live import LivePicture
+from noisewatch.surfaces.cli.machines import open_machine, parse_cpus, report_damage, wish_of
+from noisewatch.surfaces.cli.terminal import width
+from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.calibration_text import text_of_calibration, text_of_comparison
+from noisewatch.surfaces.reports.machine_json import SCHEMA
+from noisewatch.surfaces.reports.pyperf_json import describe_for_pyperf
+
+
+def run(arguments: Namespace) -> int:
+    """Calibrates and reports. Raises CannotMeasure where not one CPU could be calibrated."""
+    machine = open_machine(arguments)
+    against = parse_cpus("--against", arguments.against, machine) if arguments.against is not None else None
+    with opened_output(arguments.output) as output, recorded(machine, arguments.record) as source:
+        target, calibrated = _calibrate(source, arguments, against)
+        output.write(_report(calibrated, target, against, arguments).encode("utf-8", "replace"))
+    report_damage(machine)
+    return 0
+
+
+def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -> tuple[CpuSet, Calibrated]:
+    if isinstance(machine, Recording):
+        machine.go_to_end()
+    snapshot = read_snapshot(machine, wish_of(arguments, machine))
+    remark = move_aside(snapshot)
+    if remark is not None:
+        print(f"noisewatch: {remark}", file=sys.stderr)
+    target = snapshot.target.cpus
+    picture = LivePicture()
+    try:
+        wish = calibration_wish(arguments, arguments.duration)
+        samples = calibrate_cpus(machine, snapshot, target | (against or frozenset()), wish, picture)
+    finally:
+        picture.clear()
+    if isinstance(samples, str):
+        raise CannotMeasure(f"cannot calibrate: {samples}")
+    if all(each.trouble is not None for each in samples.cpus):
+        said = "; ".join(f"CPU {each.cpu}: {each.trouble}" for each in samples.cpus[:3])
+        raise CannotMeasure(f"no CPU could be calibrated: {said or 'none was asked for'}")
+    return target, calibrated_with(samples, budget_of(arguments))
+
+
+def _report(calibrated: Calibrated, target: CpuSet, against: CpuSet | None, arguments: Namespace) -> str:
+    calibration = calibrated.calibration
+    if arguments.format == "pyperf":
+        return json.dumps(describe_for_pyperf(calibration), indent=1) + "\n"
+    if arguments.format == "json":
+        described = {
+            "schema": SCHEMA,
+            "target": sorted(target),
+            "against": None if against is None else sorted(against),
+            "calibration": describe_calibration(calibration),
+            "noise_floor": describe_floors(calibrated.floors),
+        }
+        return json.dumps(described, indent=1) + "\n"
+    in_unicode = arguments.output is not None or (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    if against is not None:
+        return text_of_comparison(calibration, target, against, width(), in_unicode)
+    return text_of_calibration(calibrated, target, width(), in_unicode)

@@ -1,0 +1,58 @@
+"""The calibration's live picture on a terminal, drawn over itself; nothing where nobody watches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+
+from noisewatch.machine.calibrator.run import Progress
+from noisewatch.surfaces.live_gaps import LiveGaps
+from noisewatch.surfaces.live_lines import live_lines, progress_line
+
+_EVERY_S = 0.25
+_LEAST_LINES = 12
+
+
+class LivePicture:
+    """Watches a calibration. It draws to standard error, as standard output is for the answer."""
+
+    def __init__(self) -> None:
+        self._live = LiveGaps()
+        self._shows = sys.stderr.isatty()
+        self._in_unicode = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+        self._can_move = os.environ.get("TERM", "dumb") not in ("dumb", "")
+        self._drawn = 0
+        self._next_s = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Draws what is new, a few times a second."""
+        if not self._shows or time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + _EVERY_S
+        self._live.take(progress)
+        columns, lines = shutil.get_terminal_size()
+        if self._can_move and lines >= _LEAST_LINES:
+            self._draw(live_lines(self._live, columns - 1, lines - 2, self._in_unicode))
+        else:
+            self._draw([progress_line(self._live, columns - 1)])
+
+    def clear(self) -> None:
+        """Removes the picture: the report that follows says it better."""
+        if self._drawn:
+            sys.stderr.write(self._back() + "\x1b[J" if self._can_move else "\n")
+            sys.stderr.flush()
+            self._drawn = 0
+
+    def _draw(self, lines: list[str]) -> None:
+        if not self._can_move:
+            sys.stderr.write("\r" + lines[0])
+        else:
+            sys.stderr.write(self._back() + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
+        sys.stderr.flush()
+        self._drawn = len(lines)
+
+    def _back(self) -> str:
+        """To the beginning of what was drawn."""
+        return f"\r\x1b[{self._drawn}A" if self._drawn else ""

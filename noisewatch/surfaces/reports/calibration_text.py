@@ -1,0 +1,208 @@
+"""A calibration for people: what was measured, what follows from it, what may be trusted and what may not."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.dominance import dominating_cause
+from noisewatch.judgement.noise_floor import TEST, NoiseFloor
+from noisewatch.model.calibration import Calibration, CpuFigures
+from noisewatch.model.figures import describe_ghz, describe_ns, describe_share
+from noisewatch.model.histogram import Histogram
+from noisewatch.sources.cpulist import CpuSet, name_cpus
+from noisewatch.surfaces.charts import comparison_chart, gap_chart
+from noisewatch.surfaces.reports.table import align
+
+_CHART_HEIGHT = 14
+_WIDEST_CHART = 100
+
+
+def text_of_calibration(calibrated: Calibrated, target: CpuSet, width: int, in_unicode: bool) -> str:
+    """The whole report of `noisewatch calibrate`."""
+    calibration = calibrated.calibration
+    lines = [headline(calibration, target), *how_measured(calibration), ""]
+    lines += cpu_lines(calibration)
+    lines += ["", *_gap_histogram(calibration, width, in_unicode)]
+    lines += ["", *conclusion_lines(calibrated)]
+    return "\n".join(lines) + "\n"
+
+
+def conclusion_lines(calibrated: Calibrated) -> list[str]:
+    """The noise floor, and what it means."""
+    if not calibrated.floors:
+        return ["Too little was measured for a noise floor: calibrate longer."]
+    return [*floor_lines(calibrated.floors), "", *_advice(calibrated)]
+
+
+def headline(calibration: Calibration, target: CpuSet) -> str:
+    samples = calibration.samples
+    work = f" · workload: {' '.join(samples.command)}" if samples.command else ""
+    return f"noisewatch calibrate · {name_cpus(target)} · {calibration.seconds:.1f} s · {samples.core} core{work}"
+
+
+def how_measured(calibration: Calibration) -> list[str]:
+    """What bounds the measurement itself."""
+    samples = calibration.samples
+    scheduler = "real-time (SCHED_FIFO)" if samples.is_realtime else "normal (SCHED_OTHER)"
+    lines = [f"gaps of {describe_ns(samples.threshold_ns)} and more, scheduling {scheduler}{_memory(calibration)}"]
+    if samples.core == "python":
+        lines.append("The compiled core is not installed: no effective frequency, and nothing below 1 µs.")
+    if samples.is_realtime:
+        lines.append(
+            "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second: "
+            "such gaps are not the machine's."
+        )
+    return lines
+
+
+def _memory(calibration: Calibration) -> str:
+    """How far the memory could be kept from being paged out."""
+    unlocked = [
+        said.cpu
+        for said in calibration.samples.cpus
+        if said.trouble is None and (said.locked_kb or 0) < (said.resident_kb or 0)
+    ]
+    return f", memory not locked on {name_cpus(unlocked)}" if unlocked else ", memory locked"
+
+
+def cpu_lines(calibration: Calibration) -> list[str]:
+    """A row for each CPU."""
+    header = ["CPU", "gaps/s", "stolen", "p50", "p99", "p99.9", "longest", "GHz", "±", "drift", "humps"]
+    rows = [_cpu_row(figures) for figures in calibration.cpus if figures.trouble is None]
+    lines = align([header, *rows]).splitlines() if rows else []
+    lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
+    lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
+    lines += [f"CPU {cpu}: {count} gaps found no room, and are only counted" for cpu, count in lost.items()]
+    for name, said in (("work", "fixed work"), ("memory", "memory"), ("command", "workload")):
+        lines += _spread_line(calibration, name, said)
+    return lines
+
+
+def _cpu_row(figures: CpuFigures) -> list[str]:
+    return [
+        str(figures.cpu),
+        "?" if figures.gaps_per_s is None else f"{figures.gaps_per_s:.0f}",
+        describe_share(figures.stolen_share),
+        describe_ns(figures.gap_p50_ns),
+        describe_ns(figures.gap_p99_ns),
+        describe_ns(figures.gap_p999_ns),
+        describe_ns(figures.gap_max_ns),
+        describe_ghz(figures.effective_khz),
+        describe_share(figures.effective_khz_spread_share),
+        describe_share(figures.throughput_drift_share),
+        "?" if figures.mvalue is None else f"{figures.mvalue:.1f}",
+    ]
+
+
+def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
+    """The worst CPU's spread of one kind of work."""
+    known = [(figures.cpu, spread) for figures in calibration.cpus if (spread := getattr(figures, name)) is not None]
+    if not known:
+        return []
+    cpu, spread = max(known, key=lambda pair: pair[1].p99_share)
+    return [
+        f"{said}: {describe_ns(spread.median_ns)} each, half of them within {spread.mad_share:.2%}, one in a hundred "
+        f"takes {spread.p99_share:.1%} longer, the longest {spread.max_share:.0%} (CPU {cpu})"
+    ]
+
+
+def _gap_histogram(calibration: Calibration, width: int, in_unicode: bool) -> list[str]:
+    together = Histogram()
+    for figures in calibration.cpus:
+        together = together.merged(figures.gap_histogram)
+    chart = gap_chart(together, min(width, _WIDEST_CHART), _CHART_HEIGHT, in_unicode)
+    return [f"{together.count} gaps by length, all CPUs", *chart] if chart else []
+
+
+def floor_lines(floors: Sequence[NoiseFloor]) -> list[str]:
+    """The noise floor: a row for each length of samples."""
+    header = ["samples of", "vary by", "nine times in ten", "worst one", "smallest change", "CPU"]
+    rows = [
+        [
+            describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),
+            describe_share(floor.cv_expected, 1),
+            f"{floor.cv_low:.1%} to {floor.cv_high:.1%}",
+            f"×{floor.max_inflation:.2f}" if floor.bounded else f"×{floor.max_inflation:.2f} or more",
+            describe_share(floor.smallest_change_share, 1) if math.isfinite(floor.smallest_change_share) else "none",
+            str(floor.cpu),
+        ]
+        for floor in floors
+    ]
+    samples = floors[0].samples
+    lines = [f"noise floor: what {samples} samples will show of the machine alone, on the worst CPU"]
+    lines += align([header, *rows]).splitlines()
+    if any(floor.extrapolated for floor in floors):
+        lines.append("* extrapolated: the calibration was too short for samples of this length")
+    return lines
+
+
+def _advice(calibrated: Calibrated) -> list[str]:
+    """What may be trusted, what may not, what to do."""
+    floor = calibrated.floor
+    if floor is None:
+        return []
+    length = describe_ns(floor.sample_ns)
+    change = describe_share(floor.smallest_change_share, 1)
+    cause = dominating_cause(calibrated, floor)
+    lines = [
+        f"You may trust: a difference of {change} or more between two means of {floor.samples} samples of {length} "
+        f"each ({TEST}).",
+        f"You may not trust: a smaller difference; a single sample, which may take {floor.max_inflation:.2f} times as "
+        "long; or anything after the machine has changed.",
+        f"The noise is mostly {cause.said}.",
+    ]
+    if not floor.bounded:
+        lines.append(
+            f"Not bounded: {floor.samples} samples of {length} take longer than was calibrated, so that something "
+            "rarer may hit them. Calibrate longer (--duration)."
+        )
+    lines.append("Who it is: `noisewatch preflight` names the culprits and prints the commands.")
+    return lines
+
+
+def text_of_comparison(calibration: Calibration, first: CpuSet, second: CpuSet, width: int, in_unicode: bool) -> str:
+    """Two sets of CPUs side by side."""
+    names = {name_cpus(first): first, f"{name_cpus(second)} ": second}
+    lines = [headline(calibration, first | second), *how_measured(calibration), "", *cpu_lines(calibration)]
+    times = {name: work_times(calibration, cpus) for name, cpus in names.items()}
+    gaps = {name: gap_lengths(calibration, cpus) for name, cpus in names.items()}
+    lines += ["", *_side_by_side("fixed work", times), "", *_side_by_side("gaps", gaps)]
+    chart = comparison_chart(times, min(width, _WIDEST_CHART), _CHART_HEIGHT, in_unicode)
+    lines += ["", "the time of one piece of fixed work: how many of a hundred took how long", *chart] if chart else []
+    return "\n".join(lines) + "\n"
+
+
+def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
+    """The times of the fixed work (or the workload) on these CPUs, ns."""
+    return [
+        float(length)
+        for said in calibration.samples.cpus
+        if said.cpu in cpus
+        for length in (said.command if calibration.samples.command else said.work).length_ns
+    ]
+
+
+def gap_lengths(calibration: Calibration, cpus: CpuSet) -> list[float]:
+    """The lengths of the gaps on these CPUs, ns."""
+    return [float(length) for said in calibration.samples.cpus if said.cpu in cpus for length in said.gaps.length_ns]
+
+
+def _side_by_side(what: str, values: dict[str, list[float]]) -> list[str]:
+    rows = [[what, "count", "median", "deviation", "longest"]]
+    figures = {name: summary(times) for name, times in values.items()}
+    for name, found in figures.items():
+        rows.append([name, str(len(values[name])), *(describe_ns(each) for each in found or [None] * 3)])
+    one, other = figures.values()
+    if one is not None and other is not None:
+        rows.append(["ratio", "", *(f"{b / a:.2f}" if a else "?" for a, b in zip(one, other, strict=True))])
+    return align(rows).splitlines()
+
+
+def summary(times: Sequence[float]) -> tuple[float, float, float] | None:
+    """Median, standard deviation and maximum; None of fewer than two."""
+    if len(times) < 2:
+        return None
+    return statistics.median(times), statistics.stdev(times), max(times)

@@ -1,0 +1,87 @@
+"""The calibration in the monitor: announced, running with its histogram growing, and what came of it."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+
+from noisewatch.judgement.case import calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.sources.calibration import CalibrationSamples
+from noisewatch.sources.cpulist import format_cpu_list, name_cpus
+from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.live_gaps import LiveGaps
+from noisewatch.surfaces.live_lines import live_lines
+from noisewatch.surfaces.reports.calibration_text import conclusion_lines, cpu_lines
+from noisewatch.surfaces.tui.rows import Row
+
+SECONDS = 5.0
+ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
+
+_NOT_HERE = "Only this host can be calibrated, not a copied tree or a recording."
+_NO_TARGET = "There is no target CPU to calibrate."
+
+
+@dataclass(slots=True)
+class CalibrationScreen:
+    """What is shown between the key that asks for a calibration and the one that goes back."""
+
+    target: tuple[int, ...]
+    refusal: str | None = None
+    state: str = ANNOUNCED
+    live: LiveGaps = field(default_factory=LiveGaps)
+    result: tuple[str, ...] = ()
+    offset: int = 0
+
+    @classmethod
+    def of(cls, frame: Frame | None) -> CalibrationScreen:
+        """For the CPUs that the frame is about."""
+        if frame is None or not frame.target:
+            return cls((), _NO_TARGET)
+        return cls(frame.target, _NOT_HERE if frame.source is not None else None)
+
+    @property
+    def can_start(self) -> bool:
+        return self.state == ANNOUNCED and self.refusal is None
+
+    def finish(self, samples: CalibrationSamples | str) -> None:
+        """Takes in what came of it."""
+        self.state = OVER
+        if isinstance(samples, str):
+            self.result = (f"Nothing was measured: {samples}",)
+            return
+        calibrated = calibrated_with(samples, Budget())
+        self.result = (*conclusion_lines(calibrated), "", *cpu_lines(calibrated.calibration))
+
+    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
+        """The screen's rows."""
+        lines = self._lines(width, max(height - 2, 1), in_unicode)
+        self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
+        shown = lines[self.offset : self.offset + max(height - 2, 1)]
+        title: Row = [(f"calibration of {name_cpus(self.target)}"[:width], "title")]
+        filled: list[Row] = [[(line, "plain")] for line in shown]
+        filled += [[] for _ in range(height - 2 - len(filled))]
+        return [title, *filled, [(self._keys()[:width], "faint")]][:height]
+
+    def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
+        if self.refusal is not None:
+            return _wrapped([self.refusal], width)
+        if self.state == RUNNING:
+            return live_lines(self.live, width, height, in_unicode)
+        return _wrapped(list(self.result) or self._announcement(), width)
+
+    def _announcement(self) -> list[str]:
+        listed = format_cpu_list(self.target)
+        return [
+            f"For {SECONDS:g} s a loop keeps CPU {listed} busy, all of it, to measure what takes time from it.",
+            "",
+            "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
+        ]
+
+    def _keys(self) -> str:
+        start = "enter starts   " if self.can_start else ""
+        return f"{start}esc {'stops' if self.state == RUNNING else 'goes back'}"
+
+
+def _wrapped(lines: list[str], width: int) -> list[str]:
+    return [part for line in lines for part in (textwrap.wrap(line, max(width, 10), drop_whitespace=False) or [""])]

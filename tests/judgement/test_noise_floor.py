@@ -1,0 +1,120 @@
+"""What samples will vary by, predicted from calibrations that a test writes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from noisewatch.judgement.noise_floor import (
+    Budget,
+    NoiseFloor,
+    floors_of,
+    shortest_interval,
+    smallest_change,
+    t_quantile,
+)
+from noisewatch.sources.calibration import parse_calibration
+from tests.calibrated import WORK_NS, steady, written_calibration
+
+_MS = 1_000_000
+
+
+def _floor(at_ns: int = 10 * _MS, **written: object) -> NoiseFloor:
+    floors = floors_of([parse_calibration(written_calibration(**written))], Budget(at_ns))  # type: ignore[arg-type]
+    (found,) = [floor for floor in floors if floor.sample_ns == at_ns]
+    return found
+
+
+def test_steady_work_without_gaps_has_no_noise() -> None:
+    floor = _floor()
+    assert floor.cv_low <= floor.cv_expected <= floor.cv_high < 1e-9
+    assert floor.max_inflation == pytest.approx(1)
+    assert floor.smallest_change_share == pytest.approx(0, abs=1e-9)
+
+
+def test_work_that_takes_twice_as_long_half_of_the_time_varies_by_a_third() -> None:
+    """Of 1 and 2 in equal parts the mean is 1.5, the deviation 0.5; slow for a second, then fast for one."""
+    floor = _floor(at_ns=1 * _MS, work=lambda at_ns: WORK_NS * (1 + at_ns // 1_000_000_000 % 2), seconds=8.0)
+    assert floor.cv_low < 1 / 3 < floor.cv_high
+    assert floor.max_inflation > 1.3
+
+
+def test_a_gap_of_a_millisecond_every_ten_lengthens_a_sample_of_a_millisecond_to_two() -> None:
+    gaps = tuple((at, 1 * _MS, 1, 0) for at in range(0, 5_000 * _MS, 10 * _MS))
+    quiet, hit = _floor(at_ns=1 * _MS), _floor(at_ns=1 * _MS, gaps=gaps)
+    assert hit.max_inflation == pytest.approx(2, rel=0.05)
+    assert hit.cv_high > 0.1 > quiet.cv_high
+
+
+def test_the_worst_cpu_decides() -> None:
+    slow = written_calibration((3,), work=lambda at_ns: WORK_NS + (at_ns // WORK_NS) % 7 * 10_000)["cpus"][0]
+    assert _floor(changes={3: slow}).cpu == 3
+
+
+def test_a_cpu_that_was_not_measured_to_the_end_predicts_nothing() -> None:
+    calibration = parse_calibration(written_calibration((2,), changes={2: {"state": "moved"}}))
+    assert floors_of([calibration], Budget()) == []
+
+
+def test_the_same_calibration_always_gives_the_same_floor() -> None:
+    def uneven(at_ns: int) -> int:
+        return WORK_NS + at_ns % 17_000
+
+    assert _floor(work=uneven) == _floor(work=uneven)
+
+
+def test_long_samples_are_extrapolated_and_never_better_than_what_was_measured() -> None:
+    def uneven(at_ns: int) -> int:
+        return WORK_NS + at_ns % 17_000
+
+    longest, beyond = _floor(100 * _MS, work=uneven), _floor(1_000 * _MS, work=uneven)
+    assert (longest.extrapolated, beyond.extrapolated) == (False, True)
+    assert beyond.cv_high >= longest.cv_high
+    assert beyond.cv_low < longest.cv_low
+
+
+def test_more_samples_than_were_calibrated_are_not_bounded() -> None:
+    assert _floor(100 * _MS).bounded
+    assert not _floor(100 * _MS, seconds=2.5).bounded
+
+
+def test_calibrations_before_and_after_are_taken_together() -> None:
+    """Twice as slow afterwards: each of the two is steady, both together are not."""
+    before = parse_calibration(written_calibration((2,)))
+    after = parse_calibration(written_calibration((2,), work=lambda at_ns: 2 * steady(at_ns)))
+    alone, both = (floors_of(runs, Budget(10 * _MS)) for runs in ([before], [before, after]))
+    assert alone[1].cv_high == pytest.approx(0, abs=1e-9)
+    assert both[1].cv_expected > 0.2
+
+
+@pytest.mark.parametrize(
+    ("share", "freedom", "value"),
+    [
+        (0.975, 1, 12.706),
+        (0.975, 2, 4.303),
+        (0.975, 10, 2.228),
+        (0.975, 48, 2.011),
+        (0.80, 48, 0.849),
+        (0.95, 5, 2.015),
+        (0.975, 1_000, 1.962),
+    ],
+)
+def test_quantiles_of_students_t_are_those_of_the_tables(share: float, freedom: int, value: float) -> None:
+    assert t_quantile(share, freedom) == pytest.approx(value, abs=6e-4)
+
+
+def test_the_smallest_change_of_25_samples_is_four_fifths_of_their_deviation() -> None:
+    """d = 0.809 for n = 25, two-sided 5 %, power 0.8: the tables of Cohen 1988 give 0.80 for n = 25 or 26."""
+    assert smallest_change(0.01, 25) == pytest.approx(0.00809, abs=2e-5)
+
+
+def test_fewer_than_two_samples_show_nothing() -> None:
+    assert smallest_change(0.01, 1) == math.inf
+
+
+def test_the_shortest_interval_leaves_out_what_is_rare() -> None:
+    assert shortest_interval([1.0] * 95 + [50.0] * 5, 0.9) == (1.0, 1.0)
+    assert shortest_interval([float(value) for value in range(1, 101)], 0.9)[1] == 100.0
+    assert shortest_interval([2.0], 0.9) == (2.0, 2.0)
+    assert shortest_interval([0.0, 0.0], 0.9) == (0.0, 0.0)

@@ -1,0 +1,140 @@
+"""Noise of known kinds, made on purpose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+
+_HOG = "while True: pass"
+_TIMER = """
+import time
+period, busy = {period_s}, {busy_s}
+next_at = time.monotonic()
+while True:
+    next_at += period
+    time.sleep(max(next_at - time.monotonic(), 0))
+    until = time.monotonic() + busy
+    while time.monotonic() < until: pass
+"""
+_DISK = """
+import os
+chunk = os.urandom(1 << 20)
+with open({path!r}, "wb") as file:
+    while True:
+        file.seek(0)
+        for _ in range(32): file.write(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+"""
+_NETWORK = """
+import socket, threading
+server = socket.create_server(("127.0.0.1", 0))
+def drain(connection):
+    while connection.recv(1 << 16): pass
+def accept():
+    while True: threading.Thread(target=drain, args=(server.accept()[0],), daemon=True).start()
+threading.Thread(target=accept, daemon=True).start()
+sender = socket.create_connection(server.getsockname())
+while True: sender.sendall(bytes(1 << 15))
+"""
+_MEMORY = """
+source, target = bytearray(64 << 20), bytearray(64 << 20)
+while True: target[:] = source
+"""
+_SETTLING_S = 0.5
+_QUOTA_US, _PERIOD_US = 60_000, 100_000
+_GROUPS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup")
+
+Condition = Callable[[int, int], AbstractContextManager[None]]  # of the CPU measured on, and of another one
+
+
+@contextmanager
+def _running(program: str, cpu: int | None) -> Iterator[None]:
+    pin = "" if cpu is None else f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n"
+    process = subprocess.Popen([sys.executable, "-c", pin + program])
+    try:
+        time.sleep(_SETTLING_S)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def idle(cpu: int, other: int) -> Iterator[None]:
+    """Nothing on purpose."""
+    yield
+
+
+def hog_here(cpu: int, other: int) -> AbstractContextManager[None]:
+    """A busy loop on the same CPU."""
+    return _running(_HOG, cpu)
+
+
+def hog_elsewhere(cpu: int, other: int) -> AbstractContextManager[None]:
+    """A busy loop on another CPU."""
+    return _running(_HOG, other)
+
+
+def timer(cpu: int, other: int, period_s: float, busy_s: float) -> AbstractContextManager[None]:
+    """A task that wakes up on the same CPU, again and again."""
+    return _running(_TIMER.format(period_s=period_s, busy_s=busy_s), cpu)
+
+
+@contextmanager
+def disk(cpu: int, other: int) -> Iterator[None]:
+    """A process that writes and syncs, wherever the scheduler puts it."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, _running(_DISK.format(path=folder + "/noise"), None):
+        yield
+
+
+def network(cpu: int, other: int) -> AbstractContextManager[None]:
+    """A stream over the loopback interface, wherever the scheduler puts it."""
+    return _running(_NETWORK, None)
+
+
+def memory(cpu: int, other: int) -> AbstractContextManager[None]:
+    """A process on another CPU that copies more memory than any cache holds."""
+    return _running(_MEMORY, other)
+
+
+@contextmanager
+def quota(cpu: int, other: int) -> Iterator[None]:
+    """This process and its children may use 60 % of a CPU. Raises OSError where that cannot be had (no root)."""
+    root = next(Path(path) for path in _GROUPS if Path(path, "cgroup.procs").exists())
+    group = root / f"noisewatch-truth-{os.getpid()}"
+    group.mkdir()
+    try:
+        if (group / "cpu.max").exists():
+            (group / "cpu.max").write_text(f"{_QUOTA_US} {_PERIOD_US}")
+        else:
+            (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+            (group / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+        try:
+            yield
+        finally:
+            (root / "cgroup.procs").write_text(str(os.getpid()))
+    finally:
+        time.sleep(_SETTLING_S)
+        group.rmdir()
+
+
+CONDITIONS: dict[str, Condition] = {
+    "idle": idle,
+    "hog, same CPU": hog_here,
+    "hog, other CPU": hog_elsewhere,
+    "10 Hz × 5 ms": partial(timer, period_s=0.1, busy_s=0.005),
+    "100 Hz × 0.5 ms": partial(timer, period_s=0.01, busy_s=0.0005),
+    "disk": disk,
+    "network": network,
+    "memory, other CPU": memory,
+    "quota 60 %": quota,
+}
