@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noisewatch.machine.calibrator.plan import GAPS, MEMORY, NATIVE_WORK, WORK, plan_slots
+from noisewatch.machine.calibrator.plan import GAPS, MEMORY, NATIVE_WORK, START, WORK, plan_slots
 
 WORK_NS = 200_000
 CHAIN_LENGTH = 25_600
@@ -68,19 +68,19 @@ def _cpu(
         "lost_gaps_max_ns": 0,
         "slots": [list(slot) for slot in slots],
         "gaps": [word for gap in kept for word in gap],
-        "work": _samples(slots, WORK, work),
-        "native_work": _samples(slots, NATIVE_WORK, work),
-        "memory": _samples(slots, MEMORY, work),
+        "work": _samples(slots, (START, WORK), work),
+        "native_work": _samples(slots, (NATIVE_WORK,), work),
+        "memory": _samples(slots, (MEMORY,), work),
         "command": [],
         "cycles": _chains(slots, chain) if is_native else [],
     }
 
 
-def _samples(slots: list[tuple[str, int, int]], wanted: str, length: Length) -> list[int]:
+def _samples(slots: list[tuple[str, int, int]], wanted: tuple[str, ...], length: Length) -> list[int]:
     words = []
     for kind, begin, end in slots:
         at = begin
-        while kind == wanted and at < end:
+        while kind in wanted and at < end:
             words += [at, length(at)]
             at += words[-1]
     return words
@@ -90,7 +90,7 @@ def _chains(slots: list[tuple[str, int, int]], chain: Length) -> list[int]:
     return [
         word
         for kind, begin, end in slots
-        if kind in (WORK, NATIVE_WORK)
+        if kind in (START, WORK, NATIVE_WORK)
         for at in range(begin, end, 20_000_000)
         for word in (at, chain(at))
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import NoiseFloor
 from noisewatch.model.statistics import coefficient_of_variation
-from noisewatch.model.timeline import timeline_of
+from noisewatch.model.timeline import timelines_of
 from noisewatch.sources.calibration import CpuSamples, Samples
 
 
@@ -38,7 +38,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     """
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
     (figures,) = [each for each in calibrated.calibration.cpus if each.cpu == floor.cpu]
-    work_ns = min(floor.sample_ns, timeline_of([_gaps_alone(said)]).useful_ns / _FEWEST_SAMPLES)
+    work_ns = min(floor.sample_ns, timelines_of([_gaps_alone(said)]).steady.useful_ns / _FEWEST_SAMPLES)
     if work_ns > 0 and _variance(_gaps_alone(said), work_ns) >= _HALF * _variance(said, work_ns):
         return INTERRUPTIONS
     clock = figures.effective_khz_spread_share
@@ -60,5 +60,5 @@ def _gaps_alone(said: CpuSamples) -> CpuSamples:
 
 def _variance(said: CpuSamples, work_ns: float) -> float:
     """The relative variance of samples of that length."""
-    cv = coefficient_of_variation(timeline_of([said]).sample_times(work_ns, work_ns))
+    cv = coefficient_of_variation(timelines_of([said]).steady.sample_times(work_ns))
     return cv**2 if cv is not None else 0.0

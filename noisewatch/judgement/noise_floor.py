@@ -14,16 +14,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from noisewatch.model.statistics import coefficient_of_variation
-from noisewatch.model.timeline import Timeline, timeline_of
+from noisewatch.model.timeline import Timelines, timelines_of
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 CONFIDENCE = 0.90  # of the interval
 SIGNIFICANCE, POWER = 0.05, 0.80
 TEST = "Welch's t-test, two-sided 5 %, power 0.8"
-_OFFSETS_PER_SAMPLE = 4
 _DRAWS = 200
-_RUNS_PER_DRAW = 5  # samples come in so many runs, as from as many processes
+_RUNS_PER_DRAW = 5  # samples come from so many processes, as with pyperf
 _FEWEST_SAMPLES = 20  # in the calibration; of longer samples the prediction is extrapolated
 _MARGINS = ((1_000_000, 1.15), (10_000_000, 1.25), (100_000_000, 1.5))
 
@@ -83,19 +82,18 @@ def _by_cpu(calibrations: Iterable[CalibrationSamples]) -> list[list[CpuSamples]
 
 def floors_of_cpu(runs: Sequence[CpuSamples], lengths_ns: Sequence[int], samples: int) -> list[NoiseFloor]:
     """The floor of one CPU for each length, shortest first; empty where too little was measured."""
-    timeline = timeline_of(runs)
+    timelines = timelines_of(runs)
     floors: list[NoiseFloor] = []
     for length_ns in lengths_ns:
-        if timeline.useful_ns >= _FEWEST_SAMPLES * length_ns:
-            floors.append(_predicted(timeline, runs[0].cpu, length_ns, samples))
+        if timelines.useful_ns >= _FEWEST_SAMPLES * length_ns:
+            floors.append(_predicted(timelines, runs[0].cpu, length_ns, samples))
         elif floors:
-            floors.append(_extrapolated(floors, length_ns, timeline))
+            floors.append(_extrapolated(floors, length_ns, timelines))
     return floors
 
 
-def _predicted(timeline: Timeline, cpu: int, length_ns: int, samples: int) -> NoiseFloor:
-    times = timeline.sample_times(length_ns, length_ns / _OFFSETS_PER_SAMPLE)
-    cvs, maxima = _draw(times, samples)
+def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int) -> NoiseFloor:
+    cvs, maxima = _draw(timelines, length_ns, samples)
     low, high = shortest_interval(cvs, CONFIDENCE)
     margin = _margin(length_ns)
     high *= margin
@@ -108,23 +106,20 @@ def _predicted(timeline: Timeline, cpu: int, length_ns: int, samples: int) -> No
         max_inflation=sorted(maxima)[int(len(maxima) * 0.95)],
         smallest_change_share=smallest_change(high, samples),
         samples=samples,
-        bounded=samples * length_ns <= timeline.passed_ns,
+        bounded=samples * length_ns <= timelines.passed_ns,
         extrapolated=False,
     )
 
 
-def _draw(times: Sequence[float], samples: int) -> tuple[list[float], list[float]]:
+def _draw(timelines: Timelines, length_ns: int, samples: int) -> tuple[list[float], list[float]]:
     """The relative standard deviation, and the largest sample by the median, of each draw."""
     rng = random.Random(_SEED)
     run = max(samples // _RUNS_PER_DRAW, 1)
-    span = (run - 1) * _OFFSETS_PER_SAMPLE
-    starts = max(len(times) - span, 1)
     cvs, maxima = [], []
     for _ in range(_DRAWS):
         drawn: list[float] = []
         while len(drawn) < samples:
-            begin = rng.randrange(starts)
-            drawn += times[begin : begin + span + 1 : _OFFSETS_PER_SAMPLE]
+            drawn += timelines.run_times(length_ns, run, rng)
         drawn = drawn[:samples]
         cvs.append(coefficient_of_variation(drawn) or 0.0)
         maxima.append(max(drawn) / statistics.median(drawn))
@@ -151,7 +146,7 @@ def _margin(length_ns: int) -> float:
     return next((margin for upto_ns, margin in _MARGINS if length_ns <= upto_ns), _MARGINS[-1][1])
 
 
-def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timeline: Timeline) -> NoiseFloor:
+def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:
     """From the longest sample that was predicted: better at most by independence, at worst not at all.
 
     The variation of independent noise falls with the square root of the sample's length, that of drift does not.
@@ -163,7 +158,7 @@ def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timeline: Timeli
         sample_ns=length_ns,
         cv_low=last.cv_low * ratio,
         cv_expected=last.cv_expected * math.sqrt(ratio),
-        bounded=last.samples * length_ns <= timeline.passed_ns,
+        bounded=last.samples * length_ns <= timelines.passed_ns,
         extrapolated=True,
     )
 

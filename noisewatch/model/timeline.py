@@ -12,9 +12,11 @@ from __future__ import annotations
 import statistics
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from random import Random
 
-from noisewatch.machine.calibrator.plan import COMMAND, GAPS, NATIVE_WORK, WORK
+from noisewatch.machine.calibrator.plan import COMMAND, GAPS, NATIVE_WORK, START, WORK
 from noisewatch.sources.calibration import CpuSamples, Samples
 
 Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
@@ -36,29 +38,59 @@ class Timeline:
     def useful_ns(self) -> float:
         return self._done[-1]
 
-    def sample_times(self, work_ns: float, step_ns: float) -> list[float]:
-        """How long samples of `work_ns` would have taken, one beginning every `step_ns` of work."""
-        count = int((self.useful_ns - work_ns) / step_ns) + 1 if self.useful_ns >= work_ns else 0
-        begins = self._passed_at([number * step_ns for number in range(count)])
-        ends = self._passed_at([number * step_ns + work_ns for number in range(count)])
-        return [end - begin for begin, end in zip(begins, ends, strict=True)]
+    def passed_at(self, done_ns: float) -> float:
+        """The time at which so much work was done. A gap lies behind the work before it."""
+        at = bisect_left(self._done, done_ns)
+        if at == 0:
+            return 0.0
+        if at == len(self._done):
+            return self._passed[-1]
+        width = self._done[at] - self._done[at - 1]
+        return self._passed[at - 1] + (self._passed[at] - self._passed[at - 1]) * (done_ns - self._done[at - 1]) / width
 
-    def _passed_at(self, amounts: Sequence[float]) -> list[float]:
-        """The time at which so much work was done; the amounts rise. A gap lies behind the work before it."""
-        done, passed, last = self._done, self._passed, len(self._done) - 1
-        times, at = [], 0
-        for amount in amounts:
-            while at < last and done[at + 1] < amount:
-                at += 1
-            if at == last:
-                times.append(passed[last])
-                continue
-            width = done[at + 1] - done[at]
-            times.append(passed[at] + (passed[at + 1] - passed[at]) * ((amount - done[at]) / width if width else 0.0))
-        return times
+    def sample_times(self, work_ns: float) -> list[float]:
+        """How long samples of `work_ns` would have taken, one after the other."""
+        count = int(self.useful_ns / work_ns)
+        edges = [self.passed_at(number * work_ns) for number in range(count + 1)]
+        return [end - begin for begin, end in pairwise(edges)]
 
 
-def timeline_of(calibrated: Iterable[CpuSamples]) -> Timeline:
+@dataclass(frozen=True, slots=True)
+class Timelines:
+    """One CPU's time: as it went on, and as it went each time a process had just been started there."""
+
+    steady: Timeline
+    starts: tuple[Timeline, ...]
+
+    @property
+    def useful_ns(self) -> float:
+        return self.steady.useful_ns + sum(start.useful_ns for start in self.starts)
+
+    @property
+    def passed_ns(self) -> float:
+        return self.steady.passed_ns + sum(start.passed_ns for start in self.starts)
+
+    def run_times(self, work_ns: float, count: int, choose: Random) -> list[float]:
+        """How long `count` samples of a process would have taken, after a first one to warm up.
+
+        It goes on as the steady time did from some point on, round and round; every other one begins as one of the
+        starts did, as some programs take longer than that to get to their first sample.
+        """
+        start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
+        from_ns = choose.random() * self.steady.useful_ns
+        edges = [self._passed_at(start, from_ns, (number + 1) * work_ns) for number in range(count + 1)]
+        return [end - begin for begin, end in pairwise(edges)]
+
+    def _passed_at(self, start: Timeline, from_ns: float, done_ns: float) -> float:
+        if done_ns <= start.useful_ns or not self.steady.useful_ns:
+            return start.passed_at(done_ns)
+        steady = self.steady
+        rounds, rest_ns = divmod(from_ns + done_ns - start.useful_ns, steady.useful_ns)
+        since_ns = rounds * steady.passed_ns + steady.passed_at(rest_ns) - steady.passed_at(from_ns)
+        return start.passed_ns + since_ns
+
+
+def timelines_of(calibrated: Iterable[CpuSamples]) -> Timelines:
     """What one CPU gave in one calibration, or in several, one after the other."""
     runs = list(calibrated)
     usual_ns_by_kind = {
@@ -66,7 +98,18 @@ def timeline_of(calibrated: Iterable[CpuSamples]) -> Timeline:
         for kind in (WORK, NATIVE_WORK, COMMAND)
         if (lengths := [length for run in runs for length in _work_of(run, kind).length_ns])
     }
-    return Timeline(piece for run in runs for piece in _pieces(run, usual_ns_by_kind))
+    starts = [
+        Timeline((length, usual_ns_by_kind[WORK]) for length in _between(run.work, begin_ns, end_ns))
+        for run in runs
+        for kind, begin_ns, end_ns in run.slots
+        if kind == START and run.work.length_ns
+    ]
+    steady = Timeline(piece for run in runs for piece in _pieces(run, usual_ns_by_kind))
+    return Timelines(steady, tuple(start for start in starts if start.useful_ns > 0))
+
+
+_NOTHING = Timeline(())
+_AT_START = 0.5
 
 
 def _work_of(run: CpuSamples, kind: str) -> Samples:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine import Json, Machine
-from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, WORK, Slot, plan_slots
+from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK, Slot, plan_slots
 from noisewatch.machine.calibrator.run import Calibrating, Progress, Watch, calibrate
 from noisewatch.machine.calibrator.sheet import CYCLES, STATE_NAMES
 from noisewatch.machine.core import NATIVE
@@ -25,7 +25,7 @@ QUESTION = "calibration"
 DONE = "done"
 _LONGEST_NS = 10**15  # eleven days
 _GAP_COLUMNS = 4
-_KINDS = frozenset({GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND})
+_KINDS = frozenset({START, GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND})
 
 T = TypeVar("T")
 

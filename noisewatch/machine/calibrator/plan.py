@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND = "gaps", "work", "native_work", "memory", "command"
+START, GAPS, WORK, NATIVE_WORK = "start", "gaps", "work", "native_work"
+MEMORY, COMMAND, REST = "memory", "command", "rest"
 Slot = tuple[str, int, int]  # what, from when, until when: ns since the common start
 Slots = dict[int, list[Slot]]
+Shares = tuple[tuple[str, float], ...]
 
-_SHARES = ((GAPS, 0.30), (WORK, 0.45), (NATIVE_WORK, 0.15), (MEMORY, 0.10))
-_SHARES_OF_COMMAND = ((GAPS, 0.20), (COMMAND, 0.80))
-_ROUND_NS = 500_000_000  # all kinds come up this often, so that each sees what comes and goes
-_SHORTEST_TURN_NS = 40_000_000  # a CPU's turn in a round; below it, warming up takes too much of it
+# A CPU's turn begins as a benchmark's process does: after a rest, and while others are busy starting it.
+_TURN: Shares = ((REST, 0.16), (START, 0.28), (WORK, 0.32), (NATIVE_WORK, 0.12), (MEMORY, 0.12))
+_TURN_WITHOUT_NATIVE: Shares = ((REST, 0.16), (START, 0.28), (WORK, 0.44), (MEMORY, 0.12))
+_TURN_OF_COMMAND: Shares = ((COMMAND, 1.0),)
+_GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
+_ROUND_NS = 625_000_000  # all kinds come up this often, so that each sees what comes and goes
+_SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round; below it, warming up takes too much of it
 
 
 def plan_slots(
@@ -36,46 +41,36 @@ def plan_slots(
     turn_of = _places(chosen, caches)
     pass_count = max(pass_of.values(), default=0) + 1
     turn_count = max(turn_of.values(), default=0) + 1
-    shares = _SHARES_OF_COMMAND if has_command else _shares(has_native)
-    round_ns = max(_ROUND_NS, _SHORTEST_TURN_NS * 2 * turn_count) if not has_command else duration_ns
+    turn = _TURN if has_native else _TURN_WITHOUT_NATIVE
+    gaps_share, round_ns = _GAPS_SHARE, max(_ROUND_NS, round(_SHORTEST_TURN_NS * turn_count / (1 - _GAPS_SHARE)))
+    if has_command:
+        turn, gaps_share, round_ns = _TURN_OF_COMMAND, _GAPS_SHARE_OF_COMMAND, duration_ns
     round_count = max(duration_ns // round_ns, 1)
     slots: Slots = {cpu: [] for cpu in chosen}
     for number in range(round_count):
         begin, end = (duration_ns * at // round_count for at in (number, number + 1))
-        _plan_round(slots, begin, end, shares, (pass_of, pass_count), (turn_of, turn_count))
+        gaps_end = begin + round((end - begin) * gaps_share)
+        for cpu in chosen:
+            slots[cpu].append((GAPS, *_part(begin, gaps_end, pass_of[cpu], pass_count)))
+            slots[cpu].extend(_turn_slots(*_part(gaps_end, end, turn_of[cpu], turn_count), turn))
     return slots
 
 
-def _shares(has_native: bool) -> Sequence[tuple[str, float]]:
-    if has_native:
-        return _SHARES
-    spare = dict(_SHARES)[NATIVE_WORK]
-    return [(kind, share + (spare if kind == WORK else 0)) for kind, share in _SHARES if kind != NATIVE_WORK]
-
-
-def _plan_round(
-    slots: Slots,
-    begin: int,
-    end: int,
-    shares: Sequence[tuple[str, float]],
-    passes: tuple[Mapping[int, int], int],
-    turns: tuple[Mapping[int, int], int],
-) -> None:
-    """Gaps first, pass by pass; then CPU after CPU all else."""
-    length = end - begin
-    gaps_end = begin + round(length * shares[0][1])
-    for cpu, mine in slots.items():
-        mine.append((GAPS, *_part(begin, gaps_end, passes[0][cpu], passes[1])))
-        at, turn_end = _part(gaps_end, end, turns[0][cpu], turns[1])
-        left = 1 - shares[0][1]
-        turn_ns = turn_end - at
-        for kind, share in shares[1:]:
-            until = min(at + round(turn_ns * share / left), turn_end)
-            mine.append((kind, at, until))
-            at = until
+def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
+    """One CPU's turn; resting is doing nothing, and so needs no slot."""
+    slots: list[Slot] = []
+    at, passed = begin, 0.0
+    for kind, share in turn:
+        passed += share
+        until = min(begin + round((end - begin) * passed), end)
+        if kind != REST:
+            slots.append((kind, at, until))
+        at = until
+    return slots
 
 
 def _part(begin: int, end: int, number: int, count: int) -> tuple[int, int]:
+    """One of so many equal parts."""
     return begin + (end - begin) * number // count, begin + (end - begin) * (number + 1) // count
 
 

@@ -5,7 +5,7 @@ A sheet is a header, then room for the samples of each kind. A count is written 
 
 from __future__ import annotations
 
-from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, WORK
+from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK
 from noisewatch.machine.core.twin import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Words
 
 STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, STOP, TOTALS = range(9)
@@ -26,7 +26,8 @@ Capacities = dict[str, int]
 
 def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
     """Room for the samples of each kind, given how long each is measured on a CPU."""
-    working_ns = ns_by_kind.get(WORK, 0) + ns_by_kind.get(NATIVE_WORK, 0)
+    ns_by_kind = {**ns_by_kind, WORK: ns_by_kind.get(WORK, 0) + ns_by_kind.get(START, 0)}
+    working_ns = ns_by_kind[WORK] + ns_by_kind.get(NATIVE_WORK, 0)
     wanted = {kind: _SAMPLES_PER_S[kind] * ns_by_kind.get(kind, 0) // 10**9 for kind in SERIES}
     wanted[CYCLES] = _SAMPLES_PER_S[CYCLES] * working_ns // 10**9
     room = {kind: min(count + 64, _MOST_SAMPLES) for kind, count in wanted.items()}

@@ -8,7 +8,7 @@ import time
 from time import monotonic_ns
 from types import ModuleType
 
-from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, WORK, Slot
+from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK, Slot
 from noisewatch.machine.calibrator.sheet import (
     ADD_NS,
     CYCLES,
@@ -130,6 +130,7 @@ class Spinner:
         if kind == GAPS:
             core.spin(sheet.gaps, sheet.totals, until_ns, self._threshold_ns, self._schedstat)
             return
+        kind = WORK if kind == START else kind
         samples, count = sheet.samples[kind], sheet.counts[kind]
         if kind == MEMORY:
             core.chase(samples, count, until_ns, self._memory, core.CHASE_STEPS)
