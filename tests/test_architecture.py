@@ -66,7 +66,9 @@ def test_the_pure_rooms_touch_nothing_outside(room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["show"], ["preflight", "--sample", "0"], ["--version"], ["explain"]], ids=lambda command: command[0]
+    "command",
+    [["show"], ["preflight", "--sample", "0", "--no-calibration"], ["--version"], ["explain"]],
+    ids=lambda command: command[0],
 )
 def test_a_command_for_scripts_loads_neither_textual_nor_plotext(command: list[str]) -> None:
     program = (

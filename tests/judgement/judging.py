@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.case import Case
+from functools import cache
+
+from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.declaration import Answer
+from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.machine import Machine
 from noisewatch.model.interval import interval_between
+from noisewatch.sources.calibration import parse_calibration
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
+from tests.calibrated import written_calibration
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine
 
@@ -21,7 +26,13 @@ def judged(machine: WrittenMachine, cpus: CpuSet | None = None, strict: bool = F
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
-    return judge(Case(after, interval_between(before, after)), strict=strict)
+    return judge(Case(after, interval_between(before, after), calibrated=quiet_calibration()), strict=strict)
+
+
+@cache
+def quiet_calibration() -> Calibrated:
+    """That of CPUs 2 and 3, with nothing to complain about."""
+    return calibrated_with(parse_calibration(written_calibration()), Budget())
 
 
 def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from noisewatch.machine import Json
 from noisewatch.machine.recorder import Recorder
+from noisewatch.sources.calibration import QUESTION
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
+from tests.calibrated import written_calibration
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import Files, WrittenMachine, write_tree
 
@@ -40,6 +43,7 @@ class Ran:
 
 
 Run = Callable[..., Ran]
+_QUIET = written_calibration(seconds=3.0)
 
 
 def _refuse(constant: str) -> float:
@@ -68,9 +72,9 @@ def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:
     return {path: text for path, text in merged.items() if text is not None}
 
 
-def record(path: Path, *moments: Files) -> Path:
+def record(path: Path, *moments: Files, calibration: Json = _QUIET) -> Path:
     """A recording of a machine that was at these moments, made as `noisewatch record` makes it."""
-    machine = WrittenMachine(*moments, answers=ANSWERS)
+    machine = WrittenMachine(*moments, answers={**ANSWERS, QUESTION: calibration})
     task_reader = TaskReader(asks_all_affinities=True)
     with path.open("wb") as sink:
         recorder = Recorder(machine, sink, interval_s=3.0)
@@ -79,5 +83,7 @@ def record(path: Path, *moments: Files) -> Path:
             if number:
                 machine.advance()
             snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
+        if calibration is not None:
+            recorder.ask(QUESTION, written_calibration)
         recorder.close()
     return path

@@ -11,7 +11,7 @@ import pytest
 
 from tests.surfaces.running import Run
 
-_ANSWERS = [["show"], ["show", "--format", "json"], ["preflight", "--sample", "0"]]
+_ANSWERS = [["show"], ["show", "--format", "json"], ["preflight", "--sample", "0", "--no-calibration"]]
 
 
 @pytest.mark.parametrize("command", _ANSWERS, ids=" ".join)

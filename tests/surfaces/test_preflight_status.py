@@ -15,21 +15,23 @@ _BATTERY = "/sys/class/power_supply/AC/online"
 
 
 def test_a_quiet_machine_is_stable(run: Run, unchanged_tree: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", unchanged_tree)
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
     assert ran.status == 0
     assert ran.out.splitlines()[-1].startswith("noisewatch: STABLE")
     assert ran.err == ""
 
 
 def test_the_powersave_governor_of_acpi_cpufreq_is_unstable(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"}))
+    ran = run(
+        "preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
+    )
     assert ran.status == 1
     assert ran.out.splitlines()[-1].startswith("noisewatch: UNSTABLE")
     assert "governor powersave on CPU 2" in ran.words
 
 
 def test_a_governor_that_cannot_be_read_is_unknown(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: None}))
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: None}))
     assert ran.status == 3
     assert ran.out.splitlines()[-1].startswith("noisewatch: UNKNOWN")
     assert f"{_GOVERNOR}: no such file" in ran.words
@@ -37,13 +39,13 @@ def test_a_governor_that_cannot_be_read_is_unknown(run: Run, tmp_path: Path) -> 
 
 def test_a_failure_outranks_an_unknown(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: None, _BATTERY: "0\n"})
-    ran = run("preflight", "--sample", "0", "--sysroot", root)
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root)
     assert ran.status == 1
     assert "governor-not-performance" in ran.out
 
 
 def test_a_warning_is_still_stable(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_BOOST: "1\n"}))
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_BOOST: "1\n"}))
     assert ran.status == 0
     assert "turbo is on" in ran.out
 
@@ -57,13 +59,15 @@ def test_a_copied_tree_cannot_be_sampled_as_it_stands_still(run: Run, unchanged_
 @pytest.mark.parametrize("change", [{_BOOST: "1\n"}, {_BOOST: None}, {_GOVERNOR: None}], ids=["warn", "minor", "grave"])
 def test_strict_makes_warnings_and_unknowns_unstable(run: Run, tmp_path: Path, change: dict[str, str | None]) -> None:
     root = quiet_tree(tmp_path, change)
-    assert run("preflight", "--sample", "0", "--strict", "--sysroot", root).status == 1
-    answer = run("preflight", "--sample", "0", "--strict", "--format", "json", "--sysroot", root).json
+    assert run("preflight", "--sample", "0", "--no-calibration", "--strict", "--sysroot", root).status == 1
+    answer = run(
+        "preflight", "--sample", "0", "--no-calibration", "--strict", "--format", "json", "--sysroot", root
+    ).json
     assert (answer["verdict"], answer["exit_status"]) == ("unstable", 1)
 
 
 def test_strict_leaves_a_quiet_machine_stable(run: Run, unchanged_tree: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--strict", "--sysroot", unchanged_tree)
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--strict", "--sysroot", unchanged_tree)
     assert ran.status == 0
 
 
@@ -72,44 +76,44 @@ def test_strict_leaves_a_quiet_machine_stable(run: Run, unchanged_tree: Path) ->
 )
 def test_exit_zero_reports_only(run: Run, tmp_path: Path, change: dict[str, str | None], verdict: str) -> None:
     root = quiet_tree(tmp_path, change)
-    ran = run("preflight", "--sample", "0", "--exit-zero", "--format", "json", "--sysroot", root)
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero", "--format", "json", "--sysroot", root)
     assert ran.status == 0
     assert (ran.json["verdict"], ran.json["exit_status"]) == (verdict, 0)
 
 
 def test_the_cpus_of_the_command_line_are_the_ones_that_are_judged(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
-    assert run("preflight", "--sample", "0", "--sysroot", root, "--cpus", "3").status == 0
-    assert run("preflight", "--sample", "0", "--sysroot", root, "--cpus", "2").status == 1
+    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "3").status == 0
+    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "2").status == 1
 
 
 def test_an_offline_target_is_unstable(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"})
-    ran = run("preflight", "--sample", "0", "--sysroot", root, "--cpus", "2-3")
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "2-3")
     assert ran.status == 1
     assert "CPU 3: not online" in ran.words
 
 
 def test_an_empty_tree_is_unknown_and_never_stable(run: Run, tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
-    assert run("preflight", "--sample", "0", "--sysroot", tmp_path).status == 3
+    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", tmp_path).status == 3
     assert run("preflight", "--sysroot", tmp_path).status == 3
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "9999999999999999999999\n", "-1\n"])
 @pytest.mark.parametrize("path", [f"{CPUS}/online", "/proc/interrupts", "/proc/self/mounts", "/proc/stat"])
 def test_a_rubbish_file_is_never_a_traceback(run: Run, tmp_path: Path, path: str, text: str) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {path: text}))
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {path: text}))
     assert ran.status in (0, 1, 3)
     assert ran.err == ""
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "x" * 100_000, "powersave\nperformance\n"])
 def test_a_rubbish_governor_is_never_stable(run: Run, tmp_path: Path, text: str) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: text}))
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: text}))
     assert ran.status in (1, 3)
 
 
 def test_an_empty_list_of_mounts_does_not_prove_that_there_is_no_quota(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {"/proc/self/mounts": ""})
-    assert run("preflight", "--sample", "0", "--sysroot", root).status == 3
+    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).status == 3

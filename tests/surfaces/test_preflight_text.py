@@ -34,7 +34,9 @@ def _entry(out: str, check_id: str) -> str:
 def test_the_last_line_is_the_verdict_with_its_exit_status(
     run: Run, tmp_path: Path, governor: str | None, status: int
 ) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: governor}))
+    ran = run(
+        "preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: governor})
+    )
     words = {0: "STABLE", 1: "UNSTABLE", 3: "UNKNOWN"}
     last = ran.out.splitlines()[-1]
     assert last.startswith(f"noisewatch: {words[status]} ")
@@ -44,31 +46,37 @@ def test_the_last_line_is_the_verdict_with_its_exit_status(
 
 def test_the_last_line_tells_the_status_that_exit_zero_returns(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
-    last = run("preflight", "--sample", "0", "--exit-zero", "--sysroot", root).out.splitlines()[-1]
+    last = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero", "--sysroot", root).out.splitlines()[-1]
     assert last.startswith("noisewatch: UNSTABLE")
     assert "exit 0" in last
 
 
 def test_one_line_says_that_no_microbenchmark_was_run(run: Run, unchanged_tree: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", unchanged_tree)
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
     assert len([line for line in ran.out.splitlines() if "No microbenchmark was run" in line]) == 1
 
 
 def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
-    assert "No sample was taken" in run("preflight", "--sample", "0", "--sysroot", unchanged_tree).out
+    assert (
+        "No sample was taken" in run("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree).out
+    )
     assert "No sample was taken" not in run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
 
 
 def test_failures_come_before_warnings_and_passes_are_one_entry(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n", f"{CPUS}/cpufreq/boost": "1\n"})
-    labels = [line.split()[0] for line in run("preflight", "--sample", "0", "--sysroot", root).out.splitlines() if line]
+    labels = [
+        line.split()[0]
+        for line in run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).out.splitlines()
+        if line
+    ]
     order = [label for label in dict.fromkeys(labels) if label in ("FAIL", "warn", "pass")]
     assert (order, labels.count("pass")) == (["FAIL", "warn", "pass"], 1)
 
 
 def test_a_fix_is_one_line_that_can_be_copied(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in (2, 3)})
-    lines = run("preflight", "--sample", "0", "--sysroot", root).out.splitlines()
+    lines = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).out.splitlines()
     path = f"{CPUS}/cpu$cpu/cpufreq/scaling_governor"
     assert f"        now:     for cpu in 2 3; do echo performance | sudo tee {path}; done" in lines
 
@@ -101,7 +109,9 @@ def test_a_name_with_escape_sequences_is_shown_as_plain_text(run: Run, tmp_path:
 
 
 def test_a_governor_with_escape_sequences_is_shown_as_plain_text(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: f"{_ESCAPE}\n"}))
+    ran = run(
+        "preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: f"{_ESCAPE}\n"})
+    )
     assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
     assert ran.status in (1, 3)
 

@@ -72,7 +72,8 @@ Watch = Callable[[Progress], None]
 
 def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dict[str, Any]:
     """What the spinners measured, as JSON; all times are ns. `watch` is called now and then. Raises CannotMeasure."""
-    capacities = _capacities(wanted)
+    plan = plan_of(wanted)
+    capacities = plan["capacities"]
     size = sheet_words(capacities)
     descriptor = os.memfd_create("noisewatch")
     try:
@@ -83,7 +84,7 @@ def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dic
             cpu: Sheet(words[number * size : (number + 1) * size], capacities)
             for number, cpu in enumerate(wanted.slots)
         }
-        with _started(wanted, capacities, descriptor) as host:
+        with start_host(plan, descriptor) as host:
             try:
                 begin_ns = _begin(host, sheets)
                 _watch(host, wanted, sheets, begin_ns, watch, look_s)
@@ -105,15 +106,20 @@ def _capacities(wanted: Calibrating) -> Capacities:
     return capacities_for(most)
 
 
-def _started(wanted: Calibrating, capacities: Capacities, descriptor: int) -> subprocess.Popen[bytes]:
-    plan = {
+def plan_of(wanted: Calibrating) -> dict[str, Any]:
+    """What the host is to do, as JSON."""
+    return {
         "slots": list(wanted.slots.items()),
-        "capacities": capacities,
+        "capacities": _capacities(wanted),
         "core": wanted.core,
         "threshold_ns": wanted.threshold_ns,
         "is_realtime": wanted.is_realtime,
         "command": list(wanted.command),
     }
+
+
+def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]:
+    """The process that forks the spinners, which write to the memory that `descriptor` is. Raises CannotMeasure."""
     root = str(Path(noisewatch.__file__).resolve().parent.parent)
     try:
         return subprocess.Popen(

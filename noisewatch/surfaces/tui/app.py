@@ -146,6 +146,11 @@ class MonitorApp(App[None]):
     def action_all_cpus(self) -> None:
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
 
+    @property
+    def shows_calibration(self) -> bool:
+        """Whether that is on the screen."""
+        return self._calibration is not None
+
     def action_calibrate(self) -> None:
         """Announces what it will cost; nothing is started yet."""
         if self._calibration is None:

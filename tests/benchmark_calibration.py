@@ -1,0 +1,155 @@
+"""Prints what the calibration is worth: `python -m tests.benchmark_calibration [--cpu N]`. Figures, no limits.
+
+Side by side with oslat where it is installed (Debian's rt-tests).
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from types import ModuleType
+
+from noisewatch.judgement.case import calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.machine.calibrator.plan import plan_slots
+from noisewatch.machine.calibrator.run import Calibrating, calibrate, plan_of, start_host
+from noisewatch.machine.calibrator.sheet import READY, STATE, Sheet, sheet_words
+from noisewatch.machine.core import NATIVE, load_core, twin
+from noisewatch.machine.core.twin import COUNT, GAP_WORDS, ITERATIONS, SPIN_WORDS, SPUN_NS
+from noisewatch.sources.calibration import parse_calibration
+
+_CORES = [twin] if load_core(NATIVE) is twin else [load_core(NATIVE), twin]
+_CALIBRATORS = 64
+_TASK = """
+import time
+next_at = time.monotonic()
+while True:
+    next_at += 0.01
+    time.sleep(max(next_at - time.monotonic(), 0))
+    until = time.thread_time() + 0.001
+    while time.thread_time() < until: pass
+"""
+
+
+def _spun(core: ModuleType, seconds: float, threshold_ns: int, **delays: int) -> tuple[list[int], list[int], int]:
+    """The lengths of the gaps, the totals, and how many delays were made."""
+    gaps = memoryview(bytearray(8 * GAP_WORDS * 200_000)).cast("q")
+    totals = memoryview(bytearray(8 * SPIN_WORDS)).cast("q")
+    made = core.spin(gaps, totals, time.monotonic_ns() + round(seconds * 1e9), threshold_ns, **delays)
+    return gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS].tolist(), totals.tolist(), made
+
+
+def granularity(core: ModuleType) -> None:
+    """One turn of the loop against a bare reading of the clock, in turns."""
+    turns, reads = [], []
+    for _ in range(5):
+        lengths, totals, _ = _spun(core, 0.4, twin.THRESHOLD_NS)
+        turns.append((totals[SPUN_NS] - sum(lengths)) / totals[ITERATIONS])
+        reads.append(min(core.clock_reads_ns(100_000) for _ in range(20)) / 100_000)
+    turn, read = statistics.median(turns), statistics.median(reads)
+    print(f"{core.NAME:<7} one turn {turn:.1f} ns, a bare clock reading {read:.1f} ns: ×{turn / read:.2f}")
+
+
+def oslat(cpu: int) -> None:
+    """What it counts in its first bucket is its turns."""
+    if shutil.which("oslat") is None:
+        print("oslat   not installed (package rt-tests)")
+        return
+    ran = subprocess.run(["oslat", "-c", str(cpu), "-D", "4"], capture_output=True, text=True, check=False)
+    counts = [int(count) for count in re.findall(r"^\s*\d+\s*\(us\):\s*(\d+)", ran.stdout, re.MULTILINE)]
+    shown = "  ".join(line.strip() for line in ran.stdout.splitlines() if re.match(r"\s*(Maximum|Average)", line))
+    print(f"oslat   one turn {4e9 / max(sum(counts), 1):.1f} ns; {' '.join(shown.split())}")
+
+
+def delays(core: ModuleType, delay_ns: int, seconds: float = 3.0) -> None:
+    """Delays made in the loop, one a millisecond; what is found without any is noise, or false."""
+    wanted = range(delay_ns, delay_ns + 250 + delay_ns // 2)
+    base, _, _ = _spun(core, seconds, delay_ns)
+    found, _, made = _spun(core, seconds, delay_ns, delay_ns=delay_ns, delay_every_ns=1_000_000)
+    alike = sum(length in wanted for length in base)
+    share = (sum(length in wanted for length in found) - alike) / made
+    print(
+        f"{core.NAME:<7} {made} delays of {delay_ns} ns: {share:.2%} found as such; without any "
+        f"{alike / seconds:.1f}/s of that length, {len(base) / seconds:.0f}/s of that length or longer"
+    )
+
+
+def stolen(core: ModuleType, cpu: int) -> None:
+    """A task that runs for 1 ms in each 10 ms on the same CPU."""
+    lengths, totals, _ = _spun(core, 2.0, twin.THRESHOLD_NS)
+    base = sum(lengths) / totals[SPUN_NS]
+    pinned = f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n"
+    task = subprocess.Popen([sys.executable, "-c", pinned + _TASK])
+    try:
+        time.sleep(0.5)
+        lengths, totals, _ = _spun(core, 4.0, twin.THRESHOLD_NS)
+    finally:
+        task.kill()
+        task.wait()
+    share = sum(lengths) / totals[SPUN_NS]
+    print(f"{core.NAME:<7} a task of 1 ms in 10 reads back as {share:.2%} stolen, {share - base:.2%} above the rest")
+
+
+def readiness(core: ModuleType, cpus: list[int]) -> None:
+    """From the call until 64 calibrators are ready, on the CPUs at hand over and over."""
+    slots = plan_slots([0], {}, {}, 5 * 10**9, core.NAME == NATIVE)[0]
+    times = []
+    for _ in range(5):
+        wanted = Calibrating({0: slots}, core=core.NAME)
+        plan = plan_of(wanted)
+        plan["slots"] = [(cpus[number % len(cpus)], slots) for number in range(_CALIBRATORS)]
+        words = sheet_words(plan["capacities"])
+        descriptor = os.memfd_create("benchmark")
+        os.ftruncate(descriptor, words * 8 * _CALIBRATORS)
+        memory = memoryview(mmap.mmap(descriptor, 0)).cast("q")
+        sheets = [Sheet(memory[at * words : (at + 1) * words], plan["capacities"]) for at in range(_CALIBRATORS)]
+        started = time.monotonic()
+        host = start_host(plan, descriptor)
+        while any(sheet.header[STATE] != READY for sheet in sheets):
+            time.sleep(0.001)
+        times.append((time.monotonic() - started) * 1e3)
+        host.communicate()
+        os.close(descriptor)
+    print(f"{core.NAME:<7} {_CALIBRATORS} calibrators ready after {statistics.median(times):.0f} ms (median of 5)")
+
+
+def repeatability(core: ModuleType, cpu: int) -> None:
+    """Ten calibrations in a row, and what the noise floor's check would say of them."""
+    slots = plan_slots([cpu], {}, {}, 5 * 10**9, core.NAME == NATIVE)
+    said, resident = [], []
+    for _ in range(10):
+        samples = parse_calibration(calibrate(Calibrating({**slots}, core=core.NAME), lambda progress: None))
+        floors = calibrated_with(samples, Budget()).floors
+        said.append(f"{floors[2].cv_expected:.1%} ({floors[2].cv_low:.1%} to {floors[2].cv_high:.1%})")
+        resident.append(samples.cpus[0].resident_kb or 0)
+    print(f"{core.NAME:<7} {max(resident) / 1024:.1f} MB resident; ten floors at 100 ms: {', '.join(said)}")
+
+
+def main() -> None:
+    """All figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmark_calibration", description=__doc__)
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
+    cpu = parser.parse_args().cpu
+    cpus = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpu})
+    for core in _CORES:
+        granularity(core)
+    oslat(cpu)
+    for core in _CORES:
+        delays(core, 200 if core.NAME == NATIVE else 1_000)
+        stolen(core, cpu)
+    os.sched_setaffinity(0, set(cpus) - {cpu} or {cpu})
+    for core in _CORES:
+        readiness(core, cpus)
+        repeatability(core, cpu)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""A calibration that is running, as lines and in the monitor."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from noisewatch.machine.calibrator.plan import GAPS, WORK
+from noisewatch.machine.calibrator.run import Progress
+from noisewatch.machine.calibrator.sheet import Sheet, capacities_for, sheet_words
+from noisewatch.machine.core.twin import COUNT, SPUN_NS
+from noisewatch.sources.calibration import parse_calibration
+from noisewatch.surfaces.live_gaps import LiveGaps
+from noisewatch.surfaces.live_lines import live_lines, progress_line
+from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.calibration_screen import OVER, RUNNING, CalibrationScreen
+from tests.calibrated import written_calibration
+from tests.surfaces.framing import frame
+
+
+def _sheet(*lengths_ns: int) -> Sheet:
+    capacities = capacities_for({GAPS: 10**9, WORK: 10**9})
+    sheet = Sheet(memoryview(bytearray(8 * sheet_words(capacities))).cast("q"), capacities)
+    for length_ns in lengths_ns:
+        _add(sheet, length_ns)
+    return sheet
+
+
+def _add(sheet: Sheet, length_ns: int) -> None:
+    sheet.gaps[sheet.totals[COUNT] * 4 + 1] = length_ns
+    sheet.totals[COUNT] += 1
+    sheet.totals[SPUN_NS] += 1_000_000
+
+
+def _live(*lengths_ns: int) -> LiveGaps:
+    live = LiveGaps()
+    live.take(Progress(1.0, 5.0, {2: _sheet(*lengths_ns), 3: _sheet(2_000)}))
+    return live
+
+
+def test_what_is_new_is_taken_in_once() -> None:
+    live, sheet = LiveGaps(), _sheet(2_000, 3_000)
+    live.take(Progress(1.0, 5.0, {2: sheet}))
+    _add(sheet, 500_000)
+    live.take(Progress(2.0, 5.0, {2: sheet}))
+    each = live.by_cpu[2]
+    assert (each.gap_count, each.stolen_ns, each.longest_ns, each.histogram.count) == (3, 505_000, 500_000, 3)
+    assert each.stolen_share == pytest.approx(505_000 / 3_000_000)
+
+
+def test_the_histogram_grows() -> None:
+    live, sheet = LiveGaps(), _sheet(2_000)
+    live.take(Progress(1.0, 5.0, {2: sheet}))
+    before = live_lines(live, 100, 30, in_unicode=True)
+    for _ in range(50):
+        _add(sheet, 40_000)
+    live.take(Progress(2.0, 5.0, {2: sheet}))
+    assert live_lines(live, 100, 30, in_unicode=True) != before
+    assert live.together.count == 51
+
+
+@pytest.mark.parametrize("width", [1, 10, 20, 39, 80, 200])
+@pytest.mark.parametrize("height", [1, 2, 5, 12, 24, 60])
+def test_the_picture_keeps_to_any_size(width: int, height: int) -> None:
+    lines = live_lines(_live(2_000, 70_000, 3_000_000), width, height, in_unicode=True)
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+
+
+def test_the_worst_cpu_comes_first() -> None:
+    lines = live_lines(_live(9_000_000), 100, 30, in_unicode=False)
+    named = [line.split()[1] for line in lines if line.startswith("CPU")]
+    assert named == ["2", "3"]
+
+
+def test_the_progress_is_told_in_seconds() -> None:
+    assert progress_line(_live(), 100).startswith("calibrating 1.0 of 5.0 s")
+    assert progress_line(LiveGaps(), 100).startswith("calibrating 0.0 of 0.0 s")
+
+
+def _text(screen: CalibrationScreen, width: int = 100, height: int = 40) -> str:
+    return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
+
+
+def test_the_screen_announces_what_it_will_cost() -> None:
+    said = _text(CalibrationScreen.of(frame(4)))
+    assert "keeps CPU" in said
+    assert "enter starts" in said
+
+
+def test_a_replay_cannot_be_calibrated() -> None:
+    screen = CalibrationScreen.of(frame(4, source="replay of x.nw"))
+    assert not screen.can_start
+    assert "Only this host" in _text(screen)
+    assert "no target CPU" in _text(CalibrationScreen.of(None))
+
+
+def test_the_screen_shows_what_came_of_it() -> None:
+    screen = CalibrationScreen.of(frame(4))
+    screen.finish(parse_calibration(written_calibration(seconds=3.0)))
+    assert screen.state == OVER
+    assert "You may trust" in _text(screen)
+
+
+def test_the_screen_says_why_nothing_came_of_it() -> None:
+    screen = CalibrationScreen.of(frame(4))
+    screen.finish("there is no target CPU to calibrate")
+    assert "Nothing was measured: there is no target CPU" in _text(screen)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
+def test_the_screen_keeps_to_any_size(width: int, height: int) -> None:
+    screen = CalibrationScreen.of(frame(4))
+    for state in ("announced", RUNNING):
+        screen.state = state
+        assert len(screen.rows(width, height, in_unicode=True)) == height
+    screen.finish(parse_calibration(written_calibration(seconds=3.0)))
+    assert len(screen.rows(width, height, in_unicode=True)) == height
+
+
+def test_a_key_opens_the_screen_and_another_one_leaves_it() -> None:
+    async def press() -> list[bool]:
+        app = MonitorApp()
+        async with app.run_test(size=(100, 30)) as pilot:
+            app.show_frame(frame(4, source="replay of x.nw"))
+            shown = []
+            for key in ("c", "enter", "escape"):
+                await pilot.press(key)
+                shown.append(app.shows_calibration)
+            return shown
+
+    assert asyncio.run(press()) == [True, True, False]
