@@ -52,7 +52,7 @@ def granularity(core: ModuleType) -> None:
     for _ in range(5):
         lengths, totals, _ = _spun(core, 0.4, twin.THRESHOLD_NS)
         turns.append((totals[SPUN_NS] - sum(lengths)) / totals[ITERATIONS])
-        reads.append(min(core.clock_reads_ns(100_000) for _ in range(20)) / 100_000)
+        reads.append(min(core.clock_readings_ns(100_000) for _ in range(20)) / 100_000)
     turn, read = statistics.median(turns), statistics.median(reads)
     print(f"{core.NAME:<7} one turn {turn:.1f} ns, a bare clock reading {read:.1f} ns: ×{turn / read:.2f}")
 

@@ -22,7 +22,7 @@ CONFIDENCE = 0.90  # of the interval
 SIGNIFICANCE, POWER = 0.05, 0.80
 TEST = "Welch's t-test, two-sided 5 %, power 0.8"
 _DRAWS = 200
-_RUNS_PER_DRAW = 5  # samples come from so many processes, as with pyperf
+_SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
 _FEWEST_SAMPLES = 20  # in the calibration; of longer samples the prediction is extrapolated
 _MARGINS = ((1_000_000, 1.15), (10_000_000, 1.25), (100_000_000, 1.5))
 
@@ -114,12 +114,11 @@ def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int) -> 
 def _draw(timelines: Timelines, length_ns: int, samples: int) -> tuple[list[float], list[float]]:
     """The relative standard deviation, and the largest sample by the median, of each draw."""
     rng = random.Random(_SEED)
-    run = max(samples // _RUNS_PER_DRAW, 1)
     cvs, maxima = [], []
     for _ in range(_DRAWS):
         drawn: list[float] = []
         while len(drawn) < samples:
-            drawn += timelines.run_times(length_ns, run, rng)
+            drawn += timelines.run_times(length_ns, _SAMPLES_PER_PROCESS, rng)
         drawn = drawn[:samples]
         cvs.append(coefficient_of_variation(drawn) or 0.0)
         maxima.append(max(drawn) / statistics.median(drawn))

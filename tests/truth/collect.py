@@ -22,15 +22,15 @@ STATEMENTS = (
     "{number: (number, number + 1) for number in range(100)}",
     "for number in range(500): number ^ 3",
 )
-_PROCESSES = 5
 Loops = dict[str, dict[int, int]]  # by statement and ms
-_VALUES_BY_MS = {1: 20, 10: 20, 100: 6}  # in each process
+_VALUES = 5  # in each process
+_PROCESSES_BY_MS = {1: 20, 10: 20, 100: 6}
 
 
 def loops_for(statement: str) -> dict[int, int]:
     """How often the statement runs in a sample of so many milliseconds, when nothing disturbs it."""
     once_s = min(timeit.repeat(statement, number=100, repeat=50)) / 100
-    return {ms: max(round(ms / 1e3 / once_s), 1) for ms in _VALUES_BY_MS}
+    return {ms: max(round(ms / 1e3 / once_s), 1) for ms in _PROCESSES_BY_MS}
 
 
 def collect(cpu: int, repetition: int, seconds: float, core: str, loops: Loops) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def collect(cpu: int, repetition: int, seconds: float, core: str, loops: Loops) 
     statement = STATEMENTS[repetition % len(STATEMENTS)]
     before = _calibrated(cpu, seconds, core)
     samples = {
-        str(ms): _benchmarked(cpu, statement, count, _VALUES_BY_MS[ms]) for ms, count in loops[statement].items()
+        str(ms): _benchmarked(cpu, statement, count, _PROCESSES_BY_MS[ms]) for ms, count in loops[statement].items()
     }
     return {"before": before, "after": _calibrated(cpu, seconds, core), "statement": statement, "samples_s": samples}
 
@@ -48,11 +48,11 @@ def _calibrated(cpu: int, seconds: float, core: str) -> dict[str, Any]:
     return calibrate(Calibrating(slots, core=core), lambda progress: None)
 
 
-def _benchmarked(cpu: int, statement: str, loops: int, values: int) -> list[float]:
+def _benchmarked(cpu: int, statement: str, loops: int, processes: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "benchmark.json"
         command = [sys.executable, "-m", "pyperf", "timeit", "-q", f"--affinity={cpu}", "--output", str(output)]
-        command += ["-p", str(_PROCESSES), "-n", str(values), "-w", "1", "-l", str(loops), statement]
+        command += ["-p", str(processes), "-n", str(_VALUES), "-w", "1", "-l", str(loops), statement]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         (benchmark,) = json.loads(output.read_text())["benchmarks"]
     return [value * loops for run in benchmark["runs"] for value in run.get("values", [])]

@@ -133,6 +133,11 @@ static PyObject *native_additions(PyObject *module, PyObject *arguments) {
     return timed(arguments, time_additions);
 }
 
+static PyObject *native_clock_readings(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return timed(arguments, time_clock_readings);
+}
+
 static PyObject *native_lock(PyObject *module, PyObject *ignored) {
     (void)module, (void)ignored;
     if (mlockall(MCL_CURRENT | MCL_ONFAULT) == 0)
@@ -147,6 +152,7 @@ static PyMethodDef methods[] = {
     {"fill_ring", native_fill_ring, METH_VARARGS, NULL},
     {"multiplications_ns", native_multiplications, METH_VARARGS, NULL},
     {"additions_ns", native_additions, METH_VARARGS, NULL},
+    {"clock_readings_ns", native_clock_readings, METH_VARARGS, NULL},
     {"lock_memory", native_lock, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -17,8 +17,11 @@ static inline int64_t now(void) {
     return time.tv_sec * NS_PER_S + time.tv_nsec;
 }
 
-int64_t clock_now(void) {
-    return now();
+int64_t time_clock_readings(int64_t count) {
+    int64_t start = now();
+    for (int64_t left = count; left > 0; left--)
+        now();
+    return now() - start;
 }
 
 static int64_t switches_so_far(void) {

@@ -28,7 +28,8 @@ struct spin {
     int64_t delay_count;    /* how often that was done */
 };
 
-int64_t clock_now(void);
+/* The time of `count` readings of the clock, with nothing else between them: what a loop that looks at it can be. */
+int64_t time_clock_readings(int64_t count);
 
 /* Reads the clock until `until`, and notes each step of at least `threshold`. */
 void spin(struct spin *spin);

@@ -3,6 +3,7 @@
 from noisewatch.machine.core._native import (
     additions_ns,
     chase,
+    clock_readings_ns,
     fill_ring,
     lock_memory,
     multiplications_ns,
@@ -10,7 +11,16 @@ from noisewatch.machine.core._native import (
     work,
 )
 
-__all__ = ["additions_ns", "chase", "chase_memory", "lock_memory", "multiplications_ns", "spin", "work"]
+__all__ = [
+    "additions_ns",
+    "chase",
+    "chase_memory",
+    "clock_readings_ns",
+    "lock_memory",
+    "multiplications_ns",
+    "spin",
+    "work",
+]
 
 NAME = "native"
 WORK_ROUNDS = 300  # about 0.2 ms

@@ -197,6 +197,15 @@ def additions_ns(length: int) -> int | None:
     return None
 
 
+def clock_readings_ns(count: int) -> int:
+    """The time of `count` readings of the clock with nothing else between them."""
+    clock = monotonic_ns
+    start = clock()
+    for _ in range(count):
+        clock()
+    return clock() - start
+
+
 def lock_memory() -> str | None:
     """Keeps the memory of this process from being paged out; None, or the reason why that failed."""
     import ctypes
