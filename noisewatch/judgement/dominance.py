@@ -26,6 +26,7 @@ MEMORY = Cause("memory", "a neighbour in the last-level cache, or on the way to 
 THROUGHPUT = Cause("throughput", "throughput that a sibling or a neighbour takes, perhaps of another virtual machine")
 _HALF = 0.5
 _DOUBLE = 2
+_LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
 _FEWEST_SAMPLES = 20
 
 
@@ -33,7 +34,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     """The cause of most of the floor's variance.
 
     Gaps alone are replayed without the fixed work, at the longest samples of which there were enough. What they do not
-    explain is the clock, if that moved as much as the work did; memory, if that was less steady by far; and else
+    explain is the clock, if that moved half as much as the work did; memory, if that was less steady by far; and else
     throughput.
     """
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
@@ -41,14 +42,10 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     work_ns = min(floor.sample_ns, timelines_of([_gaps_alone(said)]).steady.useful_ns / _FEWEST_SAMPLES)
     if work_ns > 0 and _variance(_gaps_alone(said), work_ns) >= _HALF * _variance(said, work_ns):
         return INTERRUPTIONS
-    clock = figures.effective_khz_spread_share
-    if clock is not None and figures.work is not None and clock >= figures.work.mad_share:
+    clock, work, memory = figures.effective_khz_spread_share, figures.work, figures.memory
+    if clock is not None and work is not None and clock > max(_HALF * work.width_share, _LEAST_CLOCK):
         return FREQUENCY
-    if (
-        figures.memory is not None
-        and figures.work is not None
-        and figures.memory.mad_share > _DOUBLE * figures.work.mad_share
-    ):
+    if memory is not None and work is not None and memory.width_share > _DOUBLE * work.width_share:
         return MEMORY
     return THROUGHPUT
 

@@ -24,6 +24,7 @@ class Spread:
     count: int
     median_ns: float
     mad_share: float  # of the median
+    width_share: float  # 5th to 95th percentile, of the median
     p99_share: float  # above the median
     max_share: float  # above the median
     cv: float
@@ -95,7 +96,7 @@ def _figures(said: CpuSamples) -> CpuFigures:
         gap_histogram=Histogram.of(lengths),
         waited_share=waited_ns / said.spun_ns if has_spun and -1 not in gaps.waited_ns else None,
         effective_khz=middle_khz,
-        effective_khz_spread_share=_spread_share(khz) if middle_khz else None,
+        effective_khz_spread_share=_width_share(khz) if middle_khz else None,
         work=spread_of(blocks),
         native_work=spread_of(blocks_of(said.native_work)),
         memory=spread_of(blocks_of(said.memory)),
@@ -141,6 +142,7 @@ def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS) -> Spread |
         count=len(ordered),
         median_ns=middle,
         mad_share=deviation / middle,
+        width_share=_width_share(ordered),
         p99_share=far / middle - 1,
         max_share=ordered[-1] / middle - 1,
         cv=statistics.stdev(ordered) / statistics.fmean(ordered),
@@ -167,7 +169,8 @@ def _effective_khz(said: CpuSamples) -> list[float]:
     return [cycles * 1e6 / ns for ns in said.cycles.length_ns if ns > 0]
 
 
-def _spread_share(khz: Sequence[float]) -> float | None:
-    ordered = sorted(khz)
-    low, high = quantile(ordered, 0.05), quantile(ordered, 0.95)
-    return None if low is None or high is None else (high - low) / statistics.median(ordered)
+def _width_share(values: Sequence[float]) -> float:
+    """From the 5th to the 95th percentile of one value or more, as a share of the median."""
+    ordered = sorted(values)
+    low, high = quantile(ordered, 0.05) or 0.0, quantile(ordered, 0.95) or 0.0
+    return (high - low) / statistics.median(ordered)

@@ -90,8 +90,11 @@ class Timelines:
         return start.passed_ns + since_ns
 
 
-def timelines_of(calibrated: Iterable[CpuSamples]) -> Timelines:
-    """What one CPU gave in one calibration, or in several, one after the other."""
+def timelines_of(calibrated: Iterable[CpuSamples], next_count: int = 200) -> Timelines:
+    """What one CPU gave in one calibration, or in several, one after the other.
+
+    Between gaps it was as fast as in the `next_count` pieces of work done next.
+    """
     runs = list(calibrated)
     usual_ns_by_kind = {
         kind: statistics.median(lengths)
@@ -104,7 +107,7 @@ def timelines_of(calibrated: Iterable[CpuSamples]) -> Timelines:
         for kind, begin_ns, end_ns in run.slots
         if kind == START and run.work.length_ns
     ]
-    steady = Timeline(piece for run in runs for piece in _pieces(run, usual_ns_by_kind))
+    steady = Timeline(piece for run in runs for piece in _pieces(run, usual_ns_by_kind, next_count))
     return Timelines(steady, tuple(start for start in starts if start.useful_ns > 0))
 
 
@@ -116,14 +119,14 @@ def _work_of(run: CpuSamples, kind: str) -> Samples:
     return {WORK: run.work, NATIVE_WORK: run.native_work, COMMAND: run.command}[kind]
 
 
-def _pieces(run: CpuSamples, usual_ns_by_kind: Mapping[str, float]) -> Iterable[Piece]:
+def _pieces(run: CpuSamples, usual_ns_by_kind: Mapping[str, float], next_count: int) -> Iterable[Piece]:
     main = COMMAND if COMMAND in usual_ns_by_kind else WORK
     for kind, begin_ns, end_ns in run.slots:
         if kind in usual_ns_by_kind:
             lengths = _between(_work_of(run, kind), begin_ns, end_ns)
             yield from ((length, usual_ns_by_kind[kind]) for length in lengths)
         elif kind == GAPS:
-            slowness = _slowness_after(_work_of(run, main), end_ns, usual_ns_by_kind.get(main, 0.0))
+            slowness = _slowness_after(_work_of(run, main), end_ns, usual_ns_by_kind.get(main, 0.0), next_count)
             yield from _gap_pieces(run, begin_ns, end_ns, slowness)
 
 
@@ -132,7 +135,7 @@ def _between(work: Samples, begin_ns: int, end_ns: int) -> Sequence[int]:
     return work.length_ns[first:last]
 
 
-def _slowness_after(work: Samples, at_ns: int, usual_ns: float, count: int = 200) -> float:
+def _slowness_after(work: Samples, at_ns: int, usual_ns: float, count: int) -> float:
     """By how much the work done next took longer than usual; that done last where none follows."""
     first = min(bisect_left(work.start_ns, at_ns), max(len(work.start_ns) - count, 0))
     lengths = work.length_ns[first : first + count]

@@ -112,7 +112,7 @@ def _lines(figure: Any) -> list[str]:
 
 def _plain_bars(bars: Mapping[int, int], width: int, height: int) -> list[str]:
     """A row a bar, in ASCII; neighbouring bars are put together where there are too many rows."""
-    together = max(math.ceil((max(bars) - min(bars) + 1) / height), 1)
+    together = max(math.ceil((max(bars) - min(bars) + 1) / (height - 1)), 1)  # less one, as rows begin at multiples
     rows: dict[int, int] = {}
     for place, count in bars.items():
         rows[place // together] = rows.get(place // together, 0) + count

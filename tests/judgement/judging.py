@@ -19,14 +19,17 @@ from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine
 
 
-def judged(machine: WrittenMachine, cpus: CpuSet | None = None, strict: bool = False) -> Verdict:
-    """The verdict over the machine's first two moments."""
+def judged(
+    machine: WrittenMachine, cpus: CpuSet | None = None, strict: bool = False, is_calibrated: bool = True
+) -> Verdict:
+    """The verdict over the machine's first two moments, and over a quiet calibration."""
     task_reader = TaskReader(asks_all_affinities=True)
     wish = Wish(cpus)
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
-    return judge(Case(after, interval_between(before, after), calibrated=quiet_calibration()), strict=strict)
+    calibrated = quiet_calibration() if is_calibrated else None
+    return judge(Case(after, interval_between(before, after), calibrated=calibrated), strict=strict)
 
 
 @cache

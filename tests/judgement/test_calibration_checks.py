@@ -68,7 +68,7 @@ def test_a_quiet_calibration_passes_all() -> None:
         ("target-cpus-interrupted", "fail", {"gaps": ((10 * _MS, 5 * _MS, 1, 0),)}, "5 ms"),
         ("target-cpus-interrupted", "warn", {"gaps": ((10 * _MS, 200_000, 1, 0),)}, "200 µs"),
         ("fixed-work-unsteady", "fail", {"work": _every_third_slow}, "longer than the median"),
-        ("memory-unsteady", "fail", {"work": lambda at_ns: WORK_NS + at_ns // WORK_NS % 5 * 20_000}, "deviate by"),
+        ("memory-unsteady", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (2 * _MS) % 2 * 20_000}, "deviate by"),
         ("throughput-drifts", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 500}, "third"),
         ("throughput-drifts", "warn", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 60}, "third"),
         ("throughput-multimodal", "warn", {"work": lambda at_ns: WORK_NS + at_ns // (50 * _MS) % 2 * 2_000}, "mvalue"),
@@ -96,8 +96,11 @@ def test_a_floor_above_the_budget_makes_the_machine_unstable_and_says_where_and_
 
 
 def test_interruptions_are_told_from_throughput() -> None:
-    gaps = tuple((at * _MS, 3 * _MS, 1, 0) for at in range(0, 5_000, 11))
-    found = finding(_verdict(gaps=gaps, budget=Budget(_MS)), "noise-floor-above-budget")
+    def interrupted(at_ns: int) -> int:
+        return WORK_NS + (2 * _MS if at_ns % (3 * _MS) < WORK_NS else 0)
+
+    gaps = tuple((at * _MS, 2 * _MS, 1, 0) for at in range(0, 5_000, 5))
+    found = finding(_verdict(gaps=gaps, work=interrupted, budget=Budget(_MS)), "noise-floor-above-budget")
     assert (found.status, found.answer.evidence["dominated_by"]) == ("fail", "interruptions")
 
 

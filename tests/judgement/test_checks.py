@@ -155,7 +155,7 @@ _VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 def test_steal_that_was_never_reported_is_unknown_in_a_virtual_machine() -> None:
     machine = WrittenMachine(quiet_files() | _VIRTUAL, quiet_files(3.0) | _VIRTUAL, answers=ANSWERS)
-    verdict = judged(machine)
+    verdict = judged(machine, is_calibrated=False)
     assert finding(verdict, "hypervisor-steal").status == "unknown"
     assert verdict.exit_status == 3
 
@@ -183,7 +183,7 @@ def test_steal_that_was_reported_once_is_believed_when_it_stands_still() -> None
 )
 def test_without_the_file_behind_a_blocking_check_the_verdict_is_unknown(check_id: str, gone: tuple[str, ...]) -> None:
     moments = (without(quiet_files(), *gone), without(quiet_files(3.0), *gone))
-    verdict = judged(WrittenMachine(*moments, answers=ANSWERS), frozenset({2, 3}))
+    verdict = judged(WrittenMachine(*moments, answers=ANSWERS), frozenset({2, 3}), is_calibrated=False)
     found = finding(verdict, check_id)
     assert (found.status, verdict.exit_status) == ("unknown", 3)
     assert found.answer.reason

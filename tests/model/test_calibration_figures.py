@@ -20,12 +20,12 @@ def test_a_quiet_cpu_has_nothing_to_show() -> None:
 
 
 def test_gaps_are_counted_per_second_of_looking_for_them() -> None:
-    gaps = tuple((at * _MS, 10_000 * (1 + at % 2), at % 2, 5_000 * (at % 2)) for at in range(0, 5_000, 5))
+    gaps = tuple((at * _MS, 10_000 * (1 + at % 2), at % 2, 5_000 * (at % 2)) for at in range(0, 5_000, 3))
     (figures,) = calibration_of(parse_calibration(written_calibration((3,), gaps=gaps))).cpus
-    assert figures.gaps_per_s == pytest.approx(200, rel=0.02)
-    assert figures.stolen_share == pytest.approx(0.003, rel=0.02)
+    assert figures.gaps_per_s == pytest.approx(1_000 / 3, rel=0.02)
+    assert figures.stolen_share == pytest.approx(0.005, rel=0.02)
     assert 10_000 <= (figures.gap_p50_ns or 0) <= 20_000 == figures.gap_max_ns
-    assert figures.waited_share == pytest.approx(0.0005, rel=0.02)
+    assert figures.waited_share == pytest.approx(0.005 / 6, rel=0.02)
 
 
 def test_gaps_without_room_still_count() -> None:

@@ -29,7 +29,7 @@ def test_of_nothing_there_is_no_sample() -> None:
 
 
 def test_gaps_pass_time_between_stretches_as_fast_as_the_work_next_to_them() -> None:
-    """Work takes 2 each in the first round and 4 in the second, and so 3 usually: there a spin gives three quarters."""
+    """Work takes 2 in the first round and 4 in the second, and so 3 usually: a spin gives 3/2 and 3/4 of its time."""
     said = CpuSamples(
         0,
         None,
@@ -37,10 +37,10 @@ def test_gaps_pass_time_between_stretches_as_fast_as_the_work_next_to_them() -> 
         gaps=Gaps((10,), (20,), (0,), (0,)),
         work=Samples((100, 102, 204, 208), (2, 2, 4, 4)),
     )
-    steady = timelines_of([said]).steady
+    steady = timelines_of([said], next_count=2).steady
     assert steady.passed_ns == 212
-    assert steady.passed_at(10 / (2.0 / 3)) == pytest.approx(10)  # up to the gap the slowness is 2/3
-    assert steady.useful_ns == pytest.approx(80 / (3 / 3) + 6 + 100 / (4 / 3) + 6, rel=0.6)
+    assert steady.passed_at(10 * 3 / 2) == pytest.approx(10)  # up to the gap
+    assert steady.useful_ns == pytest.approx(80 * 3 / 2 + 2 * 3 + 100 * 3 / 4 + 2 * 3)
 
 
 def test_a_run_begins_as_a_start_did_and_goes_on_steadily() -> None:

@@ -84,6 +84,6 @@ def record(path: Path, *moments: Files, calibration: Json = _QUIET) -> Path:
                 machine.advance()
             snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
         if calibration is not None:
-            recorder.ask(QUESTION, written_calibration)
+            recorder.ask(QUESTION, lambda: calibration)
         recorder.close()
     return path
