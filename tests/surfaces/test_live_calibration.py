@@ -6,17 +6,20 @@ import asyncio
 
 import pytest
 
+from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.plan import GAPS, WORK
 from noisewatch.machine.calibrator.run import Progress
 from noisewatch.machine.calibrator.sheet import Sheet, capacities_for, sheet_words
 from noisewatch.machine.core.twin import COUNT, SPUN_NS
-from noisewatch.sources.calibration import parse_calibration
+from noisewatch.sources.calibration import QUESTION, parse_calibration
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines, progress_line
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.calibration_screen import OVER, RUNNING, CalibrationScreen
 from tests.calibrated import written_calibration
+from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.framing import frame
+from tests.written import WrittenMachine
 
 
 def _sheet(*lengths_ns: int) -> Sheet:
@@ -89,10 +92,9 @@ def test_the_screen_announces_what_it_will_cost() -> None:
     assert "enter starts" in said
 
 
-def test_a_replay_cannot_be_calibrated() -> None:
-    screen = CalibrationScreen.of(frame(4, source="replay of x.nw"))
-    assert not screen.can_start
-    assert "Only this host" in _text(screen)
+def test_of_a_replay_the_recorded_calibration_is_offered() -> None:
+    assert "the replay of x.nw" in _text(CalibrationScreen.of(frame(4, source="replay of x.nw")))
+    assert not CalibrationScreen.of(None).can_start
     assert "no target CPU" in _text(CalibrationScreen.of(None))
 
 
@@ -119,15 +121,33 @@ def test_the_screen_keeps_to_any_size(width: int, height: int) -> None:
     assert len(screen.rows(width, height, in_unicode=True)) == height
 
 
-def test_a_key_opens_the_screen_and_another_one_leaves_it() -> None:
-    async def press() -> list[bool]:
-        app = MonitorApp()
-        async with app.run_test(size=(100, 30)) as pilot:
+def _pressed(*keys: str, machine: Machine) -> list[str]:
+    """What the screen showed after each key."""
+
+    async def press() -> list[str]:
+        app = MonitorApp(open_machine=lambda: machine)
+        async with app.run_test(size=(120, 40)) as pilot:
             app.show_frame(frame(4, source="replay of x.nw"))
             shown = []
-            for key in ("c", "enter", "escape"):
+            for key in keys:
                 await pilot.press(key)
-                shown.append(app.shows_calibration)
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+                rows = app.rows(120, 40)
+                shown.append("\n".join("".join(text for text, _ in row) for row in rows))
             return shown
 
-    assert asyncio.run(press()) == [True, True, False]
+    return asyncio.run(press())
+
+
+def test_keys_open_the_screen_start_the_calibration_and_go_back() -> None:
+    calibrated = WrittenMachine(quiet_files(), answers={**ANSWERS, QUESTION: written_calibration(seconds=3.0)})
+    announced, over, left = _pressed("c", "enter", "escape", machine=calibrated)
+    assert "enter starts" in announced
+    assert "You may trust" in over
+    assert "who, target CPUs" in left
+
+
+def test_a_machine_that_cannot_be_calibrated_says_so_on_the_screen() -> None:
+    shown = _pressed("c", "enter", machine=WrittenMachine(quiet_files(), answers=ANSWERS))
+    assert "Nothing was measured: not written down" in shown[-1]

@@ -6,6 +6,7 @@ import sys
 import time
 from argparse import Namespace
 from dataclasses import replace
+from functools import partial
 
 from noisewatch.surfaces.aside import allowed_now
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
@@ -25,7 +26,7 @@ def run(arguments: Namespace) -> int:
         return _print_once(arguments)
     from noisewatch.surfaces.tui.app import MonitorApp
 
-    MonitorApp(command_line(arguments, allowed_now())).run(mouse=False)
+    MonitorApp(command_line(arguments, allowed_now()), open_machine=partial(open_machine, arguments)).run(mouse=False)
     return 0
 
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 from noisewatch.errors import UsageError
@@ -45,13 +46,14 @@ async def _draw(arguments: Namespace, width: int, height: int) -> str:
 
     machine = open_machine(arguments)
     wish = wish_of(arguments, machine)
-    app = MonitorApp(glyphs=UNICODE)
+    app = MonitorApp(glyphs=UNICODE, open_machine=partial(open_machine, arguments))
     async with app.run_test(size=(width, height)) as pilot:
         for frame in sample_frames(machine, wish, arguments.interval, time.sleep if machine.is_live else no_sleep):
             app.show_frame(frame)
             if machine.is_live and frame.seconds > 0:
                 break
         await pilot.press(*filter(None, arguments.keys.split(",")))
+        await app.workers.wait_for_complete()
         await pilot.pause()
         report_damage(machine)
         svg = app.export_screenshot(title="noisewatch")

@@ -15,14 +15,12 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Progress
-from noisewatch.machine.live import LiveMachine
-from noisewatch.sources.calibration import CalibrationSamples, CalibrationWish
+from noisewatch.sources.calibration import CalibrationSamples
 from noisewatch.sources.names import clean
-from noisewatch.sources.snapshot import Wish, read_snapshot
-from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.frame import Frame, decode_frame
-from noisewatch.surfaces.tui.calibration_screen import RUNNING, SECONDS, CalibrationScreen
+from noisewatch.surfaces.tui.calibration_screen import RUNNING, CalibrationScreen, calibrate_machine
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
@@ -54,14 +52,20 @@ class MonitorApp(App[None]):
         Binding("pageup", "scroll(-10)", "scroll"),
     ]
 
-    def __init__(self, sampler: Sequence[str] | None = None, glyphs: Glyphs | None = None) -> None:
+    def __init__(
+        self,
+        sampler: Sequence[str] | None = None,
+        glyphs: Glyphs | None = None,
+        open_machine: Callable[[], Machine] | None = None,
+    ) -> None:
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.model = ScreenModel()
         self._sampler_command = sampler
+        self._open_machine = open_machine  # for a calibration; without, there is none
         self._sampler: asyncio.subprocess.Process | None = None
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
-        self._view = LineView(self._rows)
+        self._view = LineView(self.rows)
         self._shows_help = False
         self._calibration: CalibrationScreen | None = None
         self._aside: tuple[int, ...] = ()
@@ -124,7 +128,8 @@ class MonitorApp(App[None]):
         """What has changed since the last time."""
         self._view.update()
 
-    def _rows(self, width: int, height: int) -> list[Row]:
+    def rows(self, width: int, height: int) -> list[Row]:
+        """The screen as it is now."""
         if self._calibration is not None:
             return self._calibration.rows(width, height, self._glyphs is UNICODE)
         return help_rows(height) if self._shows_help else all_rows(self.model, width, height, self._glyphs)
@@ -145,11 +150,6 @@ class MonitorApp(App[None]):
 
     def action_all_cpus(self) -> None:
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
-
-    @property
-    def shows_calibration(self) -> bool:
-        """Whether that is on the screen."""
-        return self._calibration is not None
 
     def action_calibrate(self) -> None:
         """Announces what it will cost; nothing is started yet."""
@@ -179,10 +179,7 @@ class MonitorApp(App[None]):
                 raise CannotMeasure("stopped")
             self.call_from_thread(self._show_progress, screen, progress)
 
-        machine = LiveMachine()
-        cpus = frozenset(screen.target)
-        snapshot = read_snapshot(machine, Wish(cpus))
-        samples = calibrate_cpus(machine, snapshot, cpus, CalibrationWish(SECONDS), watch)
+        samples = calibrate_machine(self._open_machine, frozenset(screen.target), watch)
         if self.is_running:
             self.call_from_thread(self._finish_calibration, screen, samples)
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from noisewatch.judgement.case import calibrated_with
 from noisewatch.judgement.noise_floor import Budget
-from noisewatch.sources.calibration import CalibrationSamples
-from noisewatch.sources.cpulist import format_cpu_list, name_cpus
+from noisewatch.machine import Machine
+from noisewatch.machine.calibrator.run import Watch
+from noisewatch.machine.recording import Recording
+from noisewatch.sources.calibration import CalibrationSamples, CalibrationWish
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
@@ -18,7 +24,6 @@ from noisewatch.surfaces.tui.rows import Row
 SECONDS = 5.0
 ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
 
-_NOT_HERE = "Only this host can be calibrated, not a copied tree or a recording."
 _NO_TARGET = "There is no target CPU to calibrate."
 
 
@@ -28,6 +33,7 @@ class CalibrationScreen:
 
     target: tuple[int, ...]
     refusal: str | None = None
+    source: str | None = None  # what is looked at instead of this host
     state: str = ANNOUNCED
     live: LiveGaps = field(default_factory=LiveGaps)
     result: tuple[str, ...] = ()
@@ -38,7 +44,7 @@ class CalibrationScreen:
         """For the CPUs that the frame is about."""
         if frame is None or not frame.target:
             return cls((), _NO_TARGET)
-        return cls(frame.target, _NOT_HERE if frame.source is not None else None)
+        return cls(frame.target, source=frame.source)
 
     @property
     def can_start(self) -> bool:
@@ -71,6 +77,8 @@ class CalibrationScreen:
         return _wrapped(list(self.result) or self._announcement(), width)
 
     def _announcement(self) -> list[str]:
+        if self.source is not None:
+            return [f"Shows the calibration that belongs to the {self.source}, if there is one."]
         listed = format_cpu_list(self.target)
         return [
             f"For {SECONDS:g} s a loop keeps CPU {listed} busy, all of it, to measure what takes time from it.",
@@ -81,6 +89,18 @@ class CalibrationScreen:
     def _keys(self) -> str:
         start = "enter starts   " if self.can_start else ""
         return f"{start}esc {'stops' if self.state == RUNNING else 'goes back'}"
+
+
+def calibrate_machine(
+    open_machine: Callable[[], Machine] | None, cpus: CpuSet, watch: Watch
+) -> CalibrationSamples | str:
+    """The calibration of the machine, or that of its recording; the reason where there is none."""
+    if open_machine is None:
+        return "there is no machine"
+    machine = open_machine()
+    if isinstance(machine, Recording):
+        machine.go_to_end()
+    return calibrate_cpus(machine, read_snapshot(machine, Wish(cpus)), cpus, CalibrationWish(SECONDS), watch)
 
 
 def _wrapped(lines: list[str], width: int) -> list[str]:
