@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.checks import calibration, clock, frequency, interrupts, isolation, load, power, quota, target
+from noisewatch.judgement.checks import (
+    clock,
+    frequency,
+    interrupts,
+    isolation,
+    load,
+    noise,
+    power,
+    quota,
+    target,
+    throughput,
+)
 from noisewatch.judgement.declaration import Check
 
 CATALOGUE: tuple[Check, ...] = (
-    *calibration.CHECKS,
+    *noise.CHECKS,
+    *throughput.CHECKS,
     *target.CHECKS,
     *isolation.CHECKS,
     *interrupts.CHECKS,

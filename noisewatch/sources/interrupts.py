@@ -15,7 +15,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from noisewatch.errors import Malformed
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.machine.core import load_core
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import are_counts, is_count, lines_of
 from noisewatch.sources.reader import Reader
@@ -46,7 +47,8 @@ class Interrupts:
 
     cpus: tuple[int, ...]
     rows: tuple[InterruptRow, ...]
-    row_by_line: Mapping[tuple[int, str], InterruptRow] = field(default_factory=dict, repr=False, compare=False)
+    text: bytes = field(default=b"", repr=False, compare=False)
+    row_by_line: Mapping[int, InterruptRow] = field(default_factory=dict, repr=False, compare=False)  # from 0
 
     def total_by_cpu(self) -> dict[int, int]:
         """All interrupts of each CPU: the sum of the rows that have a count for each CPU."""
@@ -64,21 +66,42 @@ def parse_header(line: str) -> tuple[int, ...]:
 
 
 def parse_interrupts(text: str, previous: Interrupts | None = None) -> Interrupts:
-    """The table. Rows whose text is as in `previous` are taken from there: most rows of a big table never change.
+    """The table. Raises Malformed."""
+    return parse_bytes(text.encode("utf-8", "replace"), previous)
+
+
+def parse_bytes(text: bytes, previous: Interrupts | None = None) -> Interrupts:
+    """The table. Rows that are as in `previous` are taken from there: most rows of a big table never change.
 
     Raises Malformed.
     """
-    header, *lines = lines_of(text) or [""]
+    again = None if previous is None else _parse_changed(text, previous)
+    return again if again is not None else _parse_all(text)
+
+
+def _parse_all(text: bytes) -> Interrupts:
+    header, *lines = lines_of(text.decode("utf-8", "replace")) or [""]
     cpus = parse_header(header)
-    known = previous.row_by_line if previous is not None and previous.cpus == cpus else {}
     row_by_line = {
-        (number, line): known.get((number, line)) or _parse_row(line, len(cpus), number)
-        for number, line in enumerate(lines, start=2)
-        if line.strip()
+        number: _parse_row(line, len(cpus), number + 1) for number, line in enumerate(lines, start=1) if line.strip()
     }
     if not row_by_line:
         raise Malformed("a row for each interrupt", "", 2)
-    return Interrupts(cpus, tuple(row_by_line.values()), row_by_line)
+    return Interrupts(cpus, tuple(row_by_line.values()), text, row_by_line)
+
+
+def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
+    """From the rows that changed; None where rows came or went, or the CPUs are others."""
+    changed = load_core().changed_lines(previous.text, text)
+    if changed is None or any(number not in previous.row_by_line for number, _, _ in changed):
+        return None
+    row_by_line = dict(previous.row_by_line)
+    for number, begin, end in changed:
+        line = text[begin:end].decode("utf-8", "replace")
+        if not line.strip():
+            return None
+        row_by_line[number] = _parse_row(line, len(previous.cpus), number + 1)
+    return Interrupts(previous.cpus, tuple(row_by_line.values()), text, row_by_line)
 
 
 def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
@@ -121,4 +144,10 @@ def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
 
 def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Interrupts | None:
     """The table; None where it cannot be read."""
-    return reader.parsed(PATH, lambda text: parse_interrupts(text, previous))
+    try:
+        return parse_bytes(reader.bytes(PATH), previous)
+    except Unreadable:
+        return None
+    except Malformed as error:
+        reader.note(PATH, error.reason)
+        return None

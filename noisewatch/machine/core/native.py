@@ -2,6 +2,7 @@
 
 from noisewatch.machine.core._native import (
     additions_ns,
+    changed_lines,
     chase,
     clock_readings_ns,
     fill_ring,
@@ -13,6 +14,7 @@ from noisewatch.machine.core._native import (
 
 __all__ = [
     "additions_ns",
+    "changed_lines",
     "chase",
     "chase_memory",
     "clock_readings_ns",

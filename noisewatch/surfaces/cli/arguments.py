@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import re
-import shlex
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from noisewatch import __version__
 from noisewatch.errors import UsageError
+from noisewatch.surfaces.cli.values import (
+    SHORTEST_CALIBRATION_S,
+    calibration_seconds,
+    inflation,
+    sample_count,
+    sample_length,
+    sample_seconds,
+    seconds,
+    share,
+    words,
+)
 
 MONITOR = "monitor"
 _SHORTEST_INTERVAL_S = 0.1
-_LONGEST_S = 1e6
-SHORTEST_SAMPLE_S = 0.5
-SHORTEST_CALIBRATION_S = 0.5
-_SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
-_NS_BY_UNIT = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-_LARGEST_SHARE = 10.0
-_LARGEST_INFLATION = 1e6
-_MOST_SAMPLES = 10_000
 
 _COMMANDS = {
     "preflight": "check whether a benchmark may start: a verdict with an exit status",
@@ -43,80 +44,6 @@ of all other commands: 0 done, 2 usage or input error, 3 could not measure
 class _Parser(ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]  # raises instead of exiting, as all errors do
         raise UsageError(f"{message} (see {self.prog} --help)")
-
-
-def _seconds(least: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not least <= value <= _LONGEST_S:
-            raise argparse.ArgumentTypeError(f"wanted seconds from {least:g} to {_LONGEST_S:g}, found {text!r}")
-        return value
-
-    return parse
-
-
-def _sample_seconds(text: str) -> float:
-    """0, or long enough that a tick of 10 ms, or a single interrupt, is no verdict."""
-    value = _seconds(0)(text)
-    if 0 < value < SHORTEST_SAMPLE_S:
-        raise argparse.ArgumentTypeError(f"wanted 0 or at least {SHORTEST_SAMPLE_S:g} seconds, found {text!r}")
-    return value
-
-
-def _calibration_seconds(text: str) -> float:
-    """0, or long enough for each kind of measurement to come up."""
-    value = _seconds(0)(text)
-    if 0 < value < SHORTEST_CALIBRATION_S:
-        raise argparse.ArgumentTypeError(f"wanted 0 or at least {SHORTEST_CALIBRATION_S:g} seconds, found {text!r}")
-    return value
-
-
-def _sample_length(text: str) -> int:
-    """A duration such as 100ms, 10us or 1s as nanoseconds."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?(us|µs|ms|s)", text.strip())
-    length_ns = round(float(match[1]) * _NS_BY_UNIT[match[2]]) if match else 0
-    if not _SHORTEST_SAMPLE_NS <= length_ns <= _LONGEST_SAMPLE_NS:
-        raise argparse.ArgumentTypeError(f"wanted a duration from 100us to 100s, such as 10ms, found {text!r}")
-    return length_ns
-
-
-def _share(text: str) -> float:
-    """2% or 0.02."""
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(%?)", text.strip())
-    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < value <= _LARGEST_SHARE:
-        raise argparse.ArgumentTypeError(f"wanted a share such as 2% or 0.02, found {text!r}")
-    return value
-
-
-def _inflation(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 1 <= value <= _LARGEST_INFLATION:
-        raise argparse.ArgumentTypeError(f"wanted a factor of at least 1, such as 1.2, found {text!r}")
-    return value
-
-
-def _sample_count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 2 <= int(text) <= _MOST_SAMPLES:
-        raise argparse.ArgumentTypeError(f"wanted a number of samples from 2 to {_MOST_SAMPLES}, found {text!r}")
-    return int(text)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    """The words of a command line, as a shell would part them; no shell runs it."""
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
-    if not words:
-        raise argparse.ArgumentTypeError("wanted a command, found none")
-    return words
 
 
 def _add_machine_options(parser: ArgumentParser, default: object) -> None:
@@ -141,7 +68,7 @@ def _add_interval(parser: ArgumentParser, default: object) -> None:
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
-        type=_seconds(_SHORTEST_INTERVAL_S),
+        type=seconds(_SHORTEST_INTERVAL_S),
         default=default,
         help="time between two snapshots (default 1)",
     )
@@ -155,22 +82,22 @@ def _add_output(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
 def _add_budget(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("what is to be measured afterwards")
     group.add_argument(
-        "--at", metavar="DURATION", type=_sample_length, default="100ms", help="how long a sample lasts (default 100ms)"
+        "--at", metavar="DURATION", type=sample_length, default="100ms", help="how long a sample lasts (default 100ms)"
     )
     group.add_argument(
-        "--samples", metavar="N", type=_sample_count, default="25", help="how many samples are taken (default 25)"
+        "--samples", metavar="N", type=sample_count, default="25", help="how many samples are taken (default 25)"
     )
     group.add_argument(
         "--max-cv",
         metavar="SHARE",
-        type=_share,
+        type=share,
         default="1%",
         help="how much samples may vary: their relative standard deviation (default 1%%)",
     )
     group.add_argument(
         "--max-inflation",
         metavar="FACTOR",
-        type=_inflation,
+        type=inflation,
         help="how much longer the worst sample may take than the median, such as 1.2 (default: any)",
     )
     parser.add_argument(
@@ -190,13 +117,13 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--duration",
         metavar="SECONDS",
-        type=_seconds(SHORTEST_CALIBRATION_S),
+        type=seconds(SHORTEST_CALIBRATION_S),
         default=5.0,
         help="how long in total (default 5)",
     )
     parser.add_argument("--against", metavar="LIST", help="compare the target CPUs with these")
     parser.add_argument(
-        "--workload", metavar="COMMAND", type=_words, default=(), help="measure this short command in place of our work"
+        "--workload", metavar="COMMAND", type=words, default=(), help="measure this short command in place of our work"
     )
     _add_budget(parser)
     _add_record(parser)
@@ -208,14 +135,14 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--sample",
         metavar="SECONDS",
-        type=_sample_seconds,
+        type=sample_seconds,
         default=3.0,
         help="how long to look (default 3; 0: settings only)",
     )
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
-        type=_calibration_seconds,
+        type=calibration_seconds,
         default=3.0,
         help="how long to run the microbenchmark after that (default 3; 0: not at all)",
     )
@@ -248,14 +175,14 @@ def _fill_record(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--duration",
         metavar="SECONDS",
-        type=_seconds(0),
+        type=seconds(0),
         default=60.0,
         help="how long (default 60; Ctrl-C ends it sooner)",
     )
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
-        type=_calibration_seconds,
+        type=calibration_seconds,
         default=0.0,
         help="also run the microbenchmark for so long at the end (default 0: not at all)",
     )

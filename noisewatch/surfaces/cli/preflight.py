@@ -17,11 +17,11 @@ from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
 from noisewatch.surfaces.calibrating import calibrate_cpus
-from noisewatch.surfaces.cli.arguments import SHORTEST_SAMPLE_S
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
 from noisewatch.surfaces.cli.live import LivePicture
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
 from noisewatch.surfaces.cli.terminal import Progress, takes_colour, width
+from noisewatch.surfaces.cli.values import SHORTEST_SAMPLE_S
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.reports.verdict_json import describe_verdict
 from noisewatch.surfaces.reports.verdict_text import text_of_verdict

@@ -25,7 +25,7 @@ def text_of_calibration(calibrated: Calibrated, target: CpuSet, width: int, in_u
     calibration = calibrated.calibration
     lines = [headline(calibration, target), *how_measured(calibration), ""]
     lines += cpu_lines(calibration)
-    lines += ["", *_gap_histogram(calibration, width, in_unicode)]
+    lines += ["", *histogram_lines(calibration, width, in_unicode)]
     lines += ["", *conclusion_lines(calibrated)]
     return "\n".join(lines) + "\n"
 
@@ -109,7 +109,8 @@ def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
     ]
 
 
-def _gap_histogram(calibration: Calibration, width: int, in_unicode: bool) -> list[str]:
+def histogram_lines(calibration: Calibration, width: int, in_unicode: bool) -> list[str]:
+    """The gaps of all CPUs by length."""
     together = Histogram()
     for figures in calibration.cpus:
         together = together.merged(figures.gap_histogram)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from noisewatch.judgement.case import calibrated_with
+from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Watch
@@ -18,7 +18,7 @@ from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
-from noisewatch.surfaces.reports.calibration_text import conclusion_lines, cpu_lines
+from noisewatch.surfaces.reports.calibration_text import conclusion_lines, cpu_lines, histogram_lines
 from noisewatch.surfaces.tui.rows import Row
 
 SECONDS = 5.0
@@ -36,8 +36,10 @@ class CalibrationScreen:
     source: str | None = None  # what is looked at instead of this host
     state: str = ANNOUNCED
     live: LiveGaps = field(default_factory=LiveGaps)
-    result: tuple[str, ...] = ()
+    result: Calibrated | None = None
+    failure: str | None = None
     offset: int = 0
+    drawn: dict[int, list[str]] = field(default_factory=dict)  # the result by width: a chart is dear to draw
 
     @classmethod
     def of(cls, frame: Frame | None) -> CalibrationScreen:
@@ -54,10 +56,9 @@ class CalibrationScreen:
         """Takes in what came of it."""
         self.state = OVER
         if isinstance(samples, str):
-            self.result = (f"Nothing was measured: {samples}",)
-            return
-        calibrated = calibrated_with(samples, Budget())
-        self.result = (*conclusion_lines(calibrated), "", *cpu_lines(calibrated.calibration))
+            self.failure = f"Nothing was measured: {samples}"
+        else:
+            self.result = calibrated_with(samples, Budget())
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
@@ -74,7 +75,13 @@ class CalibrationScreen:
             return _wrapped([self.refusal], width)
         if self.state == RUNNING:
             return live_lines(self.live, width, height, in_unicode)
-        return _wrapped(list(self.result) or self._announcement(), width)
+        if self.result is None:
+            return _wrapped([self.failure] if self.failure is not None else self._announcement(), width)
+        if width not in self.drawn:
+            calibration = self.result.calibration
+            text = _wrapped([*conclusion_lines(self.result), "", *cpu_lines(calibration), ""], width)
+            self.drawn[width] = [*text, *histogram_lines(calibration, width, in_unicode)]
+        return self.drawn[width]
 
     def _announcement(self) -> list[str]:
         if self.source is not None:

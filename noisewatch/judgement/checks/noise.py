@@ -1,0 +1,159 @@
+"""Area `calibration`: how much samples will vary, and what interrupts the target CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Calibrated, Case
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.dominance import dominating_cause
+from noisewatch.judgement.measured import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
+from noisewatch.judgement.noise_floor import TEST
+from noisewatch.model.figures import describe_ns
+
+
+@check(
+    id="noise-floor-above-budget",
+    area=AREA,
+    question="Will samples of the wanted length vary less than the budget allows?",
+    severity=BLOCKING,
+    reads=(MICROBENCHMARK,),
+    limits=(
+        Limit("relative standard deviation of samples", 0.01, "share", "set by --max-cv, for samples as long as --at"),
+    ),
+    why=(
+        "What the machine alone adds to a sample bounds what a benchmark here can show: it is predicted from the gaps "
+        "and the fixed work of the calibration, as an interval that holds nine of ten runs. All of the interval within "
+        "the budget passes, all of it above fails; in between nobody can say."
+    ),
+    remedy=(
+        "Remove what the other findings name; take longer samples, or more of them; or accept the floor with --max-cv."
+    ),
+    sources=("https://doi.org/10.1109/SC.2010.12",),
+    asks_calibration=True,
+)
+def noise_floor_above_budget(case: Case) -> Answer:
+    calibrated = case.calibrated
+    if calibrated is None:
+        return not_calibrated(case)
+    floor, budget = calibrated.floor, calibrated.budget
+    if floor is None:
+        return unknown(why_incomplete(calibrated) or "too little was measured: calibrate longer")
+    length = describe_ns(floor.sample_ns)
+    said = (
+        f"samples of {length} vary by {floor.cv_expected:.1%} ({floor.cv_low:.1%} to {floor.cv_high:.1%}) on "
+        f"CPU {floor.cpu}, the worst one of {floor.samples} takes up to {floor.max_inflation:.2f} times as long"
+    )
+    evidence = {
+        "cv_low": floor.cv_low,
+        "cv_expected": floor.cv_expected,
+        "cv_high": floor.cv_high,
+        "max_inflation": floor.max_inflation,
+        "max_inflation_limit": budget.max_inflation,
+        "dominated_by": None,
+        "test": TEST,
+    }
+    is_inflated = budget.max_inflation is not None and floor.max_inflation > budget.max_inflation
+    if floor.cv_low > budget.max_cv or (is_inflated and not floor.extrapolated):
+        cause = dominating_cause(calibrated, floor)
+        said = f"{said}; mostly {cause.said}"
+        return Answer(
+            FAIL,
+            said,
+            floor.cv_expected,
+            budget.max_cv,
+            "share",
+            cpus=_cpus_above(calibrated),
+            evidence={**evidence, "dominated_by": cause.name},
+            culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
+        )
+    reason = why_incomplete(calibrated) or _why_undecided(calibrated, said)
+    if reason is not None:
+        return Answer(UNKNOWN, said, floor.cv_expected, budget.max_cv, "share", reason=reason, evidence=evidence)
+    return Answer(PASS, said, floor.cv_expected, budget.max_cv, "share", evidence=evidence)
+
+
+def _cpus_above(calibrated: Calibrated) -> frozenset[int]:
+    floor = calibrated.floor
+    return frozenset({floor.cpu}) if floor is not None else frozenset()
+
+
+def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
+    """Why the floor is not known well enough to pass; None where it is."""
+    floor, budget = calibrated.floor, calibrated.budget
+    if floor is None:
+        return "too little was measured"
+    if floor.extrapolated:
+        return f"{said}, extrapolated from shorter samples: calibrate longer"
+    if floor.cv_high > budget.max_cv:
+        return f"{said}: the budget of {budget.max_cv:.1%} lies within"
+    if budget.max_inflation is not None and not floor.bounded:
+        return f"{said}: too short a calibration to bound the worst sample"
+    return None
+
+
+_STOLEN_PASSES = Limit("stolen share that passes", 0.0005, "share", "the ticks of an otherwise idle CPU")
+_STOLEN_FAILS = Limit("stolen share that fails", 0.005, "share", "half of a change of 1 %")
+_GAP_PASSES = Limit("longest gap that passes", 100_000, "ns", "an interrupt with its softirq")
+_GAP_FAILS = Limit("longest gap that fails", 1_000_000, "ns", "something else was scheduled")
+
+
+@check(
+    id="target-cpus-interrupted",
+    area=AREA,
+    question="Does a loop on the target CPUs run without interruption?",
+    severity=WARNING,
+    reads=(f"{MICROBENCHMARK}: gaps",),
+    limits=(_STOLEN_PASSES, _STOLEN_FAILS, _GAP_PASSES, _GAP_FAILS),
+    why=(
+        "A loop that only reads the clock sees whatever takes the CPU away, the hypervisor and the firmware included, "
+        "which no counter of the kernel's shows."
+    ),
+    remedy="Move away what tasks-on-target and device-interrupts-on-target name; what is left is outside this system.",
+    sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
+    asks_calibration=True,
+)
+def target_cpus_interrupted(case: Case) -> Answer:
+    calibrated = case.calibrated
+    if calibrated is None:
+        return not_calibrated(case)
+    known = [figures for figures in calibrated.complete if figures.stolen_share is not None]
+    evidence = {
+        str(figures.cpu): {
+            "stolen_share": figures.stolen_share,
+            "gaps_per_s": figures.gaps_per_s,
+            "gap_max_ns": figures.gap_max_ns,
+        }
+        for figures in known
+    }
+    if not known:
+        return unknown(why_incomplete(calibrated) or "no gaps were measured")
+    worst = max(known, key=lambda figures: figures.stolen_share or 0.0)
+    longest = max(known, key=lambda figures: figures.gap_max_ns or 0)
+    stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
+    said = f"{stolen:.2%} of CPU {worst.cpu} is lost in gaps, the longest {describe_ns(gap_ns)} (CPU {longest.cpu})"
+    if stolen > _STOLEN_FAILS.value or gap_ns > _GAP_FAILS.value:
+        cpus = frozenset(
+            figures.cpu
+            for figures in known
+            if (figures.stolen_share or 0) > _STOLEN_FAILS.value or (figures.gap_max_ns or 0) > _GAP_FAILS.value
+        )
+        said += f" (up to {_STOLEN_FAILS.value:.1%} and {describe_ns(round(_GAP_FAILS.value))} are tolerated)"
+        culprits = culprits_on(case, worst.cpu)
+        return Answer(FAIL, said, stolen, _STOLEN_FAILS.value, "share", cpus, None, evidence, culprits)
+    if calibrated.troubles:
+        return Answer(UNKNOWN, said, stolen, reason=why_incomplete(calibrated), evidence=evidence)
+    status = PASS if stolen <= _STOLEN_PASSES.value and gap_ns <= _GAP_PASSES.value else WARN
+    return Answer(status, said, stolen, _STOLEN_FAILS.value, "share", evidence=evidence)
+
+
+CHECKS = (noise_floor_above_budget, target_cpus_interrupted)

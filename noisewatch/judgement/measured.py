@@ -1,0 +1,69 @@
+"""What the checks of a calibration have in common: CPUs that were not measured, and the worst against two limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from noisewatch.judgement.case import Calibrated, Case
+from noisewatch.judgement.declaration import FAIL, PASS, UNKNOWN, WARN, Answer, Limit, unknown
+from noisewatch.model.calibration import CpuFigures
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.sources.cpulist import name_cpus
+
+AREA = "calibration"
+MICROBENCHMARK = "the microbenchmark on each target CPU"
+_MOST_CULPRITS = 3
+
+
+def not_calibrated(case: Case) -> Answer:
+    """The answer where there is no calibration."""
+    return unknown(case.no_calibration_reason or "no calibration was made")
+
+
+def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
+    """Who was seen to take time from the CPU in the sample."""
+    if case.interval is None:
+        return ()
+    return tuple(disturbances_of(case.interval, cpu)[:_MOST_CULPRITS])
+
+
+def why_incomplete(calibrated: Calibrated) -> str | None:
+    """Which CPUs were not measured to the end, and why."""
+    cpus_by_reason: dict[str, list[int]] = {}
+    for cpu, reason in calibrated.troubles.items():
+        cpus_by_reason.setdefault(reason, []).append(cpu)
+    said = [f"{name_cpus(cpus)}: {reason}" for reason, cpus in cpus_by_reason.items()]
+    return "; ".join(said) or None
+
+
+Measure = Callable[[CpuFigures], float | None]
+
+
+def judged_worst(
+    case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str, least: int = 1
+) -> Answer:
+    """The worst CPU against two limits; `said` has places for the CPU and the value."""
+    calibrated = case.calibrated
+    if calibrated is None:
+        return not_calibrated(case)
+    values = {figures.cpu: measure(figures) for figures in calibrated.complete}
+    known = {cpu: value for cpu, value in values.items() if value is not None}
+    evidence = {"by_cpu": {str(cpu): value for cpu, value in values.items()}}
+    if len(known) < least or len(known) < len(values):
+        return Answer(UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
+    worst = max(known, key=lambda cpu: known[cpu])
+    value = known[worst]
+    sentence = said.format(cpu=worst, value=value)
+    if value > fails.value:
+        over = frozenset(cpu for cpu, value in known.items() if value > fails.value)
+        return Answer(FAIL, sentence, value, fails.value, fails.unit, over, None, evidence)
+    if calibrated.troubles:
+        return Answer(UNKNOWN, sentence, value, reason=why_incomplete(calibrated), evidence=evidence)
+    status = PASS if value <= passes.value else WARN
+    if status == WARN:
+        sentence += f" (passes up to {_formatted(passes)})"
+    return Answer(status, sentence, value, fails.value, fails.unit, evidence=evidence)
+
+
+def _formatted(limit: Limit) -> str:
+    return f"{limit.value:.1%}" if limit.unit == "share" else f"{limit.value:g}"
