@@ -68,6 +68,7 @@ def _cpu(
         "lost_gaps_max_ns": 0,
         "slots": [list(slot) for slot in slots],
         "gaps": [word for gap in kept for word in gap],
+        "spins": [word for begin, end in spinning for word in (begin, end - begin)],
         "work": _samples(slots, (START, WORK), work),
         "native_work": _samples(slots, (NATIVE_WORK,), work),
         "memory": _samples(slots, (MEMORY,), work),

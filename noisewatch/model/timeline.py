@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import statistics
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
 
 from noisewatch.machine.calibrator.plan import COMMAND, GAPS, NATIVE_WORK, START, WORK
-from noisewatch.sources.calibration import CpuSamples, Samples
+from noisewatch.sources.calibration import CpuSamples, Gaps, Samples
 
 Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
 
@@ -102,7 +102,7 @@ def timelines_of(calibrated: Iterable[CpuSamples], next_count: int = 200) -> Tim
         if (lengths := [length for run in runs for length in _work_of(run, kind).length_ns])
     }
     starts = [
-        Timeline((length, usual_ns_by_kind[WORK]) for length in _between(run.work, begin_ns, end_ns))
+        Timeline(_work_pieces(run.work, begin_ns, end_ns, usual_ns_by_kind[WORK]))
         for run in runs
         for kind, begin_ns, end_ns in run.slots
         if kind == START and run.work.length_ns
@@ -113,6 +113,7 @@ def timelines_of(calibrated: Iterable[CpuSamples], next_count: int = 200) -> Tim
 
 _NOTHING = Timeline(())
 _AT_START = 0.5
+_OWN_BREAK_NS = 200_000  # thrice what a chain of multiplications takes
 
 
 def _work_of(run: CpuSamples, kind: str) -> Samples:
@@ -123,16 +124,25 @@ def _pieces(run: CpuSamples, usual_ns_by_kind: Mapping[str, float], next_count: 
     main = COMMAND if COMMAND in usual_ns_by_kind else WORK
     for kind, begin_ns, end_ns in run.slots:
         if kind in usual_ns_by_kind:
-            lengths = _between(_work_of(run, kind), begin_ns, end_ns)
-            yield from ((length, usual_ns_by_kind[kind]) for length in lengths)
+            yield from _work_pieces(_work_of(run, kind), begin_ns, end_ns, usual_ns_by_kind[kind])
         elif kind == GAPS:
             slowness = _slowness_after(_work_of(run, main), end_ns, usual_ns_by_kind.get(main, 0.0), next_count)
             yield from _gap_pieces(run, begin_ns, end_ns, slowness)
 
 
-def _between(work: Samples, begin_ns: int, end_ns: int) -> Sequence[int]:
+def _work_pieces(work: Samples, begin_ns: int, end_ns: int, usual_ns: float) -> Iterable[Piece]:
     first, last = (bisect_left(work.start_ns, edge) for edge in (begin_ns, end_ns))
-    return work.length_ns[first:last]
+    expected_ns = work.start_ns[first] if first < last else begin_ns
+    for start_ns, length_ns in zip(work.start_ns[first:last], work.length_ns[first:last], strict=True):
+        yield from _break(expected_ns, start_ns)
+        yield length_ns, usual_ns
+        expected_ns = start_ns + length_ns
+
+
+def _break(expected_ns: int, start_ns: int) -> Iterable[Piece]:
+    """We look after other things between two pieces, and if that takes long, somebody else was in between."""
+    if start_ns - expected_ns > _OWN_BREAK_NS:
+        yield start_ns - expected_ns, 0.0
 
 
 def _slowness_after(work: Samples, at_ns: int, usual_ns: float, count: int) -> float:
@@ -143,7 +153,15 @@ def _slowness_after(work: Samples, at_ns: int, usual_ns: float, count: int) -> f
 
 
 def _gap_pieces(run: CpuSamples, begin_ns: int, end_ns: int, slowness: float) -> Iterable[Piece]:
-    gaps = run.gaps
+    first, last = (bisect_left(run.spins.start_ns, edge) for edge in (begin_ns, end_ns))
+    expected_ns = run.spins.start_ns[first] if first < last else begin_ns
+    for start_ns, length_ns in zip(run.spins.start_ns[first:last], run.spins.length_ns[first:last], strict=True):
+        yield from _break(expected_ns, start_ns)
+        expected_ns = start_ns + length_ns
+        yield from _spin_pieces(run.gaps, start_ns, expected_ns, slowness)
+
+
+def _spin_pieces(gaps: Gaps, begin_ns: int, end_ns: int, slowness: float) -> Iterable[Piece]:
     first, last = (bisect_left(gaps.start_ns, edge) for edge in (begin_ns, end_ns))
     at_ns = begin_ns
     for start_ns, length_ns in zip(gaps.start_ns[first:last], gaps.length_ns[first:last], strict=True):

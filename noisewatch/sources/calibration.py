@@ -15,7 +15,7 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine import Json, Machine
 from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK, Slot, plan_slots
 from noisewatch.machine.calibrator.run import Calibrating, Progress, Watch, calibrate
-from noisewatch.machine.calibrator.sheet import CYCLES, STATE_NAMES
+from noisewatch.machine.calibrator.sheet import CYCLES, SPINS, STATE_NAMES
 from noisewatch.machine.core import NATIVE
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
@@ -65,6 +65,7 @@ class CpuSamples:
     spun_ns: int = 0  # spent looking for gaps, the gaps among it
     iterations: int = 0
     gaps: Gaps = field(default_factory=Gaps)
+    spins: Samples = field(default_factory=Samples)  # when gaps were looked for
     work: Samples = field(default_factory=Samples)  # an interpreter's
     native_work: Samples = field(default_factory=Samples)
     memory: Samples = field(default_factory=Samples)
@@ -170,6 +171,7 @@ def _parse_cpu(said: Json) -> CpuSamples:
             _count(said, "lost_gaps_ns"),
             _count(said, "lost_gaps_max_ns"),
         ),
+        spins=Samples(*_columns(said, SPINS, 2)),
         work=Samples(*_columns(said, WORK, 2)),
         native_work=Samples(*_columns(said, NATIVE_WORK, 2)),
         memory=Samples(*_columns(said, MEMORY, 2)),

@@ -35,6 +35,7 @@ def test_gaps_pass_time_between_stretches_as_fast_as_the_work_next_to_them() -> 
         None,
         slots=(("gaps", 0, 100), ("work", 100, 104), ("gaps", 104, 204), ("work", 204, 212)),
         gaps=Gaps((10,), (20,), (0,), (0,)),
+        spins=Samples((0, 104), (100, 100)),
         work=Samples((100, 102, 204, 208), (2, 2, 4, 4)),
     )
     steady = timelines_of([said], next_count=2).steady

@@ -11,7 +11,8 @@ from noisewatch.machine.core.twin import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Word
 STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, STOP, TOTALS = range(9)
 _COUNTS = TOTALS + SPIN_WORDS
 CYCLES = "cycles"  # pairs of when, and how long a chain of dependent multiplications took
-SERIES = (WORK, NATIVE_WORK, MEMORY, COMMAND, CYCLES)
+SPINS = "spins"  # and of when, and how long, gaps were looked for without a break
+SERIES = (WORK, NATIVE_WORK, MEMORY, COMMAND, CYCLES, SPINS)
 HEADER_WORDS = _COUNTS + len(SERIES)
 
 STARTING, READY, RUNNING, DONE, REFUSED, MOVED, FAILED = range(7)
@@ -19,7 +20,7 @@ STATE_NAMES = ("starting", "ready", "running", "done", "refused", "moved", "fail
 
 _GAPS_PER_S = 15_000  # the noisiest machine met had 12,000 a second
 _MOST_GAPS = 60_000
-_SAMPLES_PER_S = {WORK: 6_000, NATIVE_WORK: 6_000, MEMORY: 6_000, COMMAND: 2_000, CYCLES: 60}
+_SAMPLES_PER_S = {WORK: 6_000, NATIVE_WORK: 6_000, MEMORY: 6_000, COMMAND: 2_000, CYCLES: 100, SPINS: 100}
 _MOST_SAMPLES = 150_000
 Capacities = dict[str, int]
 
@@ -30,6 +31,7 @@ def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
     working_ns = ns_by_kind[WORK] + ns_by_kind.get(NATIVE_WORK, 0)
     wanted = {kind: _SAMPLES_PER_S[kind] * ns_by_kind.get(kind, 0) // 10**9 for kind in SERIES}
     wanted[CYCLES] = _SAMPLES_PER_S[CYCLES] * working_ns // 10**9
+    wanted[SPINS] = _SAMPLES_PER_S[SPINS] * ns_by_kind.get(GAPS, 0) // 10**9
     room = {kind: min(count + 64, _MOST_SAMPLES) for kind, count in wanted.items()}
     return {GAPS: min(_GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
 

@@ -22,6 +22,7 @@ from noisewatch.machine.calibrator.sheet import (
     REFUSED,
     RESIDENT_KB,
     RUNNING,
+    SPINS,
     START_NS,
     STATE,
     STOP,
@@ -128,7 +129,9 @@ class Spinner:
     def _piece(self, kind: str, until_ns: int) -> None:
         core, sheet = self._core, self._sheet
         if kind == GAPS:
+            start_ns = monotonic_ns()
             core.spin(sheet.gaps, sheet.totals, until_ns, self._threshold_ns, self._schedstat)
+            sheet.add(SPINS, start_ns, monotonic_ns() - start_ns)
             return
         kind = WORK if kind == START else kind
         samples, count = sheet.samples[kind], sheet.counts[kind]
