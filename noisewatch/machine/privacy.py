@@ -7,6 +7,7 @@ the status of processes.
 
 from __future__ import annotations
 
+import os
 import re
 
 from noisewatch.machine import Json
@@ -45,6 +46,8 @@ class Scrubber:
             return answer
         if isinstance(answer, list):
             return [self._without_host(each) if isinstance(each, str) else each for each in answer]
+        if isinstance(answer, dict) and isinstance(answer.get("command"), list):
+            return {**answer, "command": _without_arguments(answer["command"])}
         return self._text(path, answer) if isinstance(answer, str) else answer
 
     def path(self, path: str) -> str:
@@ -66,6 +69,11 @@ class Scrubber:
 
     def _without_host(self, text: str) -> str:
         return self._host.sub("host", text) if self._host is not None else text
+
+
+def _without_arguments(command: list[str]) -> list[str]:
+    """The name of the program that a calibration ran, without its folder."""
+    return [os.path.basename(word) for word in command[:1]]
 
 
 def _telling_options(command_line: str) -> str:

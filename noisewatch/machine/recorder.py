@@ -72,7 +72,7 @@ class Recorder:
         if self._frame is not None:
             return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
         said = self._machine.ask(question, answer)
-        self._write({ASIDE: {f"ask {question}": said}})
+        self._write({ASIDE: {f"ask {question}": self._scrub(question, said)}})
         return said
 
     def begin_snapshot(self) -> None:

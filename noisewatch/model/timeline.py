@@ -154,6 +154,8 @@ def _slowness_after(work: Samples, at_ns: int, usual_ns: float, count: int) -> f
 
 def _gap_pieces(run: CpuSamples, begin_ns: int, end_ns: int, slowness: float) -> Iterable[Piece]:
     first, last = (bisect_left(run.spins.start_ns, edge) for edge in (begin_ns, end_ns))
+    if run.gaps.lost_count:  # nothing is known of what was found when there was no more room
+        last = min(last, bisect_left(run.spins.start_ns, max(run.gaps.start_ns, default=0)))
     expected_ns = run.spins.start_ns[first] if first < last else begin_ns
     for start_ns, length_ns in zip(run.spins.start_ns[first:last], run.spins.length_ns[first:last], strict=True):
         yield from _break(expected_ns, start_ns)

@@ -189,3 +189,11 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file"):
         Recording(str(tmp_path / "missing"))
+
+
+@pytest.mark.parametrize("aside", [7, None, [], {"text /proc/stat": "x"}, "x"], ids=str)
+def test_an_answer_between_frames_that_is_none_is_damage(tmp_path: Path, aside: Any) -> None:
+    content = packed([HEADER, frame(), {"aside": aside}, frame(2)])
+    count, damage = outcome(tmp_path, content)
+    assert count == 1
+    assert "answers between two frames" in (damage or "")

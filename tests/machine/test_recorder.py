@@ -120,3 +120,36 @@ def test_an_answer_that_comes_too_late_is_not_written_into_a_later_frame(tmp_pat
     recorder.within_deadline(lambda: None)
     recorder.close()
     assert [each["read"] for each in _frames(sink)] == [{}, {}]
+
+
+def test_what_is_asked_between_snapshots_is_known_in_all_moments(tmp_path: Path) -> None:
+    machine = WrittenMachine({"/proc/stat": "cpu"}, {"/proc/stat": "cpu 2"}, answers={"calibration": {"core": "x"}})
+    recorder, sink = _recorder(machine)
+    for _ in range(70):  # past a key frame
+        recorder.begin_snapshot()
+        recorder.within_deadline(lambda: recorder.read_bytes("/proc/stat"))
+        if not sink.closed and recorder.frame_count == 2:
+            assert recorder.ask("calibration", dict) == {"core": "x"}
+    recorder.close()
+    recording = Recording(written(tmp_path, sink.getvalue()))
+    recording.go_to_end()
+    assert recording.ask("calibration", dict) == {"core": "x"}
+    assert recording.frame_count == 70
+    assert sum("aside" in line for line in lines_of(sink.getvalue())) == 1
+
+
+def test_a_calibrations_command_is_recorded_without_folder_and_arguments() -> None:
+    recorder, sink = _recorder(
+        WrittenMachine({}, answers={"calibration": {"command": ["/home/me/bench", "--token", "x"]}})
+    )
+    recorder.ask("calibration", dict)
+    recorder.close()
+    assert lines_of(sink.getvalue())[1:] == [{"aside": {"ask calibration": {"command": ["bench"]}}}]
+
+
+def test_a_question_between_snapshots_that_has_no_answer_is_not_written() -> None:
+    recorder, sink = _recorder(WrittenMachine({}))
+    with pytest.raises(Unreadable):
+        recorder.ask("calibration", dict)
+    recorder.close()
+    assert len(lines_of(sink.getvalue())) == 1

@@ -17,6 +17,10 @@ from noisewatch.surfaces.charts import comparison_chart, gap_chart
 from noisewatch.surfaces.reports.table import align
 
 _CHART_HEIGHT = 14
+REALTIME_REMARK = (
+    "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second, unless it is "
+    "switched off: such gaps are not the machine's."
+)
 _WIDEST_CHART = 100
 
 
@@ -47,15 +51,14 @@ def how_measured(calibration: Calibration) -> list[str]:
     """What bounds the measurement itself."""
     samples = calibration.samples
     scheduler = "real-time (SCHED_FIFO)" if samples.is_realtime else "normal (SCHED_OTHER)"
-    lines = [f"gaps of {describe_ns(samples.threshold_ns)} and more, scheduling {scheduler}{_memory(calibration)}"]
+    turns = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]
+    turn = f" (one turn of the loop takes {describe_ns(min(turns))})" if turns else ""
+    lines = [
+        f"gaps of {describe_ns(samples.threshold_ns)} and more{turn}, scheduling {scheduler}{_memory(calibration)}"
+    ]
     if samples.core == "python":
         lines.append("The compiled core is not installed: no effective frequency, and nothing below 1 µs.")
-    if samples.is_realtime:
-        lines.append(
-            "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second: "
-            "such gaps are not the machine's."
-        )
-    return lines
+    return [*lines, REALTIME_REMARK] if samples.is_realtime else lines
 
 
 def _memory(calibration: Calibration) -> str:

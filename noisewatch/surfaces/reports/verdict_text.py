@@ -10,7 +10,7 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
-from noisewatch.surfaces.reports.calibration_text import floor_lines
+from noisewatch.surfaces.reports.calibration_text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
 _LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown"}
@@ -48,7 +48,8 @@ def _calibration_lines(verdict: Verdict) -> list[str]:
     calibrated = verdict.case.calibrated
     if calibrated is None or not calibrated.floors:
         return [NO_CALIBRATION]
-    return floor_lines(calibrated.floors)
+    remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []
+    return [*floor_lines(calibrated.floors), *remarks]
 
 
 def _headline(verdict: Verdict) -> str:
