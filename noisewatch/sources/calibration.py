@@ -200,6 +200,7 @@ def _trouble(said: Json) -> str | None:
     return {
         DONE: None,
         "refused": f"pinning to it was refused ({_error_text(error)})",
+        "no-priority": f"real-time priority was refused ({_error_text(error)})",
         "moved": "it went offline, or out of reach, during the calibration",
         "failed": f"the command {_command_trouble(error)}",
     }.get(state, "the calibration was ended early")

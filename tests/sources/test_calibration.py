@@ -39,6 +39,7 @@ def test_gaps_come_back_in_columns() -> None:
     ("state", "error", "said"),
     [
         ("refused", 22, "refused (invalid argument)"),
+        ("no-priority", 1, "real-time priority was refused (operation not permitted)"),
         ("moved", 0, "went offline"),
         ("running", 0, "ended early"),
         ("failed", 3, "ended with status 3"),

@@ -16,11 +16,11 @@ Slots = dict[int, list[Slot]]
 Shares = tuple[tuple[str, float], ...]
 
 # A CPU's turn begins as a benchmark's process does: after a rest, and while others are busy starting it.
-_TURN: Shares = ((REST, 0.16), (START, 0.28), (WORK, 0.32), (NATIVE_WORK, 0.12), (MEMORY, 0.12))
-_TURN_WITHOUT_NATIVE: Shares = ((REST, 0.16), (START, 0.28), (WORK, 0.44), (MEMORY, 0.12))
+_TURN: Shares = ((REST, 0.22), (START, 0.27), (WORK, 0.28), (NATIVE_WORK, 0.13), (MEMORY, 0.10))
+_TURN_WITHOUT_NATIVE: Shares = ((REST, 0.22), (START, 0.27), (WORK, 0.41), (MEMORY, 0.10))
 _TURN_OF_COMMAND: Shares = ((COMMAND, 1.0),)
 _GAPS_SHARE, _GAPS_SHARE_OF_COMMAND = 0.25, 0.20
-_ROUND_NS = 320_000_000  # all kinds come up this often, so that each sees what comes and goes
+_ROUND_NS = 400_000_000  # all kinds come up this often, so that each sees what comes and goes
 _SHORTEST_TURN_NS = 120_000_000  # a CPU's turn in a round; below it, warming up takes too much of it
 
 

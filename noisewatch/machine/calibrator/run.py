@@ -27,9 +27,9 @@ from noisewatch.machine.calibrator.sheet import (
     STARTING,
     STATE,
     STATE_NAMES,
-    Capacities,
     Sheet,
     capacities_for,
+    grain_for,
     sheet_words,
 )
 from noisewatch.machine.calibrator.spinner import CHAIN_LENGTH
@@ -95,22 +95,24 @@ def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dic
         os.close(descriptor)
 
 
-def _capacities(wanted: Calibrating) -> Capacities:
-    """Room for the CPU that needs the most."""
+def _longest(wanted: Calibrating) -> dict[str, int]:
+    """For how long each kind is measured, on the CPU where that is longest."""
     most: dict[str, int] = {}
     for slots in wanted.slots.values():
         mine: dict[str, int] = {}
         for kind, begin, end in slots:
             mine[kind] = mine.get(kind, 0) + end - begin
         most = {kind: max(mine.get(kind, 0), most.get(kind, 0)) for kind in {*mine, *most}}
-    return capacities_for(most)
+    return most
 
 
 def plan_of(wanted: Calibrating) -> dict[str, Any]:
     """What the host is to do, as JSON."""
+    most = _longest(wanted)
     return {
         "slots": list(wanted.slots.items()),
-        "capacities": _capacities(wanted),
+        "capacities": capacities_for(most),
+        "grain": grain_for(most),
         "core": wanted.core,
         "threshold_ns": wanted.threshold_ns,
         "is_realtime": wanted.is_realtime,

@@ -8,15 +8,15 @@ from __future__ import annotations
 from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK
 from noisewatch.machine.core.twin import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Words
 
-STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, STOP, TOTALS = range(9)
+STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, TOTALS = range(8)
 _COUNTS = TOTALS + SPIN_WORDS
 CYCLES = "cycles"  # pairs of when, and how long a chain of dependent multiplications took
 SPINS = "spins"  # and of when, and how long, gaps were looked for without a break
 SERIES = (WORK, NATIVE_WORK, MEMORY, COMMAND, CYCLES, SPINS)
 HEADER_WORDS = _COUNTS + len(SERIES)
 
-STARTING, READY, RUNNING, DONE, REFUSED, MOVED, FAILED = range(7)
-STATE_NAMES = ("starting", "ready", "running", "done", "refused", "moved", "failed")
+STARTING, READY, RUNNING, DONE, REFUSED, NO_PRIORITY, MOVED, FAILED = range(8)
+STATE_NAMES = ("starting", "ready", "running", "done", "refused", "no-priority", "moved", "failed")
 
 _GAPS_PER_S = 15_000  # the noisiest machine met had 12,000 a second
 _MOST_GAPS = 60_000
@@ -25,15 +25,26 @@ _MOST_SAMPLES = 150_000
 Capacities = dict[str, int]
 
 
+def grain_for(ns_by_kind: dict[str, int]) -> int:
+    """How many times as much work goes into a sample, so that those of a long calibration find room."""
+    return max((capacity // _MOST_SAMPLES + 1 for capacity in _wanted(ns_by_kind).values()), default=1)
+
+
 def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
     """Room for the samples of each kind, given how long each is measured on a CPU."""
+    wanted, grain = _wanted(ns_by_kind), grain_for(ns_by_kind)
+    room = {kind: min(count // grain + 64, _MOST_SAMPLES) for kind, count in wanted.items()}
+    return {GAPS: min(_GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
+
+
+def _wanted(ns_by_kind: dict[str, int]) -> dict[str, int]:
+    """How many samples of each kind there will be at the most."""
     ns_by_kind = {**ns_by_kind, WORK: ns_by_kind.get(WORK, 0) + ns_by_kind.get(START, 0)}
     working_ns = ns_by_kind[WORK] + ns_by_kind.get(NATIVE_WORK, 0)
     wanted = {kind: _SAMPLES_PER_S[kind] * ns_by_kind.get(kind, 0) // 10**9 for kind in SERIES}
     wanted[CYCLES] = _SAMPLES_PER_S[CYCLES] * working_ns // 10**9
     wanted[SPINS] = _SAMPLES_PER_S[SPINS] * ns_by_kind.get(GAPS, 0) // 10**9
-    room = {kind: min(count + 64, _MOST_SAMPLES) for kind, count in wanted.items()}
-    return {GAPS: min(_GAPS_PER_S * ns_by_kind.get(GAPS, 0) // 10**9 + 64, _MOST_GAPS), **room}
+    return wanted
 
 
 def sheet_words(capacities: Capacities) -> int:

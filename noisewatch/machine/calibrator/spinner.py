@@ -7,6 +7,7 @@ import select
 import time
 from time import monotonic_ns
 from types import ModuleType
+from typing import Any
 
 from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK, Slot
 from noisewatch.machine.calibrator.sheet import (
@@ -18,6 +19,7 @@ from noisewatch.machine.calibrator.sheet import (
     LOCKED_KB,
     MOVED,
     MULTIPLY_NS,
+    NO_PRIORITY,
     READY,
     REFUSED,
     RESIDENT_KB,
@@ -25,13 +27,13 @@ from noisewatch.machine.calibrator.sheet import (
     SPINS,
     START_NS,
     STATE,
-    STOP,
     Sheet,
 )
 from noisewatch.machine.core import twin
 
 CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
 _CHAINS = 3  # the quickest of so many: an interruption only ever adds
+_FIRST_CHAINS = 25  # what all others are measured by
 _PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
 _CHECK_NS = 100_000_000  # between two looks at whether we are still wanted here; no gap is measured meanwhile
 _EARLY_NS = 300_000  # waking up takes time: wake before, and spin until it is time
@@ -43,21 +45,21 @@ _NO_EXIT_STATUS = 1 << 16
 class Spinner:
     """Measures on one CPU. All that takes memory or time to prepare is done before it says that it is ready."""
 
-    def __init__(
-        self, core: ModuleType, sheet: Sheet, cpu: int, threshold_ns: int, memory: bytearray, command: list[str]
-    ) -> None:
+    def __init__(self, core: ModuleType, sheet: Sheet, cpu: int, memory: bytearray, plan: dict[str, Any]) -> None:
         self._core = core
         self._sheet = sheet
         self._cpu = cpu
-        self._threshold_ns = threshold_ns
+        self._threshold_ns: int = plan["threshold_ns"]
+        self._grain: int = plan["grain"]
+        self._is_realtime: bool = plan["is_realtime"]
+        self._command: list[str] = plan["command"]
         self._memory = memoryview(memory)
-        self._command = command
         self._parent = os.getppid()
         self._schedstat = -1
 
-    def run(self, slots: list[Slot], is_realtime: bool) -> None:
+    def run(self, slots: list[Slot]) -> None:
         """Gets ready, waits for the common start, and works through the slots."""
-        if not self._prepare(is_realtime):
+        if not self._prepare():
             return
         header = self._sheet.header
         header[STATE] = READY
@@ -72,21 +74,23 @@ class Spinner:
                 return
         header[STATE] = DONE
 
-    def _prepare(self, is_realtime: bool) -> bool:
+    def _prepare(self) -> bool:
         header = self._sheet.header
+        refusal = REFUSED
         try:
             os.sched_setaffinity(0, {self._cpu})
-            if is_realtime:
+            refusal = NO_PRIORITY
+            if self._is_realtime:
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         except OSError as error:
-            header[ERROR], header[STATE] = error.errno or 0, REFUSED
+            header[ERROR], header[STATE] = error.errno or 0, refusal
             return False
         self._touch()
         self._core.lock_memory()
         header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
         self._schedstat = _opened("/proc/thread-self/schedstat")
-        header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns)
-        header[ADD_NS] = self._quickest(self._core.additions_ns)
+        header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns, _FIRST_CHAINS)
+        header[ADD_NS] = self._quickest(self._core.additions_ns, _FIRST_CHAINS)
         return True
 
     def _touch(self) -> None:
@@ -95,17 +99,16 @@ class Spinner:
             for at in range(0, len(words), 512):
                 words[at] = 0
 
-    def _quickest(self, chain_ns: object) -> int:
-        times = [chain_ns(CHAIN_LENGTH) for _ in range(_CHAINS)]  # type: ignore[operator]  # a core's function
+    def _quickest(self, chain_ns: object, tries: int) -> int:
+        times = [chain_ns(CHAIN_LENGTH) for _ in range(tries)]  # type: ignore[operator]  # a core's function
         return -1 if times[0] is None else int(min(times))
 
     def _is_wanted(self) -> bool:
-        """Whether the parent lives and wants us to go on, and we still are on our CPU."""
-        header = self._sheet.header
-        if header[STOP] or os.getppid() != self._parent:
+        """Whether the host still lives, and we still are on our CPU."""
+        if os.getppid() != self._parent:
             return False
         if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
-            header[STATE] = MOVED
+            self._sheet.header[STATE] = MOVED
             return False
         return True
 
@@ -136,12 +139,12 @@ class Spinner:
         kind = WORK if kind == START else kind
         samples, count = sheet.samples[kind], sheet.counts[kind]
         if kind == MEMORY:
-            core.chase(samples, count, until_ns, self._memory, core.CHASE_STEPS)
+            core.chase(samples, count, until_ns, self._memory, core.CHASE_STEPS * self._grain)
             return
         used = twin if kind == WORK else core
-        used.work(samples, count, until_ns, used.WORK_ROUNDS)
+        used.work(samples, count, until_ns, used.WORK_ROUNDS * self._grain)
         if sheet.header[MULTIPLY_NS] > 0:
-            sheet.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns))
+            sheet.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
 
     def _warm_up(self, until_ns: int) -> None:
         words = memoryview(bytearray(8 * twin.WORK_WORDS)).cast("q")
