@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_of
+from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.model.calibration import Calibration, CpuFigures, calibration_of
 from noisewatch.model.interval import Interval
-from noisewatch.sources.calibration import CalibrationSamples
+from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A calibration, what it predicts (the worst CPU for each length of samples), and what the user can bear."""
+    """A calibration, what it predicts, and what the user can bear. `floors` are the worst of all CPUs, by length."""
 
     calibration: Calibration
+    floors_by_cpu: Mapping[int, Sequence[NoiseFloor]]
     floors: tuple[NoiseFloor, ...]
     budget: Budget
 
     @property
     def floor(self) -> NoiseFloor | None:
         """The one for the samples that the user wants to take."""
-        return next((floor for floor in self.floors if floor.sample_ns == self.budget.at_ns), None)
+        return self._at_budget(self.floors)
+
+    @property
+    def cpus_above_budget(self) -> CpuSet:
+        """Those on which samples will certainly vary more, or one of them take longer, than the user can bear."""
+        own = {cpu: self._at_budget(floors) for cpu, floors in self.floors_by_cpu.items()}
+        return frozenset(cpu for cpu, floor in own.items() if floor is not None and self.budget.is_exceeded_by(floor))
 
     @property
     def complete(self) -> list[CpuFigures]:
@@ -35,10 +43,19 @@ class Calibrated:
         """Why the others were not."""
         return {figures.cpu: figures.trouble for figures in self.calibration.cpus if figures.trouble is not None}
 
+    def _at_budget(self, floors: Sequence[NoiseFloor]) -> NoiseFloor | None:
+        return next((floor for floor in floors if floor.sample_ns == self.budget.at_ns), None)
 
-def calibrated_with(samples: CalibrationSamples, budget: Budget) -> Calibrated:
-    """What the samples come to."""
-    return Calibrated(calibration_of(samples), tuple(floors_of([samples], budget)), budget)
+
+def calibrated_with(samples: CalibrationSamples, budget: Budget, cpus: CpuSet | None = None) -> Calibrated:
+    """What the samples come to, of those CPUs or of all; one that was not calibrated is in trouble."""
+    if cpus is not None:
+        known = {said.cpu: said for said in samples.cpus}
+        samples = replace(
+            samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "it was not calibrated") for cpu in sorted(cpus))
+        )
+    by_cpu = floors_by_cpu([samples], budget)
+    return Calibrated(calibration_of(samples), by_cpu, tuple(worst_floors(by_cpu)), budget)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,7 @@ def why_incomplete(calibrated: Calibrated) -> str | None:
 Measure = Callable[[CpuFigures], float | None]
 
 
-def judged_worst(
-    case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str, least: int = 1
-) -> Answer:
+def judged_worst(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:
     """The worst CPU against two limits; `said` has places for the CPU and the value."""
     calibrated = case.calibrated
     if calibrated is None:
@@ -49,7 +47,7 @@ def judged_worst(
     values = {figures.cpu: measure(figures) for figures in calibrated.complete}
     known = {cpu: value for cpu, value in values.items() if value is not None}
     evidence = {"by_cpu": {str(cpu): value for cpu, value in values.items()}}
-    if len(known) < least or len(known) < len(values):
+    if not known:
         return Answer(UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
     worst = max(known, key=lambda cpu: known[cpu])
     value = known[worst]
@@ -57,8 +55,8 @@ def judged_worst(
     if value > fails.value:
         over = frozenset(cpu for cpu, value in known.items() if value > fails.value)
         return Answer(FAIL, sentence, value, fails.value, fails.unit, over, None, evidence)
-    if calibrated.troubles:
-        return Answer(UNKNOWN, sentence, value, reason=why_incomplete(calibrated), evidence=evidence)
+    if calibrated.troubles or len(known) < len(values):
+        return Answer(UNKNOWN, sentence, value, reason=why_incomplete(calibrated) or why_not, evidence=evidence)
     status = PASS if value <= passes.value else WARN
     if status == WARN:
         sentence += f" (passes up to {_formatted(passes)})"

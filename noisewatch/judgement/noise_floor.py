@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -55,29 +55,51 @@ class Budget:
     max_cv: float = 0.01
     max_inflation: float | None = None
 
+    def is_exceeded_by(self, floor: NoiseFloor) -> bool:
+        """Whether samples will certainly vary more, or one of them take longer."""
+        is_inflated = self.max_inflation is not None and floor.max_inflation > self.max_inflation
+        return floor.cv_low > self.max_cv or (is_inflated and not floor.extrapolated)
 
-def floors_of(calibrations: Sequence[CalibrationSamples], budget: Budget) -> list[NoiseFloor]:
-    """The floor of the worst CPU, for each length of samples; the budget's own among them, sorted.
 
-    Several calibrations, as before and after a benchmark, are taken together. Empty where no CPU was measured.
+def floors_by_cpu(calibrations: Sequence[CalibrationSamples], budget: Budget) -> dict[int, list[NoiseFloor]]:
+    """The floors of each CPU that was measured to the end, the budget's own length of samples among them, sorted.
+
+    Several calibrations, as before and after a benchmark, are taken together. A CPU of which too little is known has
+    none.
     """
     lengths = sorted({*SAMPLE_LENGTHS_NS, budget.at_ns})
-    by_cpu = [floors_of_cpu(runs, lengths, budget.samples) for runs in _by_cpu(calibrations)]
-    worst = []
-    for at in range(len(lengths)):
-        known = [floors[at] for floors in by_cpu if floors]
-        if known:
-            worst.append(max(known, key=lambda floor: floor.cv_expected))
-    return worst
+    return {cpu: floors_of_cpu(runs, lengths, budget.samples) for cpu, runs in _by_cpu(calibrations).items()}
 
 
-def _by_cpu(calibrations: Iterable[CalibrationSamples]) -> list[list[CpuSamples]]:
+def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]:
+    """For each length of samples the worst of every figure, whichever CPU it is from; `cpu` is that which varies most.
+
+    A benchmark may run on any of the CPUs. Empty where one of them has no floor: it may be the worst.
+    """
+    if not all(by_cpu.values()):
+        return []
+    return [_worst(floors) for floors in zip(*by_cpu.values(), strict=True)]
+
+
+def _worst(floors: Sequence[NoiseFloor]) -> NoiseFloor:
+    return replace(
+        max(floors, key=lambda floor: floor.cv_expected),
+        cv_low=max(floor.cv_low for floor in floors),
+        cv_high=max(floor.cv_high for floor in floors),
+        max_inflation=max(floor.max_inflation for floor in floors),
+        smallest_change_share=max(floor.smallest_change_share for floor in floors),
+        bounded=all(floor.bounded for floor in floors),
+        extrapolated=any(floor.extrapolated for floor in floors),
+    )
+
+
+def _by_cpu(calibrations: Iterable[CalibrationSamples]) -> dict[int, list[CpuSamples]]:
     runs: dict[int, list[CpuSamples]] = {}
     for calibration in calibrations:
         for said in calibration.cpus:
             if said.trouble is None:
                 runs.setdefault(said.cpu, []).append(said)
-    return list(runs.values())
+    return runs
 
 
 def floors_of_cpu(runs: Sequence[CpuSamples], lengths_ns: Sequence[int], samples: int) -> list[NoiseFloor]:

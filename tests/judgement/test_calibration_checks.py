@@ -206,3 +206,35 @@ def test_the_floor_is_the_verdicts_own() -> None:
     assert calibrated is not None
     assert calibrated.floor in calibrated.floors
     assert replace(calibrated, budget=Budget(at_ns=3)).floor is None
+
+
+def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
+    """As when a recording is judged for other CPUs than those it was calibrated on."""
+    samples = parse_calibration(written_calibration((2,)))
+    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}))
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish())
+    verdict = judge(Case(snapshot, calibrated=calibrated))
+    assert {finding(verdict, each).status for each in _CHECKS} == {"unknown"}
+    assert "CPU 3: it was not calibrated" in (finding(verdict, "noise-floor-above-budget").answer.reason or "")
+
+
+def test_a_cpu_that_is_no_target_does_not_count() -> None:
+    noisy = written_calibration((1,), work=_every_third_slow)["cpus"][0]
+    said = written_calibration((1, 2, 3), changes={1: noisy})
+    assert calibrated_with(parse_calibration(said), Budget(), frozenset({2, 3})).cpus_above_budget == frozenset()
+    assert calibrated_with(parse_calibration(said), Budget()).cpus_above_budget == frozenset({1})
+
+
+def test_a_cpu_that_hardly_ran_is_no_pass() -> None:
+    """A spinner that was starved is done, and has nothing to show."""
+    starved = {"work": [], "native_work": [], "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
+    verdict = _verdict(changes={3: starved})
+    assert finding(verdict, "noise-floor-above-budget").status == "unknown"
+    assert finding(verdict, "target-cpus-interrupted").status == "unknown"
+    assert finding(verdict, "fixed-work-unsteady").status == "unknown"
+
+
+def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
+    starved = {"work": [], "native_work": [], "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
+    verdict = _verdict(work=_every_third_slow, changes={3: starved})
+    assert finding(verdict, "fixed-work-unsteady").status == "fail"

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from noisewatch.judgement.noise_floor import (
     Budget,
     NoiseFloor,
-    floors_of,
+    floors_by_cpu,
     shortest_interval,
     smallest_change,
     t_quantile,
+    worst_floors,
 )
-from noisewatch.sources.calibration import parse_calibration
+from noisewatch.sources.calibration import CalibrationSamples, parse_calibration
 from tests.calibrated import WORK_NS, steady, written_calibration
 
 _MS = 1_000_000
 
 
+def _floors(calibrations: list[CalibrationSamples], budget: Budget) -> list[NoiseFloor]:
+    return worst_floors(floors_by_cpu(calibrations, budget))
+
+
 def _floor(at_ns: int = 10 * _MS, **written: object) -> NoiseFloor:
-    floors = floors_of([parse_calibration(written_calibration(**written))], Budget(at_ns))  # type: ignore[arg-type]
+    floors = _floors([parse_calibration(written_calibration(**written))], Budget(at_ns))  # type: ignore[arg-type]
     (found,) = [floor for floor in floors if floor.sample_ns == at_ns]
     return found
 
@@ -52,9 +58,22 @@ def test_the_worst_cpu_decides() -> None:
     assert _floor(changes={3: slow}).cpu == 3
 
 
+def test_the_worst_of_every_figure_counts_whichever_cpu_it_is_from() -> None:
+    floor = _floor(100 * _MS)
+    noisy = replace(floor, cpu=7, cv_low=0.1, cv_expected=0.2, cv_high=0.3, max_inflation=1.1)
+    wide = replace(floor, cpu=8, cv_low=0.0, cv_expected=0.1, cv_high=0.9, max_inflation=4.0, bounded=False)
+    (worst,) = worst_floors({7: [noisy], 8: [wide]})
+    assert (worst.cpu, worst.cv_low, worst.cv_high, worst.max_inflation, worst.bounded) == (7, 0.1, 0.9, 4.0, False)
+
+
+def test_a_cpu_of_which_too_little_is_known_may_be_the_worst() -> None:
+    floor = _floor(100 * _MS)
+    assert worst_floors({7: [floor], 8: []}) == []
+
+
 def test_a_cpu_that_was_not_measured_to_the_end_predicts_nothing() -> None:
     calibration = parse_calibration(written_calibration((2,), changes={2: {"state": "moved"}}))
-    assert floors_of([calibration], Budget()) == []
+    assert _floors([calibration], Budget()) == []
 
 
 def test_the_same_calibration_always_gives_the_same_floor() -> None:
@@ -83,7 +102,7 @@ def test_calibrations_before_and_after_are_taken_together() -> None:
     """Twice as slow afterwards: each of the two is steady, both together are not."""
     before = parse_calibration(written_calibration((2,)))
     after = parse_calibration(written_calibration((2,), work=lambda at_ns: 2 * steady(at_ns)))
-    alone, both = (floors_of(runs, Budget(10 * _MS)) for runs in ([before], [before, after]))
+    alone, both = (_floors(runs, Budget(10 * _MS)) for runs in ([before], [before, after]))
     assert alone[1].cv_high == pytest.approx(0, abs=1e-9)
     assert both[1].cv_expected > 0.2
 

@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_of
+from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.model.statistics import coefficient_of_variation
 from noisewatch.sources.calibration import parse_calibration
 
@@ -65,7 +65,7 @@ def case_rows(case: dict[str, Any]) -> list[Row]:
     rows = []
     for text, samples in case["samples_s"].items():
         at_ns = int(text) * 1_000_000
-        floors = floors_of(calibrations, Budget(at_ns, len(samples)))
+        floors = worst_floors(floors_by_cpu(calibrations, Budget(at_ns, len(samples))))
         floor = next(each for each in floors if each.sample_ns == at_ns)
         cv = coefficient_of_variation(samples) or 0.0
         worst = max(samples) / statistics.median(samples)

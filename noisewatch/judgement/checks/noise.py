@@ -19,6 +19,7 @@ from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.measured import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise_floor import TEST
 from noisewatch.model.figures import describe_ns
+from noisewatch.sources.cpulist import name_cpus
 
 
 @check(
@@ -47,11 +48,12 @@ def noise_floor_above_budget(case: Case) -> Answer:
         return not_calibrated(case)
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
-        return unknown(why_incomplete(calibrated) or "too little was measured: calibrate longer")
+        return unknown(why_incomplete(calibrated) or _TOO_LITTLE)
     length = describe_ns(floor.sample_ns)
     said = (
         f"samples of {length} vary by {floor.cv_expected:.1%} ({floor.cv_low:.1%} to {floor.cv_high:.1%}) on "
         f"CPU {floor.cpu}, the worst one of {floor.samples} takes up to {floor.max_inflation:.2f} times as long"
+        + ("" if floor.bounded else " (so many take longer than was calibrated: something rarer may hit them)")
     )
     evidence = {
         "cv_low": floor.cv_low,
@@ -62,17 +64,16 @@ def noise_floor_above_budget(case: Case) -> Answer:
         "dominated_by": None,
         "test": TEST,
     }
-    is_inflated = budget.max_inflation is not None and floor.max_inflation > budget.max_inflation
-    if floor.cv_low > budget.max_cv or (is_inflated and not floor.extrapolated):
+    above = calibrated.cpus_above_budget
+    if above:
         cause = dominating_cause(calibrated, floor)
-        said = f"{said}; mostly {cause.said}"
         return Answer(
             FAIL,
-            said,
+            f"{said}; too much on {name_cpus(above)}, mostly {cause.said}",
             floor.cv_expected,
             budget.max_cv,
             "share",
-            cpus=_cpus_above(calibrated),
+            cpus=above,
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
         )
@@ -82,16 +83,14 @@ def noise_floor_above_budget(case: Case) -> Answer:
     return Answer(PASS, said, floor.cv_expected, budget.max_cv, "share", evidence=evidence)
 
 
-def _cpus_above(calibrated: Calibrated) -> frozenset[int]:
-    floor = calibrated.floor
-    return frozenset({floor.cpu}) if floor is not None else frozenset()
+_TOO_LITTLE = "too little was measured: calibrate longer"
 
 
 def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
     """Why the floor is not known well enough to pass; None where it is."""
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
-        return "too little was measured"
+        return _TOO_LITTLE
     if floor.extrapolated:
         return f"{said}, extrapolated from shorter samples: calibrate longer"
     if floor.cv_high > budget.max_cv:
@@ -150,8 +149,9 @@ def target_cpus_interrupted(case: Case) -> Answer:
         said += f" (up to {_STOLEN_FAILS.value:.1%} and {describe_ns(round(_GAP_FAILS.value))} are tolerated)"
         culprits = culprits_on(case, worst.cpu)
         return Answer(FAIL, said, stolen, _STOLEN_FAILS.value, "share", cpus, None, evidence, culprits)
-    if calibrated.troubles:
-        return Answer(UNKNOWN, said, stolen, reason=why_incomplete(calibrated), evidence=evidence)
+    if len(known) < len(calibrated.calibration.cpus):
+        reason = why_incomplete(calibrated) or "no gaps were looked for on some of the CPUs"
+        return Answer(UNKNOWN, said, stolen, reason=reason, evidence=evidence)
     status = PASS if stolen <= _STOLEN_PASSES.value and gap_ns <= _GAP_PASSES.value else WARN
     return Answer(status, said, stolen, _STOLEN_FAILS.value, "share", evidence=evidence)
 

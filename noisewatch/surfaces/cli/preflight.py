@@ -69,7 +69,7 @@ def _calibrated(machine: Machine, sampled: _Sampled, arguments: Namespace) -> _S
         picture.clear()
     if isinstance(samples, str):
         return replace(sampled, case=replace(case, no_calibration_reason=samples))
-    return replace(sampled, case=replace(case, calibrated=calibrated_with(samples, budget_of(arguments))))
+    return replace(sampled, case=replace(case, calibrated=calibrated_with(samples, budget_of(arguments), case.target)))
 
 
 def _sample(machine: Machine, wish: Wish, seconds: float) -> _Sampled:
