@@ -34,6 +34,11 @@ class Calibrated:
         return frozenset(cpu for cpu, floor in own.items() if floor is not None and self.budget.is_exceeded_by(floor))
 
     @property
+    def unpredicted(self) -> CpuSet:
+        """Those that were measured to the end, and yet too little."""
+        return frozenset(cpu for cpu, floors in self.floors_by_cpu.items() if not floors)
+
+    @property
     def complete(self) -> list[CpuFigures]:
         """The figures of the CPUs that were measured to the end."""
         return [figures for figures in self.calibration.cpus if figures.trouble is None]

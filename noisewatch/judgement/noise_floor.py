@@ -74,11 +74,9 @@ def floors_by_cpu(calibrations: Sequence[CalibrationSamples], budget: Budget) ->
 def worst_floors(by_cpu: Mapping[int, Sequence[NoiseFloor]]) -> list[NoiseFloor]:
     """For each length of samples the worst of every figure, whichever CPU it is from; `cpu` is that which varies most.
 
-    A benchmark may run on any of the CPUs. Empty where one of them has no floor: it may be the worst.
+    A benchmark may run on any of the CPUs. Those without a floor are left out, and may be worse.
     """
-    if not all(by_cpu.values()):
-        return []
-    return [_worst(floors) for floors in zip(*by_cpu.values(), strict=True)]
+    return [_worst(floors) for floors in zip(*filter(None, by_cpu.values()), strict=True)]
 
 
 def _worst(floors: Sequence[NoiseFloor]) -> NoiseFloor:

@@ -238,3 +238,4 @@ def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
     starved = {"work": [], "native_work": [], "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
     verdict = _verdict(work=_every_third_slow, changes={3: starved})
     assert finding(verdict, "fixed-work-unsteady").status == "fail"
+    assert finding(verdict, "noise-floor-above-budget").answer.cpus == {2}

@@ -66,9 +66,10 @@ def test_the_worst_of_every_figure_counts_whichever_cpu_it_is_from() -> None:
     assert (worst.cpu, worst.cv_low, worst.cv_high, worst.max_inflation, worst.bounded) == (7, 0.1, 0.9, 4.0, False)
 
 
-def test_a_cpu_of_which_too_little_is_known_may_be_the_worst() -> None:
+def test_a_cpu_without_a_floor_is_left_out_of_the_worst() -> None:
     floor = _floor(100 * _MS)
-    assert worst_floors({7: [floor], 8: []}) == []
+    assert worst_floors({7: [floor], 8: []}) == [floor]
+    assert worst_floors({8: []}) == []
 
 
 def test_a_cpu_that_was_not_measured_to_the_end_predicts_nothing() -> None:

@@ -91,6 +91,8 @@ def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
         return _TOO_LITTLE
+    if calibrated.unpredicted:
+        return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
     if floor.extrapolated:
         return f"{said}, extrapolated from shorter samples: calibrate longer"
     if floor.cv_high > budget.max_cv:

@@ -38,7 +38,8 @@ def conclusion_lines(calibrated: Calibrated) -> list[str]:
     """The noise floor, and what it means."""
     if not calibrated.floors:
         return ["Too little was measured for a noise floor: calibrate longer."]
-    return [*floor_lines(calibrated.floors), "", *_advice(calibrated)]
+    missing = [f"{name_cpus(calibrated.unpredicted)}: too little was measured"] if calibrated.unpredicted else []
+    return [*floor_lines(calibrated.floors), *missing, "", *_advice(calibrated)]
 
 
 def headline(calibration: Calibration, target: CpuSet) -> str:
