@@ -48,6 +48,12 @@ def start_up() -> None:
         print(f"start-up  python {' '.join(command):<50} {figure}")
 
 
+def preflight() -> None:
+    """All of it, with its defaults."""
+    run = partial(subprocess.run, [*_COMMAND, "preflight"], capture_output=True, check=False)
+    print(f"preflight, three seconds of sample and of calibration: {_median_ms(run, 3)}")
+
+
 def monitor(columns: int, lines: int) -> None:
     """All processes of the monitor, summed, while a pseudo-terminal swallows what it draws."""
     parent, child = pty.openpty()
@@ -139,6 +145,7 @@ def recording(seconds: int = 60) -> None:
 def main() -> None:
     """All figures, in the order of the README."""
     start_up()
+    preflight()
     for columns, lines in ((80, 24), (140, 40)):
         monitor(columns, lines)
     interrupts()

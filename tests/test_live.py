@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,3 +78,37 @@ def test_a_monitor_whose_terminal_is_gone_ends_and_does_not_spin() -> None:
     os.read(parent, 1 << 16)  # something has been drawn
     os.close(parent)
     assert process.wait(timeout=20) != 0
+
+
+def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_unstable() -> None:
+    options = ["--sample", "0", "--calibration", "2", "--format", "json"]
+    with _noise(_LOOP):
+        ran = subprocess.run(
+            [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(_CPU), *options],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    report = json.loads(ran.stdout)
+    (cpu,) = report["calibration"]["cpus"]
+    (floor,) = [each for each in report["findings"] if each["id"] == "noise-floor-above-budget"]
+    assert (ran.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [_CPU])
+    assert floor["evidence"]["dominated_by"] == "interruptions"
+    assert cpu["stolen_share"] == pytest.approx(0.5, abs=0.15)
+    assert cpu["waited_share"] == pytest.approx(cpu["stolen_share"], abs=0.05)
+
+
+def test_a_recording_keeps_the_calibration_and_gives_the_same_verdict(tmp_path: Path) -> None:
+    recording = tmp_path / "host.nw"
+    preflight = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(_CPU), "--format", "json"]
+    live = subprocess.run(
+        [*preflight, "--sample", "1", "--calibration", "1", "--record", recording],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    again = subprocess.run([*preflight, "--replay", recording], capture_output=True, text=True, check=False)
+    one, other = json.loads(live.stdout), json.loads(again.stdout)
+    assert other["calibration"] == one["calibration"]
+    assert other["noise_floor"] == one["noise_floor"]
+    assert (again.returncode, other["verdict"]) == (live.returncode, one["verdict"])
