@@ -27,6 +27,8 @@ from noisewatch.sources.calibration import parse_calibration
 
 _CORES = [twin] if load_core(NATIVE) is twin else [load_core(NATIVE), twin]
 _CALIBRATORS = 64
+_EVERY_NS = 1_000_000
+_EARLY_NS, _LATE_NS = 100, 3_000  # around the moment at which a delay is due
 _TASK = """
 import time
 next_at = time.monotonic()
@@ -38,20 +40,27 @@ while True:
 """
 
 
-def _spun(core: ModuleType, seconds: float, threshold_ns: int, **delays: int) -> tuple[list[int], list[int], int]:
-    """The lengths of the gaps, the totals, and how many delays were made."""
+def _spun(
+    core: ModuleType, seconds: float, threshold_ns: int, **delays: int
+) -> tuple[list[tuple[int, int]], list[int], int]:
+    """Start and length of the gaps, the totals, and how many delays were made."""
     gaps = memoryview(bytearray(8 * GAP_WORDS * 200_000)).cast("q")
     totals = memoryview(bytearray(8 * SPIN_WORDS)).cast("q")
     made = core.spin(gaps, totals, time.monotonic_ns() + round(seconds * 1e9), threshold_ns, **delays)
-    return gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS].tolist(), totals.tolist(), made
+    starts, lengths = (gaps[column : totals[COUNT] * GAP_WORDS : GAP_WORDS].tolist() for column in (0, 1))
+    return list(zip(starts, lengths, strict=True)), totals.tolist(), made
+
+
+def _stolen_ns(gaps: list[tuple[int, int]]) -> int:
+    return sum(length for _, length in gaps)
 
 
 def granularity(core: ModuleType) -> None:
     """One turn of the loop against a bare reading of the clock, in turns."""
     turns, reads = [], []
     for _ in range(5):
-        lengths, totals, _ = _spun(core, 0.4, twin.THRESHOLD_NS)
-        turns.append((totals[SPUN_NS] - sum(lengths)) / totals[ITERATIONS])
+        gaps, totals, _ = _spun(core, 0.4, twin.THRESHOLD_NS)
+        turns.append((totals[SPUN_NS] - _stolen_ns(gaps)) / totals[ITERATIONS])
         reads.append(min(core.clock_readings_ns(100_000) for _ in range(20)) / 100_000)
     turn, read = statistics.median(turns), statistics.median(reads)
     print(f"{core.NAME:<7} one turn {turn:.1f} ns, a bare clock reading {read:.1f} ns: ×{turn / read:.2f}")
@@ -70,30 +79,50 @@ def oslat(cpu: int) -> None:
 
 def delays(core: ModuleType, delay_ns: int, seconds: float = 3.0) -> None:
     """Delays made in the loop, one a millisecond; what is found without any is noise, or false."""
-    wanted = range(delay_ns, delay_ns + 250 + delay_ns // 2)
     base, _, _ = _spun(core, seconds, delay_ns)
-    found, _, made = _spun(core, seconds, delay_ns, delay_ns=delay_ns, delay_every_ns=1_000_000)
-    alike = sum(length in wanted for length in base)
-    share = (sum(length in wanted for length in found) - alike) / made
+    begin_ns = time.monotonic_ns()
+    found, _, made = _spun(core, seconds, delay_ns, delay_ns=delay_ns, delay_every_ns=_EVERY_NS)
+    alike = sum(length < 2 * delay_ns for _, length in base)
     print(
-        f"{core.NAME:<7} {made} delays of {delay_ns} ns: {share:.2%} found as such; without any "
-        f"{alike / seconds:.1f}/s of that length, {len(base) / seconds:.0f}/s of that length or longer"
+        f"{core.NAME:<7} {made} delays of {delay_ns} ns: {_matched(found, begin_ns) / made:.2%} found; without any "
+        f"{alike / seconds:.0f}/s of up to twice that length, {len(base) / seconds:.0f}/s in all"
     )
+
+
+def _matched(gaps: list[tuple[int, int]], begin_ns: int) -> int:
+    """How many delays are among the gaps: each is due a millisecond after the one before, or when a gap is over."""
+    at, matched = 0, 0
+    due_ns = begin_ns + _EVERY_NS
+    due_ns = next(start for start, _ in gaps if start >= due_ns)
+    while at < len(gaps):
+        start, length = gaps[at]
+        at += 1
+        if start + length < due_ns:
+            continue
+        if start > due_ns + _LATE_NS:
+            due_ns += _EVERY_NS  # this one was not found
+            at -= 1
+        elif start >= due_ns - _EARLY_NS:
+            matched += 1
+            due_ns = start + _EVERY_NS
+        else:
+            due_ns = start + length  # a gap lies over it
+    return matched
 
 
 def stolen(core: ModuleType, cpu: int) -> None:
     """A task that runs for 1 ms in each 10 ms on the same CPU."""
-    lengths, totals, _ = _spun(core, 2.0, twin.THRESHOLD_NS)
-    base = sum(lengths) / totals[SPUN_NS]
+    gaps, totals, _ = _spun(core, 2.0, twin.THRESHOLD_NS)
+    base = _stolen_ns(gaps) / totals[SPUN_NS]
     pinned = f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n"
     task = subprocess.Popen([sys.executable, "-c", pinned + _TASK])
     try:
         time.sleep(0.5)
-        lengths, totals, _ = _spun(core, 4.0, twin.THRESHOLD_NS)
+        gaps, totals, _ = _spun(core, 4.0, twin.THRESHOLD_NS)
     finally:
         task.kill()
         task.wait()
-    share = sum(lengths) / totals[SPUN_NS]
+    share = _stolen_ns(gaps) / totals[SPUN_NS]
     print(f"{core.NAME:<7} a task of 1 ms in 10 reads back as {share:.2%} stolen, {share - base:.2%} above the rest")
 
 

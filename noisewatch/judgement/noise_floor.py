@@ -18,13 +18,13 @@ from noisewatch.model.timeline import Timelines, timelines_of
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
-CONFIDENCE = 0.80  # of the narrowest interval; with its margin it is to hold nine of ten
+CONFIDENCE = 0.90  # of the interval
 SIGNIFICANCE, POWER = 0.05, 0.80
 TEST = "Welch's t-test, two-sided 5 %, power 0.8"
 _DRAWS = 200
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
 _FEWEST_SAMPLES = 20  # in the calibration; of longer samples the prediction is extrapolated
-_MARGINS = ((1_000_000, 1.5), (10_000_000, 1.6), (100_000_000, 1.5))  # up to that length; from tests/truth
+_MARGINS = ((1_000_000, 1.3), (10_000_000, 1.5), (100_000_000, 1.3))  # up to that length; from tests/truth
 
 
 @dataclass(frozen=True, slots=True)

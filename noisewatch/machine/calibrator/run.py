@@ -40,7 +40,7 @@ _READY_WITHIN_S = 10.0
 _LOOK_S = 0.1
 _LEAD_NS = 5_000_000
 _OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine that is very busy
-_BOOT = "import sys; sys.path.insert(0, sys.argv[3]); from noisewatch.machine.calibrator.host import main; main()"
+_BOOT = "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.calibrator.host import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +124,18 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
     """The process that forks the spinners, which write to the memory that `descriptor` is. Raises CannotMeasure."""
     root = str(Path(noisewatch.__file__).resolve().parent.parent)
     try:
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, json.dumps(plan), str(descriptor), root],
+        host = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(descriptor), root],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             pass_fds=[descriptor],
             start_new_session=True,  # Ctrl-C is for us; the spinners end when we do
         )
+        if host.stdin is not None:
+            host.stdin.write(json.dumps(plan).encode() + b"\n")
+            host.stdin.flush()
+        return host
     except OSError as error:
         raise CannotMeasure(f"cannot start the calibration: {(error.strerror or str(error)).lower()}") from error
 
