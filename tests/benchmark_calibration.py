@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+from bisect import bisect_left, bisect_right
 from types import ModuleType
 
 from noisewatch.judgement.case import calibrated_with
@@ -28,7 +29,7 @@ from noisewatch.sources.calibration import parse_calibration
 _CORES = [twin] if load_core(NATIVE) is twin else [load_core(NATIVE), twin]
 _CALIBRATORS = 64
 _EVERY_NS = 1_000_000
-_EARLY_NS, _LATE_NS = 100, 3_000  # around the moment at which a delay is due
+_NEAR_NS = 20_000  # to the moment at which a delay is due
 _TASK = """
 import time
 next_at = time.monotonic()
@@ -84,29 +85,24 @@ def delays(core: ModuleType, delay_ns: int, seconds: float = 3.0) -> None:
     found, _, made = _spun(core, seconds, delay_ns, delay_ns=delay_ns, delay_every_ns=_EVERY_NS)
     alike = sum(length < 2 * delay_ns for _, length in base)
     print(
-        f"{core.NAME:<7} {made} delays of {delay_ns} ns: {_matched(found, begin_ns) / made:.2%} found; without any "
+        f"{core.NAME:<7} {made} delays of {delay_ns} ns: {_matched(found, begin_ns, delay_ns, made) / made:.2%} found; without any "
         f"{alike / seconds:.0f}/s of up to twice that length, {len(base) / seconds:.0f}/s in all"
     )
 
 
-def _matched(gaps: list[tuple[int, int]], begin_ns: int) -> int:
-    """How many delays are among the gaps: each is due a millisecond after the one before, or when a gap is over."""
-    at, matched = 0, 0
-    due_ns = begin_ns + _EVERY_NS
-    due_ns = next(start for start, _ in gaps if start >= due_ns)
-    while at < len(gaps):
-        start, length = gaps[at]
-        at += 1
-        if start + length < due_ns:
-            continue
-        if start > due_ns + _LATE_NS:
-            due_ns += _EVERY_NS  # this one was not found
-            at -= 1
-        elif start >= due_ns - _EARLY_NS:
+def _matched(gaps: list[tuple[int, int]], begin_ns: int, delay_ns: int, made: int) -> int:
+    """How many delays are among the gaps. Each is due a millisecond after the one before, or when a gap is over."""
+    starts = [start for start, _ in gaps]
+    matched, due_ns = 0, begin_ns + _EVERY_NS
+    for _ in range(made):
+        before = bisect_right(starts, due_ns - _NEAR_NS) - 1
+        if before >= 0 and sum(gaps[before]) > due_ns:
+            due_ns = sum(gaps[before])
+        near = gaps[bisect_left(starts, due_ns - _NEAR_NS) : bisect_right(starts, due_ns + _NEAR_NS)]
+        if near:
             matched += 1
-            due_ns = start + _EVERY_NS
-        else:
-            due_ns = start + length  # a gap lies over it
+            due_ns = min(near, key=lambda gap: abs(gap[1] - delay_ns))[0]
+        due_ns += _EVERY_NS
     return matched
 
 
