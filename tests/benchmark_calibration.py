@@ -44,12 +44,14 @@ while True:
 def _spun(
     core: ModuleType, seconds: float, threshold_ns: int, **delays: int
 ) -> tuple[list[tuple[int, int]], list[int], int]:
-    """Start and length of the gaps, the totals, and how many delays were made."""
+    """Start (since the begin) and length of the gaps, the totals, and how many delays were made."""
     gaps = memoryview(bytearray(8 * GAP_WORDS * 200_000)).cast("q")
     totals = memoryview(bytearray(8 * SPIN_WORDS)).cast("q")
-    made = core.spin(gaps, totals, time.monotonic_ns() + round(seconds * 1e9), threshold_ns, **delays)
+    begin_ns = time.monotonic_ns()
+    made = core.spin(gaps, totals, begin_ns + round(seconds * 1e9), threshold_ns, **delays)
     starts, lengths = (gaps[column : totals[COUNT] * GAP_WORDS : GAP_WORDS].tolist() for column in (0, 1))
-    return list(zip(starts, lengths, strict=True)), totals.tolist(), made
+    since = [start - begin_ns for start in starts]
+    return list(zip(since, lengths, strict=True)), totals.tolist(), made
 
 
 def _stolen_ns(gaps: list[tuple[int, int]]) -> int:
@@ -81,19 +83,19 @@ def oslat(cpu: int) -> None:
 def delays(core: ModuleType, delay_ns: int, seconds: float = 3.0) -> None:
     """Delays made in the loop, one a millisecond; what is found without any is noise, or false."""
     base, _, _ = _spun(core, seconds, delay_ns)
-    begin_ns = time.monotonic_ns()
     found, _, made = _spun(core, seconds, delay_ns, delay_ns=delay_ns, delay_every_ns=_EVERY_NS)
     alike = sum(length < 2 * delay_ns for _, length in base)
+    share = _matched(found, delay_ns, made) / made
     print(
-        f"{core.NAME:<7} {made} delays of {delay_ns} ns: {_matched(found, begin_ns, delay_ns, made) / made:.2%} found; without any "
+        f"{core.NAME:<7} {made} delays of {delay_ns} ns: {share:.2%} found; without any "
         f"{alike / seconds:.0f}/s of up to twice that length, {len(base) / seconds:.0f}/s in all"
     )
 
 
-def _matched(gaps: list[tuple[int, int]], begin_ns: int, delay_ns: int, made: int) -> int:
+def _matched(gaps: list[tuple[int, int]], delay_ns: int, made: int) -> int:
     """How many delays are among the gaps. Each is due a millisecond after the one before, or when a gap is over."""
     starts = [start for start, _ in gaps]
-    matched, due_ns = 0, begin_ns + _EVERY_NS
+    matched, due_ns = 0, _EVERY_NS
     for _ in range(made):
         before = bisect_right(starts, due_ns - _NEAR_NS) - 1
         if before >= 0 and sum(gaps[before]) > due_ns:
