@@ -101,10 +101,11 @@ def _matched(gaps: list[tuple[int, int]], delay_ns: int, made: int) -> int:
         if before >= 0 and sum(gaps[before]) > due_ns:
             due_ns = sum(gaps[before])
         near = gaps[bisect_left(starts, due_ns - _NEAR_NS) : bisect_right(starts, due_ns + _NEAR_NS)]
-        if near:
-            matched += 1
-            due_ns = min(near, key=lambda gap: abs(gap[1] - delay_ns))[0]
-        due_ns += _EVERY_NS
+        matched += bool(near)
+        if not near:  # take up the trail at the next one that looks like it
+            later = (gap for gap in gaps[bisect_left(starts, due_ns) :] if delay_ns <= gap[1] < delay_ns * 1.3)
+            near = [next(later, (due_ns, delay_ns))]
+        due_ns = min(near, key=lambda gap: abs(gap[1] - delay_ns))[0] + _EVERY_NS
     return matched
 
 
