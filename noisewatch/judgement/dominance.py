@@ -25,7 +25,7 @@ FREQUENCY = Cause("frequency", "the clock, which moves: governor performance, no
 MEMORY = Cause("memory", "a neighbour in the last-level cache, or on the way to memory")
 THROUGHPUT = Cause("throughput", "throughput that a sibling or a neighbour takes, perhaps of another virtual machine")
 _HALF = 0.5
-_DOUBLE = 2
+_FOURFOLD = 4
 _LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
 _FEWEST_SAMPLES = 20
 
@@ -45,7 +45,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     clock, work, memory = figures.effective_khz_spread_share, figures.work, figures.memory
     if clock is not None and work is not None and clock > max(_HALF * work.width_share, _LEAST_CLOCK):
         return FREQUENCY
-    if memory is not None and work is not None and memory.width_share > _DOUBLE * work.width_share:
+    if memory is not None and work is not None and memory.width_share > _FOURFOLD * work.width_share:
         return MEMORY
     return THROUGHPUT
 

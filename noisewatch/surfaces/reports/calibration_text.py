@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.dominance import dominating_cause
@@ -27,11 +28,19 @@ _WIDEST_CHART = 100
 def text_of_calibration(calibrated: Calibrated, target: CpuSet, width: int, in_unicode: bool) -> str:
     """The whole report of `noisewatch calibrate`."""
     calibration = calibrated.calibration
-    lines = [headline(calibration, target), *how_measured(calibration), ""]
-    lines += cpu_lines(calibration)
-    lines += ["", *histogram_lines(calibration, width, in_unicode)]
-    lines += ["", *conclusion_lines(calibrated)]
+    lines = [headline(calibration, target), *how_measured(calibration), "", *cpu_lines(calibration), ""]
+    lines = _folded(lines, width) + histogram_lines(calibration, width, in_unicode)
+    lines += ["", *_folded(conclusion_lines(calibrated), width)]
     return "\n".join(lines) + "\n"
+
+
+def _folded(lines: Iterable[str], width: int) -> list[str]:
+    """Sentences folded at the width; rows of a table are as wide as they are."""
+    return [
+        part
+        for line in lines
+        for part in ([line] if "  " in line else textwrap.wrap(line, max(width, 40), subsequent_indent="  ") or [""])
+    ]
 
 
 def conclusion_lines(calibrated: Calibrated) -> list[str]:
@@ -172,6 +181,7 @@ def text_of_comparison(calibration: Calibration, first: CpuSet, second: CpuSet, 
     """Two sets of CPUs side by side."""
     names = {name_cpus(first): first, f"{name_cpus(second)} ": second}
     lines = [headline(calibration, first | second), *how_measured(calibration), "", *cpu_lines(calibration)]
+    lines = _folded(lines, width)
     times = {name: work_times(calibration, cpus) for name, cpus in names.items()}
     gaps = {name: gap_lengths(calibration, cpus) for name, cpus in names.items()}
     lines += ["", *_side_by_side("fixed work", times), "", *_side_by_side("gaps", gaps)]
