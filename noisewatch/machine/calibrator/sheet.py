@@ -56,6 +56,7 @@ class Sheet:
     """One CPU's sheet, over its part of the shared memory."""
 
     def __init__(self, words: Words, capacities: Capacities) -> None:
+        self.words = words
         self.header = words[:HEADER_WORDS]
         self.totals = words[TOTALS:_COUNTS]
         at = HEADER_WORDS + capacities[GAPS] * GAP_WORDS

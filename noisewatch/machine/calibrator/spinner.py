@@ -86,7 +86,7 @@ class Spinner:
             header[ERROR], header[STATE] = error.errno or 0, refusal
             return False
         self._touch()
-        self._core.lock_memory()
+        self._core.lock_memory(self._sheet.words)
         header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
         self._schedstat = _opened("/proc/thread-self/schedstat")
         header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns, _FIRST_CHAINS)

@@ -3,7 +3,6 @@
 #define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
 #include <Python.h>
 
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -183,11 +182,15 @@ static PyObject *native_clock_readings(PyObject *module, PyObject *arguments) {
     return timed(arguments, time_clock_readings);
 }
 
-static PyObject *native_lock(PyObject *module, PyObject *ignored) {
-    (void)module, (void)ignored;
-    if (mlockall(MCL_CURRENT | MCL_ONFAULT) == 0)
-        Py_RETURN_NONE;
-    return PyUnicode_FromString(strerror(errno));
+static PyObject *native_lock(PyObject *module, PyObject *arguments) {
+    Py_buffer most_needed;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "w*", &most_needed))
+        return NULL;
+    if (mlockall(MCL_CURRENT | MCL_ONFAULT) != 0)
+        mlock(most_needed.buf, (size_t)most_needed.len);
+    PyBuffer_Release(&most_needed);
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef methods[] = {
@@ -199,7 +202,7 @@ static PyMethodDef methods[] = {
     {"additions_ns", native_additions, METH_VARARGS, NULL},
     {"changed_lines", native_changed_lines, METH_VARARGS, NULL},
     {"clock_readings_ns", native_clock_readings, METH_VARARGS, NULL},
-    {"lock_memory", native_lock, METH_NOARGS, NULL},
+    {"lock_memory", native_lock, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

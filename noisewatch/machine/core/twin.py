@@ -225,17 +225,18 @@ def clock_readings_ns(count: int) -> int:
     return clock() - start
 
 
-def lock_memory() -> str | None:
-    """Keeps the memory of this process from being paged out; None, or the reason why that failed.
+def lock_memory(most_needed: Words) -> None:
+    """Keeps the memory of this process from being paged out, or where that is not allowed `most_needed` alone.
 
-    The first import of ctypes takes longer than all else: `host.py` does it once for all spinners.
+    How far that went, the kernel tells in /proc/self/status. The first import of ctypes takes longer than all else:
+    `host.py` does it once for all spinners.
     """
     import ctypes
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mlockall(_CURRENT_ON_FAULT) == 0:
-        return None
-    return os.strerror(ctypes.get_errno())
+    libc = ctypes.CDLL(None)
+    if libc.mlockall(_CURRENT_ON_FAULT) != 0:
+        place = (ctypes.c_char * most_needed.nbytes).from_buffer(most_needed)
+        libc.mlock(ctypes.c_void_p(ctypes.addressof(place)), ctypes.c_size_t(most_needed.nbytes))
 
 
 _CURRENT_ON_FAULT = 1 | 4  # MCL_CURRENT | MCL_ONFAULT (Linux 4.4)

@@ -10,9 +10,9 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.snapshot import read_snapshot
-from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.aside import allowed_now, move_aside
 from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
 from noisewatch.surfaces.cli.live import LivePicture
@@ -44,6 +44,9 @@ def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -
     if remark is not None:
         print(f"noisewatch: {remark}", file=sys.stderr)
     target = snapshot.target.cpus
+    shared = (against or frozenset()) & allowed_now() if machine.is_live else frozenset()
+    if shared:
+        print(f"noisewatch: runs itself on {name_cpus(shared)}, which it is to measure", file=sys.stderr)
     picture = LivePicture()
     try:
         wish = calibration_wish(arguments, arguments.duration)

@@ -72,13 +72,18 @@ def how_measured(calibration: Calibration) -> list[str]:
 
 
 def _memory(calibration: Calibration) -> str:
-    """How far the memory could be kept from being paged out."""
-    unlocked = [
-        said.cpu
+    """How far the memory could be kept from being paged out: what the kernel counted, on the CPU with the least."""
+    known = [
+        (said.locked_kb, said.resident_kb)
         for said in calibration.samples.cpus
-        if said.trouble is None and (said.locked_kb or 0) < (said.resident_kb or 0)
+        if said.locked_kb is not None and said.resident_kb is not None and said.trouble is None
     ]
-    return f", memory not locked on {name_cpus(unlocked)}" if unlocked else ", memory locked"
+    if not known:
+        return ""
+    locked_kb, resident_kb = min(known)
+    if locked_kb >= resident_kb:
+        return ", memory locked"
+    return f", {locked_kb / 1024:.1f} of {resident_kb / 1024:.1f} MB of memory locked (more needs CAP_IPC_LOCK)"
 
 
 def cpu_lines(calibration: Calibration) -> list[str]:
