@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise_floor import NoiseFloor
-from noisewatch.model.statistics import coefficient_of_variation
+from noisewatch.judgement.noise_floor import NoiseFloor, expected_cv
 from noisewatch.model.timeline import timelines_of
-from noisewatch.sources.calibration import CpuSamples, Samples
+from noisewatch.sources.calibration import CpuSamples
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +32,12 @@ _FEWEST_SAMPLES = 20
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     """The cause of most of the floor's variance.
 
-    Gaps alone are replayed without the fixed work, at the longest samples of which there were enough. What they do not
-    explain is the clock, if that moved half as much as the work did; memory, if that was less steady by far; and else
-    throughput.
+    Interruptions, if half of it would be gone without them. What is left is the clock, if that moved half as much as
+    the work did; memory, if that was less steady by far; and else throughput.
     """
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
     (figures,) = [each for each in calibrated.calibration.cpus if each.cpu == floor.cpu]
-    work_ns = min(floor.sample_ns, timelines_of([_gaps_alone(said)]).steady.useful_ns / _FEWEST_SAMPLES)
-    if work_ns > 0 and _variance(_gaps_alone(said), work_ns) >= _HALF * _variance(said, work_ns):
+    if _share_of_interruptions(said, floor) > _HALF:
         return INTERRUPTIONS
     clock, work, memory = figures.effective_khz_spread_share, figures.work, figures.memory
     if clock is not None and work is not None and clock > max(_HALF * work.width_share, _LEAST_CLOCK):
@@ -50,12 +47,12 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     return THROUGHPUT
 
 
-def _gaps_alone(said: CpuSamples) -> CpuSamples:
-    none = Samples()
-    return replace(said, work=none, native_work=none, command=none)
-
-
-def _variance(said: CpuSamples, work_ns: float) -> float:
-    """The relative variance of samples of that length."""
-    cv = coefficient_of_variation(timelines_of([said]).steady.sample_times(work_ns))
-    return cv**2 if cv is not None else 0.0
+def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor) -> float:
+    """Of the variance of samples of that length, or of as long ones as there are enough of."""
+    interrupted = timelines_of([said])
+    length_ns = min(floor.sample_ns, interrupted.useful_ns / _FEWEST_SAMPLES)
+    if length_ns <= 0:
+        return 0.0
+    all_of_it = expected_cv(interrupted, length_ns, floor.samples)
+    rest = expected_cv(timelines_of([said], are_interrupted=False), length_ns, floor.samples)
+    return 1 - rest**2 / all_of_it**2 if all_of_it > 0 else 0.0

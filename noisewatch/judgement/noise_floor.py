@@ -131,7 +131,12 @@ def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int) -> 
     )
 
 
-def _draw(timelines: Timelines, length_ns: int, samples: int) -> tuple[list[float], list[float]]:
+def expected_cv(timelines: Timelines, length_ns: float, samples: int) -> float:
+    """The relative standard deviation that so many samples will show as likely as not."""
+    return statistics.median(_draw(timelines, length_ns, samples)[0])
+
+
+def _draw(timelines: Timelines, length_ns: float, samples: int) -> tuple[list[float], list[float]]:
     """The relative standard deviation, and the largest sample by the median, of each draw."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []

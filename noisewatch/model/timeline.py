@@ -90,29 +90,41 @@ class Timelines:
         return start.passed_ns + since_ns
 
 
-def timelines_of(calibrated: Iterable[CpuSamples], next_count: int = 200) -> Timelines:
+def timelines_of(calibrated: Iterable[CpuSamples], next_count: int = 200, are_interrupted: bool = True) -> Timelines:
     """What one CPU gave in one calibration, or in several, one after the other.
 
-    Between gaps it was as fast as in the `next_count` pieces of work done next.
+    Between gaps it was as fast as in the `next_count` pieces of work done next. Not `are_interrupted`, it is what would
+    have been without any interruption, the CPU being as fast as it was.
     """
     runs = list(calibrated)
+    kept = _as_they_are if are_interrupted else _without_interruptions
     usual_ns_by_kind = {
         kind: statistics.median(lengths)
         for kind in (WORK, NATIVE_WORK, COMMAND)
         if (lengths := [length for run in runs for length in _work_of(run, kind).length_ns])
     }
     starts = [
-        Timeline(_work_pieces(run.work, begin_ns, end_ns, usual_ns_by_kind[WORK]))
+        Timeline(kept(_work_pieces(run.work, begin_ns, end_ns, usual_ns_by_kind[WORK])))
         for run in runs
         for kind, begin_ns, end_ns in run.slots
         if kind == START and run.work.length_ns
     ]
-    steady = Timeline(piece for run in runs for piece in _pieces(run, usual_ns_by_kind, next_count))
+    steady = Timeline(kept(piece for run in runs for piece in _pieces(run, usual_ns_by_kind, next_count)))
     return Timelines(steady, tuple(start for start in starts if start.useful_ns > 0))
+
+
+def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
+    return pieces
+
+
+def _without_interruptions(pieces: Iterable[Piece]) -> Iterable[Piece]:
+    """What shares a core or a cache makes work take up to twice as long; longer it takes where the CPU was taken away."""
+    return ((passed if passed < _SLOWEST * done else done, done) for passed, done in pieces if done > 0)
 
 
 _NOTHING = Timeline(())
 _AT_START = 0.5
+_SLOWEST = 2.5
 _OWN_BREAK_NS = 200_000  # thrice what a chain of multiplications takes
 
 
