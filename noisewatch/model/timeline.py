@@ -118,7 +118,7 @@ def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
 
 
 def _without_interruptions(pieces: Iterable[Piece]) -> Iterable[Piece]:
-    """What shares a core or a cache makes work take up to twice as long; longer it takes where the CPU was taken away."""
+    """What shares a core makes work take up to twice as long; longer it takes where the CPU was taken away."""
     return ((passed if passed < _SLOWEST * done else done, done) for passed, done in pieces if done > 0)
 
 
