@@ -81,7 +81,7 @@ def test_a_monitor_whose_terminal_is_gone_ends_and_does_not_spin() -> None:
 
 
 def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_unstable() -> None:
-    options = ["--sample", "0", "--calibration", "2", "--format", "json"]
+    options = ["--sample", "0", "--calibration", "2", "--at", "10ms", "--format", "json"]
     with _noise(_LOOP):
         ran = subprocess.run(
             [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(_CPU), *options],

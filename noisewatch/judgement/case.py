@@ -12,6 +12,8 @@ from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
 
+_LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
+
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
@@ -32,6 +34,21 @@ class Calibrated:
         """Those on which samples will certainly vary more, or one of them take longer, than the user can bear."""
         own = {cpu: self._at_budget(floors) for cpu, floors in self.floors_by_cpu.items()}
         return frozenset(cpu for cpu, floor in own.items() if floor is not None and self.budget.is_exceeded_by(floor))
+
+    @property
+    def doubt(self) -> str | None:
+        """Why what was measured does not stand for what a benchmark would meet; None where it does."""
+        samples = self.calibration.samples
+        if samples.is_realtime:
+            return "measured with real-time priority, which pushes aside what a benchmark shares the CPU with"
+        if samples.command:
+            return "a workload was measured, and not the machine"
+        missing = [each for each in self.complete if (each.measured_share or 0.0) < _LEAST_MEASURED]
+        if missing:
+            worst = min(missing, key=lambda each: each.measured_share or 0.0)
+            return f"CPU {worst.cpu} measured for only {worst.measured_share or 0.0:.0%} of the time that it was to"
+        full = [each.cpu for each in self.complete if each.lost_gaps]
+        return f"on CPU {full[0]} there were more gaps than could be kept" if full else None
 
     @property
     def unpredicted(self) -> CpuSet:

@@ -21,9 +21,10 @@ SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 CONFIDENCE = 0.90  # of the interval
 SIGNIFICANCE, POWER = 0.05, 0.80
 TEST = "Welch's t-test, two-sided 5 %, power 0.8"
-_DRAWS = 200
+_MOST_DRAWS, _FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
-_FEWEST_SAMPLES = 20  # in the calibration; of longer samples the prediction is extrapolated
+_FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
+_FEWEST_PIECES = 2  # of work to a sample: what is shorter would be interpolated, and look steadier than it is
 _MARGINS = ((1_000_000, 1.3), (10_000_000, 1.5), (100_000_000, 1.3))  # up to that length; from tests/truth
 
 
@@ -105,11 +106,19 @@ def floors_of_cpu(runs: Sequence[CpuSamples], lengths_ns: Sequence[int], samples
     timelines = timelines_of(runs)
     floors: list[NoiseFloor] = []
     for length_ns in lengths_ns:
-        if timelines.useful_ns >= _FEWEST_SAMPLES * length_ns:
-            floors.append(_predicted(timelines, runs[0].cpu, length_ns, samples))
+        if _is_enough(timelines, length_ns):
+            floor = _predicted(timelines, runs[0].cpu, length_ns, samples)
+            is_coarse = length_ns < _FEWEST_PIECES * timelines.piece_ns
+            floors.append(replace(floor, extrapolated=is_coarse))
         elif floors:
             floors.append(_extrapolated(floors, length_ns, timelines))
     return floors
+
+
+def _is_enough(timelines: Timelines, length_ns: int) -> bool:
+    """Gaps alone do not tell how fast the CPU was: some of it has to be work."""
+    is_worked = timelines.worked_ns >= _FEWEST_WORKED * length_ns
+    return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= _FEWEST_SAMPLES * length_ns
 
 
 def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int) -> NoiseFloor:
@@ -140,7 +149,7 @@ def _draw(timelines: Timelines, length_ns: float, samples: int) -> tuple[list[fl
     """The relative standard deviation, and the largest sample by the median, of each draw."""
     rng = random.Random(_SEED)
     cvs, maxima = [], []
-    for _ in range(_DRAWS):
+    for _ in range(max(min(_DRAWN_SAMPLES // samples, _MOST_DRAWS), _FEWEST_DRAWS)):
         drawn: list[float] = []
         while len(drawn) < samples:
             drawn += timelines.run_times(length_ns, _SAMPLES_PER_PROCESS, rng)
@@ -175,7 +184,7 @@ def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timel
 
     The variation of independent noise falls with the square root of the sample's length, that of drift does not.
     """
-    last = [floor for floor in floors if not floor.extrapolated][-1]
+    last = floors[-1]
     ratio = math.sqrt(last.sample_ns / length_ns)
     return replace(
         last,

@@ -102,8 +102,8 @@ def _answer(each: Check, case: Case) -> Answer:
 
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:
-    """The findings, with unknowns that a measurement has answered marked so."""
-    measured = {finding.check.id for finding in findings if finding.status not in (UNKNOWN, NOT_APPLICABLE, IGNORED)}
+    """The findings, with unknowns that a measurement has answered marked so; one that failed is no answer."""
+    measured = {finding.check.id for finding in findings if finding.status in (PASS, WARN)}
     return [
         Finding(finding.check, finding.answer, finding.check.answered_by)
         if finding.status == UNKNOWN and finding.check.answered_by in measured

@@ -25,9 +25,15 @@ class Spread:
     median_ns: float
     mad_share: float  # of the median
     width_share: float  # 5th to 95th percentile, of the median
+    p01_share: float  # below the median
     p99_share: float  # above the median
     max_share: float  # above the median
     cv: float
+
+    @property
+    def tail_share(self) -> float:
+        """How far the outermost hundredth lies from the median, on whichever side is farther."""
+        return max(self.p01_share, self.p99_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class CpuFigures:
     throughput_drift_share: float | None  # last third against first third, by medians
     mvalue: float | None
     lost_gaps: int
+    measured_share: float | None  # of the time that its slots gave it
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,16 @@ def _figures(said: CpuSamples) -> CpuFigures:
         throughput_drift_share=drift_of(blocks),
         mvalue=mvalue(blocks),
         lost_gaps=gaps.lost_count,
+        measured_share=_measured_share(said),
     )
+
+
+def _measured_share(said: CpuSamples) -> float | None:
+    """How much of its slots a CPU really measured in: it may have been stopped, or its sheet full."""
+    planned_ns = sum(end - begin for _, begin, end in said.slots)
+    kinds = (said.work, said.native_work, said.memory, said.command)
+    measured_ns = said.spun_ns + sum(sum(samples.length_ns) for samples in kinds)
+    return measured_ns / planned_ns if planned_ns else None
 
 
 def blocks_of(samples: Samples) -> list[float]:
@@ -135,14 +151,15 @@ def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS) -> Spread |
         return None
     ordered = sorted(times_ns)
     middle = statistics.median(ordered)
-    deviation, far = mad(ordered), quantile(ordered, 0.99)
-    if middle <= 0 or deviation is None or far is None:
+    deviation, near, far = mad(ordered), quantile(ordered, 0.01), quantile(ordered, 0.99)
+    if middle <= 0 or deviation is None or near is None or far is None:
         return None
     return Spread(
         count=len(ordered),
         median_ns=middle,
         mad_share=deviation / middle,
         width_share=_width_share(ordered),
+        p01_share=1 - near / middle,
         p99_share=far / middle - 1,
         max_share=ordered[-1] / middle - 1,
         cv=statistics.stdev(ordered) / statistics.fmean(ordered),

@@ -61,6 +61,8 @@ class Timelines:
 
     steady: Timeline
     starts: tuple[Timeline, ...]
+    worked_ns: float = 0.0  # in which work was done, and not only gaps looked for
+    piece_ns: float = 0.0  # one piece of that work
 
     @property
     def useful_ns(self) -> float:
@@ -110,7 +112,9 @@ def timelines_of(calibrated: Iterable[CpuSamples], next_count: int = 200, are_in
         if kind == START and run.work.length_ns
     ]
     steady = Timeline(kept(piece for run in runs for piece in _pieces(run, usual_ns_by_kind, next_count)))
-    return Timelines(steady, tuple(start for start in starts if start.useful_ns > 0))
+    worked_ns = float(sum(sum(_work_of(run, kind).length_ns) for run in runs for kind in usual_ns_by_kind))
+    known_starts = tuple(start for start in starts if start.useful_ns > 0)
+    return Timelines(steady, known_starts, worked_ns, max(usual_ns_by_kind.values(), default=0.0))
 
 
 def _as_they_are(pieces: Iterable[Piece]) -> Iterable[Piece]:
@@ -167,7 +171,7 @@ def _slowness_after(work: Samples, at_ns: int, usual_ns: float, count: int) -> f
 def _gap_pieces(run: CpuSamples, begin_ns: int, end_ns: int, slowness: float) -> Iterable[Piece]:
     first, last = (bisect_left(run.spins.start_ns, edge) for edge in (begin_ns, end_ns))
     if run.gaps.lost_count:  # nothing is known of what was found when there was no more room
-        last = min(last, bisect_left(run.spins.start_ns, max(run.gaps.start_ns, default=0)))
+        last = max(min(last, bisect_left(run.spins.start_ns, max(run.gaps.start_ns, default=0)) - 1), first)
     expected_ns = run.spins.start_ns[first] if first < last else begin_ns
     for start_ns, length_ns in zip(run.spins.start_ns[first:last], run.spins.length_ns[first:last], strict=True):
         yield from _break(expected_ns, start_ns)

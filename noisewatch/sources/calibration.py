@@ -149,8 +149,14 @@ def parse_calibration(answer: Json) -> CalibrationSamples:
         threshold_ns=_count(answer, "threshold_ns"),
         is_realtime=_field(answer, "is_realtime", bool),
         command=tuple(clean(str(word)) for word in _field(answer, "command", list)),
-        cpus=tuple(_parse_cpu(cpu) for cpu in _field(answer, "cpus", list)),
+        cpus=_each_once([_parse_cpu(cpu) for cpu in _field(answer, "cpus", list)]),
     )
+
+
+def _each_once(cpus: list[CpuSamples]) -> tuple[CpuSamples, ...]:
+    if len({said.cpu for said in cpus}) < len(cpus):
+        raise Malformed("each CPU once", str([said.cpu for said in cpus]))
+    return tuple(cpus)
 
 
 def _parse_cpu(said: Json) -> CpuSamples:
@@ -187,7 +193,12 @@ def _parse_cpu(said: Json) -> CpuSamples:
 
 def _parse_slot(said: Json) -> Slot:
     is_slot = isinstance(said, list | tuple) and len(said) == len(("kind", "begin", "end"))
-    if not is_slot or said[0] not in _KINDS or not all(type(ns) is int and 0 <= ns <= _LONGEST_NS for ns in said[1:]):
+    if (
+        not is_slot
+        or not isinstance(said[0], str)
+        or said[0] not in _KINDS
+        or not all(type(ns) is int and 0 <= ns <= _LONGEST_NS for ns in said[1:])
+    ):
         raise Malformed("a slot of a calibration", str(said))
     return said[0], said[1], said[2]
 
@@ -195,7 +206,7 @@ def _parse_slot(said: Json) -> Slot:
 def _trouble(said: Json) -> str | None:
     """Why a spinner did not do all that it was to do."""
     state, error = _field(said, "state", str), _signed(said, "error")
-    if state not in STATE_NAMES:
+    if state not in STATE_NAMES or not 0 <= error <= 1 << 17:
         raise Malformed("the state of a spinner", state)
     return {
         DONE: None,
@@ -220,6 +231,9 @@ def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
     words = _field(said, name, list)
     if len(words) % width or not all(type(word) is int and -1 <= word <= _LONGEST_NS for word in words):
         raise Malformed(f"{width} columns of ns for {name}", str(words[:width]))
+    starts, lengths = words[::width], words[1::width]
+    if starts != sorted(starts) or not all(length > 0 for length in lengths):
+        raise Malformed(f"{name} one after the other", str(words[:width]))
     return tuple(tuple(words[column::width]) for column in range(width))
 
 

@@ -67,7 +67,7 @@ def test_a_quiet_calibration_passes_all() -> None:
         ("noise-floor-above-budget", "fail", {"work": _every_third_slow}, "CPU "),
         ("target-cpus-interrupted", "fail", {"gaps": ((10 * _MS, 5 * _MS, 1, 0),)}, "5 ms"),
         ("target-cpus-interrupted", "warn", {"gaps": ((10 * _MS, 200_000, 1, 0),)}, "200 µs"),
-        ("fixed-work-unsteady", "fail", {"work": _every_third_slow}, "longer than the median"),
+        ("fixed-work-unsteady", "fail", {"work": _every_third_slow}, "than the median"),
         ("memory-unsteady", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (2 * _MS) % 2 * 20_000}, "deviate by"),
         ("throughput-drifts", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 500}, "third"),
         ("throughput-drifts", "warn", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 60}, "third"),
@@ -239,3 +239,47 @@ def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
     verdict = _verdict(work=_every_third_slow, changes={3: starved})
     assert finding(verdict, "fixed-work-unsteady").status == "fail"
     assert finding(verdict, "noise-floor-above-budget").answer.cpus == {2}
+
+
+def test_a_measurement_that_failed_answers_nothing() -> None:
+    verdict = _verdict(_guest(*_NO_CPUFREQ), chain=lambda at_ns: CHAIN_NS + at_ns // (500 * _MS) * 500)
+    assert finding(verdict, "effective-frequency-moves").status == "fail"
+    assert finding(verdict, "governor-not-performance").answered_by is None
+    assert verdict.verdict == "unknown"
+
+
+def test_work_that_is_now_and_then_faster_is_unsteady_too() -> None:
+    found = finding(
+        _verdict(work=lambda at_ns: WORK_NS * (4 if at_ns // (50 * _MS) % 10 else 3)), "fixed-work-unsteady"
+    )
+    assert found.status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("is_realtime", True, "real-time priority"),
+        ("command", ["sleep"], "a workload was measured"),
+    ],
+)
+def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, named: str) -> None:
+    calibrated = calibrated_with(parse_calibration({**written_calibration(), field: value}), Budget())
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish())
+    verdict = judge(Case(snapshot, calibrated=calibrated))
+    for check_id in ("noise-floor-above-budget", "target-cpus-interrupted"):
+        found = finding(verdict, check_id)
+        assert (found.status, named in (found.answer.reason or "")) == ("unknown", True)
+
+
+def test_a_spinner_that_was_stopped_for_a_while_is_no_pass() -> None:
+    """Its slots went by: what it measured before and after is quiet."""
+    whole = written_calibration((3,))["cpus"][0]
+    pairs = list(zip(whole["work"][::2], whole["work"][1::2], strict=True))
+    kept = [word for pair in pairs if not 1_000 * _MS < pair[0] < 3_000 * _MS for word in pair]
+    found = finding(_verdict(changes={3: {"work": kept}}), "noise-floor-above-budget")
+    assert (found.status, "measured for only" in (found.answer.reason or "")) == ("unknown", True)
+
+
+def test_gaps_that_found_no_room_are_no_pass() -> None:
+    lost = {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000, "lost_gaps_max_ns": 3_000}}
+    assert finding(_verdict(changes=lost), "noise-floor-above-budget").status == "unknown"

@@ -138,3 +138,20 @@ def test_the_shortest_interval_leaves_out_what_is_rare() -> None:
     assert shortest_interval([float(value) for value in range(1, 101)], 0.9)[1] == 100.0
     assert shortest_interval([2.0], 0.9) == (2.0, 2.0)
     assert shortest_interval([0.0, 0.0], 0.9) == (0.0, 0.0)
+
+
+def test_samples_shorter_than_a_piece_of_work_are_not_claimed_to_be_known() -> None:
+    assert _floor(_MS, work=lambda at_ns: 2 * _MS).extrapolated
+    assert not _floor(10 * _MS, work=lambda at_ns: 2 * _MS).extrapolated
+
+
+def test_gaps_without_work_predict_nothing() -> None:
+    without: dict[int, dict[str, list[int]]] = {cpu: {"work": [], "native_work": []} for cpu in (2, 3)}
+    assert _floors([parse_calibration(written_calibration(changes=without))], Budget()) == []
+
+
+def test_a_little_work_predicts_short_samples_only() -> None:
+    said = written_calibration((2,))["cpus"][0]
+    little = {2: {"work": said["work"][:2_000], "native_work": []}}  # a fifth of a second
+    floors = _floors([parse_calibration(written_calibration((2,), changes=little))], Budget())
+    assert [floor.extrapolated for floor in floors] == [False, False, True, True]

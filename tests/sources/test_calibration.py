@@ -66,12 +66,22 @@ def test_a_spinner_that_did_not_finish_says_why(state: str, error: int, said: st
         {"slots": [["work", 1]]},
         {"slots": [["tea", 1, 2]]},
         {"slots": 7},
+        {"slots": [[["work"], 1, 2]]},
+        {"error": 10**30},
+        {"work": [5, 0]},
+        {"work": [5, 1, 4, 1]},
     ],
     ids=str,
 )
 def test_a_damaged_calibration_is_malformed(change: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
         parse_calibration(written_calibration((3,), changes={3: change}))
+
+
+def test_a_cpu_that_is_there_twice_is_malformed() -> None:
+    said = written_calibration((3,), seconds=0.5)
+    with pytest.raises(Malformed):
+        parse_calibration({**said, "cpus": said["cpus"] * 2})
 
 
 @given(_JSON)

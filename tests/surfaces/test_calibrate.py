@@ -102,6 +102,7 @@ def test_a_copied_tree_cannot_be_calibrated(run: Run, tmp_path: Path) -> None:
         (["--samples", "1"], "from 2"),
         (["--max-cv", "-1%"], "--max-cv"),
         (["--max-cv", "0"], "share"),
+        (["--max-cv", "5"], "5%"),
         (["--max-inflation", "0.5"], "at least 1"),
         (["--workload", "'"], "No closing quotation"),
         (["--workload", ""], "found none"),
@@ -130,6 +131,12 @@ def test_this_host_is_calibrated_and_the_recording_replays_the_same(run: Run, tm
     assert live.status == 0
     assert run(*options, "--replay", file).json == live.json
     assert json.loads(live.out)["calibration"]["cpus"][0]["cpu"] == _CPU
+
+
+def test_a_recording_is_not_reported_for_other_cpus_than_its_own(run: Run, recording: Path) -> None:
+    ran = run("calibrate", "--cpus", "1", "--replay", recording)
+    assert (ran.status, ran.out) == (3, "")
+    assert "CPU 1: it was not calibrated" in ran.err
 
 
 def test_a_workload_that_fails_is_told(run: Run) -> None:

@@ -91,10 +91,12 @@ def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
         return _TOO_LITTLE
+    if calibrated.doubt is not None:
+        return calibrated.doubt
     if calibrated.unpredicted:
         return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
     if floor.extrapolated:
-        return f"{said}, extrapolated from shorter samples: calibrate longer"
+        return f"{said}: extrapolated, as too little was measured for samples of this length: calibrate longer"
     if floor.cv_high > budget.max_cv:
         return f"{said}: the budget of {budget.max_cv:.1%} lies within"
     if budget.max_inflation is not None and not floor.bounded:
@@ -151,8 +153,8 @@ def target_cpus_interrupted(case: Case) -> Answer:
         said += f" (up to {_STOLEN_FAILS.value:.1%} and {describe_ns(round(_GAP_FAILS.value))} are tolerated)"
         culprits = culprits_on(case, worst.cpu)
         return Answer(FAIL, said, stolen, _STOLEN_FAILS.value, "share", cpus, None, evidence, culprits)
-    if len(known) < len(calibrated.calibration.cpus):
-        reason = why_incomplete(calibrated) or "no gaps were looked for on some of the CPUs"
+    if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
+        reason = why_incomplete(calibrated) or calibrated.doubt or "no gaps were looked for on some of the CPUs"
         return Answer(UNKNOWN, said, stolen, reason=reason, evidence=evidence)
     status = PASS if stolen <= _STOLEN_PASSES.value and gap_ns <= _GAP_PASSES.value else WARN
     return Answer(status, said, stolen, _STOLEN_FAILS.value, "share", evidence=evidence)

@@ -8,7 +8,7 @@ from noisewatch.judgement.measured import AREA, MICROBENCHMARK, judged_worst
 
 _MAD_PASSES = Limit("median deviation that passes", 0.005, "share", "a machine at rest stays well below")
 _MAD_FAILS = Limit("median deviation that fails", 0.02, "share", "no change of 2 % could be seen")
-_TAIL_PASSES = Limit("99th percentile above the median that passes", 0.02, "share", "a tick and a short interrupt")
+_TAIL_PASSES = Limit("99th or 1st percentile off the median that passes", 0.02, "share", "a tick and a short interrupt")
 _TAIL_FAILS = Limit(
     "99th percentile above the median that fails", 0.10, "share", "one sample in a hundred is an outlier"
 )
@@ -32,10 +32,10 @@ _TAIL_FAILS = Limit(
 def fixed_work_unsteady(case: Case) -> Answer:
     tail = judged_worst(
         case,
-        lambda figures: figures.work.p99_share if figures.work is not None else None,
+        lambda figures: figures.work.tail_share if figures.work is not None else None,
         _TAIL_PASSES,
         _TAIL_FAILS,
-        "one block in a hundred takes {value:.1%} longer than the median (CPU {cpu})",
+        "one block in a hundred takes {value:.1%} longer, or shorter, than the median (CPU {cpu})",
         "too little fixed work was measured",
     )
     middle = judged_worst(
@@ -179,7 +179,7 @@ def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
     """Work that takes one time ran at one clock; work that does not may have had other reasons."""
     steady = judged_worst(
         case,
-        lambda figures: figures.work.p99_share if figures.work is not None else None,
+        lambda figures: figures.work.tail_share if figures.work is not None else None,
         _CLOCK_PASSES,
         _CLOCK_FAILS,
         "fixed work took the same time within {value:.2%} (CPU {cpu}), and so had one clock",

@@ -20,7 +20,7 @@ STATE_NAMES = ("starting", "ready", "running", "done", "refused", "no-priority",
 
 _GAPS_PER_S = 15_000  # the noisiest machine met had 12,000 a second
 _MOST_GAPS = 60_000
-_SAMPLES_PER_S = {WORK: 6_000, NATIVE_WORK: 6_000, MEMORY: 6_000, COMMAND: 2_000, CYCLES: 100, SPINS: 100}
+_SAMPLES_PER_S = {WORK: 12_000, NATIVE_WORK: 12_000, MEMORY: 12_000, COMMAND: 2_000, CYCLES: 100, SPINS: 100}
 _MOST_SAMPLES = 150_000
 Capacities = dict[str, int]
 

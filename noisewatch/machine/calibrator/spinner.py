@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import time
 from time import monotonic_ns
 from types import ModuleType
@@ -157,7 +158,7 @@ class Spinner:
         before = count[0]
         while monotonic_ns() < end_ns or count[0] - before < 3:
             start_ns = monotonic_ns()
-            status = self._run_command((end_ns - start_ns) / 1e9 + _COMMAND_GRACE_S)
+            status = self._run_command(max(end_ns - start_ns, 0) / 1e9 + _COMMAND_GRACE_S)
             if status != 0:
                 self._sheet.header[ERROR], self._sheet.header[STATE] = status, FAILED
                 return False
@@ -181,9 +182,8 @@ class Spinner:
         ended.register(watched, select.POLLIN)
         try:
             if not ended.poll(max(limit_s, 0.1) * 1000):
-                os.kill(pid, 9)
-                os.waitpid(pid, 0)
-                return _NO_EXIT_STATUS
+                self._sheet.header[ERROR], self._sheet.header[STATE] = _NO_EXIT_STATUS, FAILED
+                os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             return status if status >= 0 else 128 - status
         finally:

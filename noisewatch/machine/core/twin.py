@@ -24,7 +24,7 @@ COUNT, LOST_COUNT, LOST_NS, LOST_MAX, ITERATIONS, SPUN_NS, SPIN_WORDS = range(7)
 NAME = "python"
 THRESHOLD_NS = 1_000  # below it, its own 0.1 µs a turn now and then looks like a gap
 WORK_ROUNDS = 640  # about 0.2 ms
-CHASE_STEPS = 1 << 18  # bytes copied, about 0.02 ms
+CHASE_STEPS = 1 << 21  # bytes copied, about 0.2 ms
 
 Words = memoryview  # of format "q"
 
@@ -173,6 +173,7 @@ def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps
     The compiled core follows links through it instead, which waits for the memory rather than for its bandwidth.
     """
     done, capacity, half = count[0], len(samples) // WORK_WORDS, len(memory) // 2
+    steps = min(steps, half)
     start_ns, at = monotonic_ns(), 0
     while start_ns < until_ns and done < capacity:
         memory[half + at : half + at + steps] = memory[at : at + steps]

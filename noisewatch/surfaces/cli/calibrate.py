@@ -55,10 +55,11 @@ def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -
         picture.clear()
     if isinstance(samples, str):
         raise CannotMeasure(f"cannot calibrate: {samples}")
-    if all(each.trouble is not None for each in samples.cpus):
-        said = "; ".join(f"CPU {each.cpu}: {each.trouble}" for each in samples.cpus[:3])
+    calibrated = calibrated_with(samples, budget_of(arguments), target | (against or frozenset()))
+    if not calibrated.complete:
+        said = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])
         raise CannotMeasure(f"no CPU could be calibrated: {said or 'none was asked for'}")
-    return target, calibrated_with(samples, budget_of(arguments))
+    return target, calibrated
 
 
 def _report(calibrated: Calibrated, target: CpuSet, against: CpuSet | None, arguments: Namespace) -> str:

@@ -61,8 +61,9 @@ def share(text: str) -> float:
     """2% or 0.02."""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < value <= _LARGEST_SHARE:
-        raise ArgumentTypeError(f"wanted a share such as 2% or 0.02, found {text!r}")
+    is_clear = match is not None and (bool(match[2]) or value < 1)
+    if not (is_clear and 0 < value <= _LARGEST_SHARE):
+        raise ArgumentTypeError(f"wanted a share such as 5% or 0.05, found {text!r}")
     return value
 
 

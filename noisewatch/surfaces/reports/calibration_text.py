@@ -48,6 +48,7 @@ def conclusion_lines(calibrated: Calibrated) -> list[str]:
     if not calibrated.floors:
         return ["Too little was measured for a noise floor: calibrate longer."]
     missing = [f"{name_cpus(calibrated.unpredicted)}: too little was measured"] if calibrated.unpredicted else []
+    missing += [f"CPU {cpu} is not in this: {trouble}" for cpu, trouble in calibrated.troubles.items()]
     return [*floor_lines(calibrated.floors), *missing, "", *_advice(calibrated)]
 
 
@@ -117,7 +118,8 @@ def _cpu_row(figures: CpuFigures) -> list[str]:
 
 def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
     """The worst CPU's spread of one kind of work."""
-    known = [(figures.cpu, spread) for figures in calibration.cpus if (spread := getattr(figures, name)) is not None]
+    whole = [figures for figures in calibration.cpus if figures.trouble is None]
+    known = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
     if not known:
         return []
     cpu, spread = max(known, key=lambda pair: pair[1].p99_share)
@@ -131,7 +133,8 @@ def histogram_lines(calibration: Calibration, width: int, in_unicode: bool) -> l
     """The gaps of all CPUs by length."""
     together = Histogram()
     for figures in calibration.cpus:
-        together = together.merged(figures.gap_histogram)
+        if figures.trouble is None:
+            together = together.merged(figures.gap_histogram)
     chart = gap_chart(together, min(width, _WIDEST_CHART), _CHART_HEIGHT, in_unicode)
     return [f"{together.count} gaps by length, all CPUs", *chart] if chart else []
 
@@ -166,6 +169,10 @@ def _advice(calibrated: Calibrated) -> list[str]:
     length = describe_ns(floor.sample_ns)
     change = describe_share(floor.smallest_change_share, 1)
     cause = dominating_cause(calibrated, floor)
+    if floor.extrapolated:
+        return [
+            f"Of samples of {length} too little was measured to say what may be trusted: calibrate longer (--duration)."
+        ]
     lines = [
         f"You may trust: a difference of {change} or more between two means of {floor.samples} samples of {length} "
         f"each ({TEST}).",

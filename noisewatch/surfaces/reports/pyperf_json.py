@@ -23,7 +23,7 @@ def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
     benchmarks = []
     for said in calibration.samples.cpus:
         times_ns = [float(each) for each in said.command.length_ns] if has_command else blocks_of(said.work)
-        if times_ns:
+        if times_ns and said.trouble is None:
             name = f"{'workload' if has_command else 'fixed-work'}-cpu{said.cpu}"
             values = [time_ns / 1e9 for time_ns in _round_number_of(times_ns)]
             run = {"values": values, "metadata": {"cpu_affinity": str(said.cpu)}}

@@ -46,8 +46,10 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
 def _calibration_lines(verdict: Verdict) -> list[str]:
     """The noise floor, or that there is none."""
     calibrated = verdict.case.calibrated
-    if calibrated is None or not calibrated.floors:
+    if calibrated is None:
         return [NO_CALIBRATION]
+    if not calibrated.floors:
+        return ["Too little was measured for a noise floor."]
     remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []
     return [*floor_lines(calibrated.floors), *remarks]
 

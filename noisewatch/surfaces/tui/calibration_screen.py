@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.machine import Machine
@@ -58,7 +59,7 @@ class CalibrationScreen:
         if isinstance(samples, str):
             self.failure = f"Nothing was measured: {samples}"
         else:
-            self.result = calibrated_with(samples, Budget())
+            self.result = calibrated_with(samples, Budget(), frozenset(self.target))
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
@@ -104,10 +105,13 @@ def calibrate_machine(
     """The calibration of the machine, or that of its recording; the reason where there is none."""
     if open_machine is None:
         return "there is no machine"
-    machine = open_machine()
-    if isinstance(machine, Recording):
-        machine.go_to_end()
-    return calibrate_cpus(machine, read_snapshot(machine, Wish(cpus)), cpus, CalibrationWish(SECONDS), watch)
+    try:
+        machine = open_machine()
+        if isinstance(machine, Recording):
+            machine.go_to_end()
+        return calibrate_cpus(machine, read_snapshot(machine, Wish(cpus)), cpus, CalibrationWish(SECONDS), watch)
+    except NoisewatchError as error:
+        return str(error)
 
 
 def _wrapped(lines: list[str], width: int) -> list[str]:
