@@ -31,7 +31,7 @@ class Calibrated:
 
     @property
     def cpus_above_budget(self) -> CpuSet:
-        """Those on which samples will certainly vary more, or one of them take longer, than the user can bear."""
+        """Those on which samples will vary more, or one of them take longer, than the user can bear."""
         own = {cpu: self._at_budget(floors) for cpu, floors in self.floors_by_cpu.items()}
         return frozenset(cpu for cpu, floor in own.items() if floor is not None and self.budget.is_exceeded_by(floor))
 

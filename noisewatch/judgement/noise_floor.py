@@ -57,7 +57,7 @@ class Budget:
     max_inflation: float | None = None
 
     def is_exceeded_by(self, floor: NoiseFloor) -> bool:
-        """Whether samples will certainly vary more, or one of them take longer."""
+        """Whether samples will vary more in nine cases of ten, or one of them probably take longer."""
         is_inflated = self.max_inflation is not None and floor.max_inflation > self.max_inflation
         return floor.cv_low > self.max_cv or (is_inflated and not floor.extrapolated)
 

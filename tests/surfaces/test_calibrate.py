@@ -72,6 +72,15 @@ def test_two_sets_of_cpus_stand_side_by_side(run: Run, recording: Path) -> None:
         assert wanted in ran.out
 
 
+def test_two_sets_of_cpus_are_compared_in_json(run: Run, recording: Path) -> None:
+    answer = run("calibrate", "--cpus", "2", "--against", "3", "--format", "json", "--replay", recording).json
+    assert (answer["target"], answer["against"]) == ([2], [3])
+    work = answer["comparison"]["work"]
+    assert work["target"] == {"median_ns": WORK_NS, "deviation_ns": 0, "max_ns": WORK_NS}
+    assert (work["ratio"]["median_ns"], work["ratio"]["deviation_ns"]) == (1, None)
+    assert answer["comparison"]["gaps"]["target"] is None
+
+
 def test_without_unicode_the_histogram_is_drawn_in_ascii(run: Run, tmp_path: Path) -> None:
     gaps = tuple((at * 1_000_000, 2_000 + at, 0, 0) for at in range(0, 3_000, 7))
     moments = {"gaps": gaps, "seconds": 3.0}

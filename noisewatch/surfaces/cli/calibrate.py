@@ -19,7 +19,7 @@ from noisewatch.surfaces.cli.live import LivePicture
 from noisewatch.surfaces.cli.machines import open_machine, parse_cpus, report_damage, wish_of
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_comparison, describe_floors
 from noisewatch.surfaces.reports.calibration_text import text_of_calibration, text_of_comparison
 from noisewatch.surfaces.reports.machine_json import SCHEMA
 from noisewatch.surfaces.reports.pyperf_json import describe_for_pyperf
@@ -71,6 +71,7 @@ def _report(calibrated: Calibrated, target: CpuSet, against: CpuSet | None, argu
             "schema": SCHEMA,
             "target": sorted(target),
             "against": None if against is None else sorted(against),
+            "comparison": None if against is None else describe_comparison(calibration, target, against),
             "calibration": describe_calibration(calibration),
             "noise_floor": describe_floors(calibrated.floors),
         }

@@ -11,6 +11,8 @@ from noisewatch.judgement.noise_floor import TEST, NoiseFloor
 from noisewatch.model.calibration import Calibration, CpuFigures
 from noisewatch.model.histogram import Histogram
 from noisewatch.sources.calibration import CpuSamples
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.surfaces.reports.comparison import gap_lengths, summary, work_times
 
 
 def describe_calibration(calibration: Calibration) -> dict[str, Any]:
@@ -65,6 +67,20 @@ def _histogram(histogram: Histogram) -> dict[str, list[int]]:
 def describe_floors(floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
     """`noise_floor` of the verdict: the worst CPU, for each length of samples."""
     return [{**_finite(asdict(floor)), "test": TEST} for floor in floors]
+
+
+def describe_comparison(calibration: Calibration, target: CpuSet, against: CpuSet) -> dict[str, Any]:
+    """Fixed work and gaps of two sets of CPUs: durations in ns, and how many times the first the second is."""
+    compared = {}
+    for what, values_of in (("work", work_times), ("gaps", gap_lengths)):
+        sides = [summary(values_of(calibration, cpus)) for cpus in (target, against)]
+        one, other = ({} if side is None else dict(zip(_COMPARED, side, strict=True)) for side in sides)
+        ratios = {name: other[name] / one[name] if name in other and one.get(name) else None for name in _COMPARED}
+        compared[what] = {"target": one or None, "against": other or None, "ratio": ratios}
+    return compared
+
+
+_COMPARED = ("median_ns", "deviation_ns", "max_ns")
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -15,6 +14,7 @@ from noisewatch.model.figures import describe_ghz, describe_ns, describe_share
 from noisewatch.model.histogram import Histogram
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.surfaces.charts import comparison_chart, gap_chart
+from noisewatch.surfaces.reports.comparison import gap_lengths, summary, work_times
 from noisewatch.surfaces.reports.table import align
 
 _CHART_HEIGHT = 14
@@ -202,21 +202,6 @@ def text_of_comparison(calibration: Calibration, first: CpuSet, second: CpuSet, 
     return "\n".join(lines) + "\n"
 
 
-def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
-    """The times of the fixed work (or the workload) on these CPUs, ns."""
-    return [
-        float(length)
-        for said in calibration.samples.cpus
-        if said.cpu in cpus
-        for length in (said.command if calibration.samples.command else said.work).length_ns
-    ]
-
-
-def gap_lengths(calibration: Calibration, cpus: CpuSet) -> list[float]:
-    """The lengths of the gaps on these CPUs, ns."""
-    return [float(length) for said in calibration.samples.cpus if said.cpu in cpus for length in said.gaps.length_ns]
-
-
 def _side_by_side(what: str, values: dict[str, list[float]]) -> list[str]:
     rows = [[what, "count", "median", "deviation", "longest"]]
     figures = {name: summary(times) for name, times in values.items()}
@@ -226,10 +211,3 @@ def _side_by_side(what: str, values: dict[str, list[float]]) -> list[str]:
     if one is not None and other is not None:
         rows.append(["ratio", "", *(f"{b / a:.2f}" if a else "?" for a, b in zip(one, other, strict=True))])
     return align(rows).splitlines()
-
-
-def summary(times: Sequence[float]) -> tuple[float, float, float] | None:
-    """Median, standard deviation and maximum; None of fewer than two."""
-    if len(times) < 2:
-        return None
-    return statistics.median(times), statistics.stdev(times), max(times)
