@@ -14,14 +14,19 @@ def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
     return [
         float(length)
         for said in calibration.samples.cpus
-        if said.cpu in cpus
+        if said.cpu in cpus and said.trouble is None
         for length in (said.command if calibration.samples.command else said.work).length_ns
     ]
 
 
 def gap_lengths(calibration: Calibration, cpus: CpuSet) -> list[float]:
     """The lengths of the gaps on these CPUs, ns."""
-    return [float(length) for said in calibration.samples.cpus if said.cpu in cpus for length in said.gaps.length_ns]
+    return [
+        float(length)
+        for said in calibration.samples.cpus
+        if said.cpu in cpus and said.trouble is None
+        for length in said.gaps.length_ns
+    ]
 
 
 def summary(times: Sequence[float]) -> tuple[float, float, float] | None:
