@@ -93,7 +93,7 @@ def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_u
     (cpu,) = report["calibration"]["cpus"]
     (floor,) = [each for each in report["findings"] if each["id"] == "noise-floor-above-budget"]
     assert (ran.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [_CPU])
-    assert floor["evidence"]["dominated_by"] == "interruptions"
+    assert floor["evidence"]["dominated_by"] in {"interruptions", "throughput"}  # a host may take more than the loop
     assert cpu["stolen_share"] == pytest.approx(0.5, abs=0.15)
     assert cpu["waited_share"] == pytest.approx(cpu["stolen_share"], abs=0.05)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.noise_floor import NoiseFloor, expected_cv
+from noisewatch.judgement.noise_floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
 from noisewatch.model.timeline import timelines_of
 from noisewatch.sources.calibration import CpuSamples
 
@@ -26,7 +26,6 @@ THROUGHPUT = Cause("throughput", "throughput that a sibling or a neighbour takes
 _HALF = 0.5
 _FOURFOLD = 4
 _LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
-_FEWEST_SAMPLES = 20
 
 
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
@@ -50,7 +49,7 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
 def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor) -> float:
     """Of the variance of samples of that length, or of as long ones as there are enough of."""
     interrupted = timelines_of([said])
-    length_ns = min(floor.sample_ns, interrupted.useful_ns / _FEWEST_SAMPLES)
+    length_ns = min(floor.sample_ns, interrupted.useful_ns / FEWEST_SAMPLES)
     if length_ns <= 0:
         return 0.0
     all_of_it = expected_cv(interrupted, length_ns, floor.samples)

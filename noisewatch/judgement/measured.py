@@ -55,8 +55,9 @@ def judged_worst(case: Case, measure: Measure, passes: Limit, fails: Limit, said
     if value > fails.value:
         over = frozenset(cpu for cpu, value in known.items() if value > fails.value)
         return Answer(FAIL, sentence, value, fails.value, fails.unit, over, None, evidence)
-    if calibrated.troubles or len(known) < len(values):
-        return Answer(UNKNOWN, sentence, value, reason=why_incomplete(calibrated) or why_not, evidence=evidence)
+    reason = why_incomplete(calibrated) or (why_not if len(known) < len(values) else calibrated.doubt)
+    if reason is not None:
+        return Answer(UNKNOWN, sentence, value, reason=reason, evidence=evidence)
     status = PASS if value <= passes.value else WARN
     if status == WARN:
         sentence += f" (passes up to {_formatted(passes)})"

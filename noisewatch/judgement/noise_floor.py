@@ -23,7 +23,7 @@ SIGNIFICANCE, POWER = 0.05, 0.80
 TEST = "Welch's t-test, two-sided 5 %, power 0.8"
 _MOST_DRAWS, _FEWEST_DRAWS, _DRAWN_SAMPLES = 200, 50, 10_000
 _SAMPLES_PER_PROCESS = 5  # between the 3 of pyperf and the 10 of its mode for JIT compilers
-_FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
+FEWEST_SAMPLES, _FEWEST_WORKED = 10, 3  # in the calibration; of longer samples the prediction is extrapolated
 _FEWEST_PIECES = 2  # of work to a sample: what is shorter would be interpolated, and look steadier than it is
 _MARGINS = ((1_000_000, 1.3), (10_000_000, 1.5), (100_000_000, 1.3))  # up to that length; from tests/truth
 
@@ -118,7 +118,7 @@ def floors_of_cpu(runs: Sequence[CpuSamples], lengths_ns: Sequence[int], samples
 def _is_enough(timelines: Timelines, length_ns: int) -> bool:
     """Gaps alone do not tell how fast the CPU was: some of it has to be work."""
     is_worked = timelines.worked_ns >= _FEWEST_WORKED * length_ns
-    return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= _FEWEST_SAMPLES * length_ns
+    return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
 
 
 def _predicted(timelines: Timelines, cpu: int, length_ns: int, samples: int) -> NoiseFloor:

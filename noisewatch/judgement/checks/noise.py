@@ -48,7 +48,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         return not_calibrated(case)
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
-        return unknown(why_incomplete(calibrated) or _TOO_LITTLE)
+        return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
     length = describe_ns(floor.sample_ns)
     said = (
         f"samples of {length} vary by {floor.cv_expected:.1%} ({floor.cv_low:.1%} to {floor.cv_high:.1%}) on "
@@ -139,7 +139,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
         for figures in known
     }
     if not known:
-        return unknown(why_incomplete(calibrated) or "no gaps were measured")
+        return unknown(why_incomplete(calibrated) or calibrated.doubt or "no gaps were measured")
     worst = max(known, key=lambda figures: figures.stolen_share or 0.0)
     longest = max(known, key=lambda figures: figures.gap_max_ns or 0)
     stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0

@@ -9,9 +9,7 @@ from noisewatch.judgement.measured import AREA, MICROBENCHMARK, judged_worst
 _MAD_PASSES = Limit("median deviation that passes", 0.005, "share", "a machine at rest stays well below")
 _MAD_FAILS = Limit("median deviation that fails", 0.02, "share", "no change of 2 % could be seen")
 _TAIL_PASSES = Limit("99th or 1st percentile off the median that passes", 0.02, "share", "a tick and a short interrupt")
-_TAIL_FAILS = Limit(
-    "99th percentile above the median that fails", 0.10, "share", "one sample in a hundred is an outlier"
-)
+_TAIL_FAILS = Limit("99th or 1st percentile off the median that fails", 0.10, "share", "one sample in a hundred is off")
 
 
 @check(

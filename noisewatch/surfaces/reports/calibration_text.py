@@ -168,7 +168,6 @@ def _advice(calibrated: Calibrated) -> list[str]:
         return []
     length = describe_ns(floor.sample_ns)
     change = describe_share(floor.smallest_change_share, 1)
-    cause = dominating_cause(calibrated, floor)
     if floor.extrapolated:
         return [
             f"Of samples of {length} too little was measured to say what may be trusted: calibrate longer (--duration)."
@@ -178,7 +177,7 @@ def _advice(calibrated: Calibrated) -> list[str]:
         f"each ({TEST}).",
         f"You may not trust: a smaller difference; a single sample, which may take {floor.max_inflation:.2f} times as "
         "long; or anything after the machine has changed.",
-        f"The noise is mostly {cause.said}.",
+        f"The noise is mostly {dominating_cause(calibrated, floor).said}.",
     ]
     if not floor.bounded:
         lines.append(
