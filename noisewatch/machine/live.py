@@ -7,7 +7,8 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Generic
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, Unreadable
@@ -44,8 +45,6 @@ class LiveMachine:
         self._deadline_s = deadline_s
         self._files = OpenFiles()
         self._hung: set[str] = set()
-        self._given_up: set[int] = set()
-        self._reading: dict[int, tuple[str, float]] = {}
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
@@ -74,10 +73,10 @@ class LiveMachine:
             attempt = _Attempt(work)
             attempt.start()
             while not attempt.done.wait(self._deadline_s / 4):
-                stuck = self._stuck(attempt.ident)
-                if stuck is not None:
-                    self._hung.add(stuck)
-                    self._given_up.add(attempt.ident or 0)
+                path = attempt.reads_since(time.monotonic() - self._deadline_s)
+                if path is not None:
+                    self._hung.add(path)
+                    attempt.is_given_up = True
                     self._files = OpenFiles()  # the old ones are left to the thread that is stuck in one of them
                     break
             else:
@@ -86,20 +85,18 @@ class LiveMachine:
     def _timed(self, path: str, read: Callable[..., T], *arguments: str) -> T:
         if path in self._hung:
             raise Unreadable(path, f"gave no answer within {self._deadline_s:g} s")
-        thread = threading.get_ident()
-        if thread in self._given_up:
-            raise SystemExit  # its read came back after all, but another thread has taken over
-        self._reading[thread] = (path, time.monotonic())
+        attempt = threading.current_thread()
         try:
-            return read(*arguments)
+            if not isinstance(attempt, _Attempt):
+                return read(*arguments)
+            with attempt.reading(path):
+                return read(*arguments)
         except OSError as error:
             raise unreadable(path, error) from error
-        finally:
-            self._reading.pop(thread, None)
 
-    def _stuck(self, thread: int | None) -> str | None:
-        path, since = self._reading.get(thread or 0, ("", 0.0))
-        return path if path and time.monotonic() - since > self._deadline_s else None
+
+class _TakenOver(BaseException):
+    """Ends an attempt that was given up: its read came back after all, but another has started over."""
 
 
 class _Attempt(threading.Thread, Generic[T]):
@@ -108,9 +105,27 @@ class _Attempt(threading.Thread, Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         super().__init__(daemon=True, name="noisewatch-reader")
         self.done = threading.Event()
+        self.is_given_up = False
+        self._reads: tuple[str, float] | None = None
         self._work = work
         self._values: list[T] = []
         self._error: BaseException | None = None
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[None]:
+        """Notes what is being read, and since when. Raises _TakenOver if nobody waits for the answer any more."""
+        if self.is_given_up:
+            raise _TakenOver
+        self._reads = (path, time.monotonic())
+        try:
+            yield
+        finally:
+            self._reads = None
+
+    def reads_since(self, latest_s: float) -> str | None:
+        """The path whose read began before `latest_s` of the monotonic clock, and goes on."""
+        path, since_s = self._reads or (None, 0.0)
+        return path if since_s < latest_s else None
 
     def run(self) -> None:
         try:

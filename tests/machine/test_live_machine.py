@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -149,3 +150,18 @@ def test_a_file_that_hung_is_not_waited_for_a_second_time(pipes: list[str]) -> N
 
     assert machine.within_deadline(work) == "gave no answer within 0.2 s"
     assert runs == [1]
+
+
+def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path: Path) -> None:
+    """Its thread is gone by then, and the system may give its number to the next one."""
+    late = tmp_path / "late"
+    os.mkfifo(late)
+    (tmp_path / "other").write_text("there")
+    machine = LiveMachine(deadline_s=DEADLINE_S)
+    machine.within_deadline(lambda: _read_or_reason(machine, str(late)))
+    os.close(os.open(late, os.O_RDWR | os.O_NONBLOCK))
+    for thread in threading.enumerate():
+        if thread.name == "noisewatch-reader":
+            thread.join()
+    for _ in range(20):
+        assert machine.within_deadline(lambda: _read_or_reason(machine, str(tmp_path / "other"))) == "there"
