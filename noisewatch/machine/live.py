@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Generic
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, Unreadable
@@ -16,6 +16,7 @@ from noisewatch.machine import Json, T
 from noisewatch.machine.descriptors import OpenFiles
 
 READ_DEADLINE_S = 1.0  # the slowest honest file met, cpufreq on old kernels, takes 0.02 s a CPU
+_ASK_DEADLINE_S = 10.0  # a library that is imported and goes through all devices: 1.5 s on an emulated machine
 
 _REASONS = {
     errno.ENOENT: NO_SUCH_FILE,
@@ -59,7 +60,7 @@ class LiveMachine:
         return stat.S_IMODE(self._timed(path, os.stat, path).st_mode)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        return self._timed(question, answer)
+        return self._timed(question, answer, within_s=_ASK_DEADLINE_S)
 
     def begin_snapshot(self) -> None:
         """Nothing to mark: the files are read as they are."""
@@ -73,7 +74,7 @@ class LiveMachine:
             attempt = _Attempt(work)
             attempt.start()
             while not attempt.done.wait(self._deadline_s / 4):
-                path = attempt.reads_since(time.monotonic() - self._deadline_s)
+                path = attempt.overdue()
                 if path is not None:
                     self._hung.add(path)
                     attempt.is_given_up = True
@@ -82,17 +83,20 @@ class LiveMachine:
             else:
                 return attempt.result()
 
-    def _timed(self, path: str, read: Callable[..., T], *arguments: str) -> T:
+    def _timed(self, path: str, read: Callable[..., T], *arguments: str, within_s: float | None = None) -> T:
+        deadline_s = within_s or self._deadline_s
         if path in self._hung:
-            raise Unreadable(path, f"gave no answer within {self._deadline_s:g} s")
+            raise Unreadable(path, f"gave no answer within {deadline_s:g} s")
         attempt = threading.current_thread()
+        if isinstance(attempt, _Attempt):
+            attempt.begin_read(path, deadline_s)
         try:
-            if not isinstance(attempt, _Attempt):
-                return read(*arguments)
-            with attempt.reading(path):
-                return read(*arguments)
+            return read(*arguments)
         except OSError as error:
             raise unreadable(path, error) from error
+        finally:
+            if isinstance(attempt, _Attempt):
+                attempt.end_read()
 
 
 class _TakenOver(BaseException):
@@ -111,21 +115,19 @@ class _Attempt(threading.Thread, Generic[T]):
         self._values: list[T] = []
         self._error: BaseException | None = None
 
-    @contextmanager
-    def reading(self, path: str) -> Iterator[None]:
-        """Notes what is being read, and since when. Raises _TakenOver if nobody waits for the answer any more."""
+    def begin_read(self, path: str, deadline_s: float) -> None:
+        """Notes what is being read, and until when. Raises _TakenOver if nobody waits for the answer any more."""
         if self.is_given_up:
             raise _TakenOver
-        self._reads = (path, time.monotonic())
-        try:
-            yield
-        finally:
-            self._reads = None
+        self._reads = (path, time.monotonic() + deadline_s)
 
-    def reads_since(self, latest_s: float) -> str | None:
-        """The path whose read began before `latest_s` of the monotonic clock, and goes on."""
-        path, since_s = self._reads or (None, 0.0)
-        return path if since_s < latest_s else None
+    def end_read(self) -> None:
+        self._reads = None
+
+    def overdue(self) -> str | None:
+        """The path whose read should have come back by now."""
+        path, until_s = self._reads or (None, math.inf)
+        return path if time.monotonic() > until_s else None
 
     def run(self) -> None:
         try:
