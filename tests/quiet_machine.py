@@ -39,11 +39,19 @@ SCHEDSTAT = "{ran_ns} 1000 10\n"
 
 
 def stat_line(
-    pid: int, name: str, cpu: int, *, flags: int = 0, parent: int = 1, busy: int = 0, children: int = 0
+    pid: int,
+    name: str,
+    cpu: int,
+    *,
+    flags: int = 0,
+    parent: int = 1,
+    busy: int = 0,
+    children: int = 0,
+    threads: int = 1,
 ) -> str:
     """A line of /proc/PID/stat; `busy` and `children` in ticks."""
     fields = [
-        *("S", parent, pid, pid, 0, -1, flags, 0, 0, 0, 0, busy, 0, children, 0, 20, 0, 1, 0, 100 + pid, 0, 0, 0),
+        *("S", parent, pid, pid, 0, -1, flags, 0, 0, 0, 0, busy, 0, children, 0, 20, 0, threads, 0, 100 + pid, 0, 0, 0),
         *([0] * 12),
         *(17, cpu, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     ]
@@ -60,6 +68,15 @@ def process(
         f"{folder}/schedstat": SCHEDSTAT.format(ran_ns=ran_ns),
         f"{folder}/status": _STATUS.format(name=name, allowed=allowed),
     }
+
+
+def crowd(pid: int, name: str, cpus: list[int], allowed: str) -> dict[str, str]:
+    """The files of a process with a thread on each of the CPUs."""
+    files = process(pid, name, cpus[0], 0, allowed=allowed, threads=len(cpus))
+    for tid, cpu in enumerate(cpus, start=pid):
+        own = process(tid, name, cpu, 0, allowed=allowed)
+        files |= {path.replace(f"/proc/{tid}/", f"/proc/{pid}/task/{tid}/"): text for path, text in own.items()}
+    return files
 
 
 def cpu_row(name: str, *, user: int = 1000, system: int = 500, idle: int = 100_000, steal: int = 0) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from noisewatch.judgement.checks import (
     clock,
+    confinement,
     frequency,
     interrupts,
     isolation,
     load,
+    neighbours,
     noise,
     power,
     quota,
@@ -20,7 +22,9 @@ CATALOGUE: tuple[Check, ...] = (
     *noise.CHECKS,
     *throughput.CHECKS,
     *target.CHECKS,
+    *neighbours.CHECKS,
     *isolation.CHECKS,
+    *confinement.CHECKS,
     *interrupts.CHECKS,
     *load.CHECKS,
     *frequency.CHECKS,

@@ -3,10 +3,8 @@
     /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
     /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
     /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3
-    /sys/fs/cgroup/cpuset.cpus.isolated             6-7          Linux 6.7, at the root of cgroup v2
-    /sys/fs/cgroup/*/cpuset.cpus.partition          isolated     with cpuset.cpus.effective beside it
 
-https://docs.kernel.org/admin-guide/kernel-parameters.html, https://docs.kernel.org/admin-guide/cgroup-v2.html (Cpuset).
+https://docs.kernel.org/admin-guide/kernel-parameters.html; the partitions are read by partitions.py.
 """
 
 from __future__ import annotations
@@ -15,14 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.cgroup_mounts import is_inside_namespace, read_unified_mount
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
 from noisewatch.sources.kernel import COMMAND_LINE, read_command_line
+from noisewatch.sources.partitions import Partitions, read_partitions
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
 _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
-_DEEPEST_PARTITION = 4  # partitions nest, but nobody nests them deeper by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +31,19 @@ class IsolcpusOption:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionRoot:
-    """The root of a cgroup v2 hierarchy that has the cpuset controller."""
-
-    folder: str
-    delegates_cpuset: bool  # its children have the controller already
-
-
-@dataclass(frozen=True, slots=True)
 class Isolation:
     """The CPUs of each mechanism; None is unknown, the empty set is none."""
 
     boot: CpuSet | None
-    partition: CpuSet | None
+    partitions: Partitions
     nohz_full: CpuSet | None
     rcu_nocbs: CpuSet | None
     isolcpus: tuple[IsolcpusOption, ...] | None
-    partition_root: PartitionRoot | None  # where an isolated partition could be made
+
+    @property
+    def partition(self) -> CpuSet | None:
+        """The CPUs of isolated cgroup partitions."""
+        return self.partitions.isolated
 
     @property
     def isolated(self) -> CpuSet | None:
@@ -76,18 +69,17 @@ def read_isolation(reader: Reader, last_cpu: int | None, previous: Isolation | N
     Partitions come and go; what was decided at boot is taken from `previous`.
     """
     if previous is not None:
-        return replace(previous, partition=_read_partitions(reader))
+        return replace(previous, partitions=read_partitions(reader, previous.partitions))
     options = read_command_line(reader)
     nohz_full = reader.parsed(f"{CPUS}/nohz_full", parse_cpu_list)
     if nohz_full is None and options is not None and reader.is_absent(f"{CPUS}/nohz_full"):
         nohz_full = frozenset()  # a kernel without CONFIG_NO_HZ_FULL has no such file
     return Isolation(
         boot=reader.parsed(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
-        partition=_read_partitions(reader),
+        partitions=read_partitions(reader),
         nohz_full=nohz_full,
         rcu_nocbs=_read_rcu_nocbs(reader, options, nohz_full, last_cpu),
         isolcpus=_read_isolcpus(reader, options, last_cpu),
-        partition_root=_read_partition_root(reader),
     )
 
 
@@ -126,45 +118,3 @@ def _read_rcu_nocbs(
         reader.note(COMMAND_LINE, f"rcu_nocbs: {error}")
         return None
     return frozenset().union(*lists, nohz_full or frozenset())
-
-
-def _read_partitions(reader: Reader) -> CpuSet | None:
-    """The CPUs of isolated partitions; the empty set where there is no cgroup v2."""
-    root = read_unified_mount(reader)
-    if root is None:
-        return None
-    if root == "":
-        return frozenset()
-    if is_inside_namespace(reader):
-        reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside of this container cannot be seen")
-        return None
-    listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
-    if listed is not None:
-        return listed
-    return None if reader.names_or_none(root) is None else _walk(reader, root, _DEEPEST_PARTITION)
-
-
-def _read_partition_root(reader: Reader) -> PartitionRoot | None:
-    folder = read_unified_mount(reader)
-    if not folder:
-        return None
-    controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False) or ""
-    delegated = reader.text_or_none(f"{folder}/cgroup.subtree_control", expected=False) or ""
-    return PartitionRoot(folder, "cpuset" in delegated.split()) if "cpuset" in controllers.split() else None
-
-
-def _walk(reader: Reader, folder: str, depth: int) -> CpuSet:
-    """Before Linux 6.7 a partition's parent is a partition root too, so only those are descended into."""
-    isolated: CpuSet = frozenset()
-    for name in reader.names_or_none(folder, expected=False) or []:
-        if "." in name and not name.endswith((".slice", ".scope", ".service")):
-            continue  # an interface file, not a child
-        child = f"{folder}/{name}"
-        kind = reader.text_or_none(f"{child}/cpuset.cpus.partition", expected=False)
-        if kind is None:
-            continue
-        if kind.strip() == "isolated":
-            isolated |= reader.parsed(f"{child}/cpuset.cpus.effective", parse_cpu_list) or frozenset()
-        if kind.strip() in ("isolated", "root") and depth > 1:
-            isolated |= _walk(reader, child, depth - 1)
-    return isolated

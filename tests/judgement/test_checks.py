@@ -13,7 +13,7 @@ from noisewatch.judgement.declaration import BLOCKING
 from noisewatch.judgement.verdict import judge
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from tests.judgement.judging import finding, judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
+from tests.quiet_machine import ANSWERS, CPUS, crowd, process, quiet_files, stat_file
 from tests.written import WrittenMachine, without
 
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0"
@@ -39,6 +39,11 @@ def _interrupts(target_count: int) -> dict[str, str]:
     return {"/proc/interrupts": "\n".join(text) + "\n"}
 
 
+def _partition(kind: str, cpus: str) -> dict[str, str]:
+    files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": "0-3"}
+    return {f"/sys/fs/cgroup/bench/{file}": f"{text}\n" for file, text in files.items()}
+
+
 FAULTS = [
     Fault("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3", {3}),
     Fault("target-cpu-unusable", "fail", {}, "grants 2", {3}, {"pin to CPUs": {"granted": [2]}}),
@@ -46,6 +51,14 @@ FAULTS = [
         "target-cpu-unusable", "fail", {}, "invalid argument", {2, 3}, {"pin to CPUs": {"reason": "invalid argument"}}
     ),
     Fault("busy-sibling", "warn", {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}, "sibling on CPU 1", {1}),
+    Fault("busy-cache-neighbour", "fail", {"/proc/stat": stat_file({1: 290}, 300)}, "1.0 CPUs", {0, 1}, {}, False),
+    Fault("busy-cache-neighbour", "warn", {"/proc/stat": stat_file({1: 150}, 300)}, "0.5 CPUs", {0, 1}, {}, False),
+    Fault("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),
+    Fault("partition-invalid", "pass", _partition("isolated invalid (not exclusive)", "0"), "(not exclusive)"),
+    Fault("partition-invalid", "pass", _partition("isolated", "2"), "all valid"),
+    Fault("threads-confined-to-isolated-cpus", "warn", crowd(900, "bench", [2, 2], "2-3"), "are on 2", {2, 3}),
+    Fault("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "2"), "no process"),
+    Fault("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "1-3"), "no process"),
     Fault("target-not-isolated", "warn", {f"{CPUS}/isolated": "3\n"}, "CPU 2", {2}),
     Fault("tasks-on-target", "fail", process(900, "hog", 2, 2_000_000_000, allowed="0-3"), "hog", {2}, {}, False),
     Fault("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
@@ -95,7 +108,8 @@ FAULTS = [
 def test_the_quiet_machine_is_stable_and_answers_everything() -> None:
     verdict = judged(WrittenMachine(quiet_files(), quiet_files(3.0), answers=ANSWERS))
     assert {each.check.id: each.status for each in verdict.findings} == {
-        each.id: "not-applicable" if each.id == "hypervisor-steal" else "pass" for each in CATALOGUE
+        each.id: "not-applicable" if each.id in ("hypervisor-steal", "partition-invalid") else "pass"
+        for each in CATALOGUE
     }
     assert (verdict.verdict, verdict.exit_status) == ("stable", 0)
 
@@ -150,6 +164,28 @@ def test_all_tasks_waiting_for_memory_block_although_pressure_usually_warns() ->
     assert verdict.verdict == "unstable"
 
 
+def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:
+    machine = WrittenMachine(quiet_files() | _VIRTUAL, quiet_files(3.0) | _VIRTUAL, answers=ANSWERS)
+    found = finding(judged(machine), "busy-cache-neighbour")
+    assert (found.status, found.answered_by) == ("unknown", "memory-unsteady")
+
+
+def test_without_caches_the_package_is_looked_at() -> None:
+    caches = [f"{CPUS}/cpu{cpu}/cache" for cpu in range(4)]
+    after = quiet_files(3.0) | {"/proc/stat": stat_file({1: 290}, 300)}
+    machine = WrittenMachine(without(quiet_files(), *caches), without(after, *caches), answers=ANSWERS)
+    assert finding(judged(machine), "busy-cache-neighbour").status == "fail"
+
+
+def test_threads_are_spread_by_one_command_each_and_brought_back() -> None:
+    several = crowd(900, "bench", [2, 2, 2], "2-3")
+    machine = WrittenMachine(quiet_files() | several, quiet_files(3.0) | several, answers=ANSWERS)
+    fix = finding(judged(machine), "threads-confined-to-isolated-cpus").answer.fix
+    assert fix is not None
+    assert fix.now == "sudo taskset -pc 2 900; sudo taskset -pc 3 901; sudo taskset -pc 2 902"
+    assert fix.undo == "; ".join(f"sudo taskset -pc 2-3 {tid}" for tid in (900, 901, 902))
+
+
 _VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 
@@ -178,6 +214,7 @@ def test_steal_that_was_reported_once_is_believed_when_it_stands_still() -> None
         ("governor-not-performance", (f"{CPUS}/cpu2/cpufreq",)),
         ("on-battery", ("/sys/class/power_supply/AC/online",)),
         ("cpu-quota", ("/proc/self/cgroup",)),
+        ("partition-invalid", ("/proc/self/mounts",)),
         ("cpu-quota", ("/proc/self/mounts",)),
     ],
 )

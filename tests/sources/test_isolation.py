@@ -11,7 +11,6 @@ from noisewatch.sources.isolation import (
     CPUS,
     Isolation,
     IsolcpusOption,
-    PartitionRoot,
     parse_isolcpus,
     read_isolation,
 )
@@ -19,7 +18,6 @@ from tests.written import Files, reading
 
 CGROUP = "/sys/fs/cgroup"
 MOUNTED = {"/proc/self/mounts": f"cgroup2 {CGROUP} cgroup2 rw 0 0\n"}
-NOT_MOUNTED = {"/proc/self/mounts": "proc /proc proc rw 0 0\n"}
 
 
 def _read(files: Files, *, is_copy: bool = False) -> Isolation:
@@ -104,44 +102,6 @@ def test_an_impossible_rcu_nocbs_is_unknown() -> None:
     assert _read({"/proc/cmdline": "rcu_nocbs=x\n"}).rcu_nocbs is None
 
 
-@pytest.mark.parametrize(("text", "cpus"), [("6-7\n", {6, 7}), ("\n", set())])
-def test_the_root_of_cgroups_lists_the_cpus_of_isolated_partitions(text: str, cpus: Set[int]) -> None:
-    assert _read(MOUNTED | {f"{CGROUP}/cpuset.cpus.isolated": text}).partition == cpus
-
-
-def test_without_the_list_isolated_partitions_are_looked_for() -> None:
-    files = MOUNTED | {
-        f"{CGROUP}/cgroup.controllers": "cpuset\n",
-        f"{CGROUP}/bench/cpuset.cpus.partition": "isolated\n",
-        f"{CGROUP}/bench/cpuset.cpus.effective": "6-7\n",
-        f"{CGROUP}/whole.slice/cpuset.cpus.partition": "root\n",
-        f"{CGROUP}/whole.slice/cpuset.cpus.effective": "0-1\n",
-        f"{CGROUP}/whole.slice/inner/cpuset.cpus.partition": "isolated\n",
-        f"{CGROUP}/whole.slice/inner/cpuset.cpus.effective": "5\n",
-        f"{CGROUP}/broken/cpuset.cpus.partition": "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n",
-        f"{CGROUP}/broken/cpuset.cpus.effective": "4\n",
-        f"{CGROUP}/other/cpuset.cpus.partition": "member\n",
-        f"{CGROUP}/other/cpuset.cpus.effective": "0-7\n",
-    }
-    assert _read(files).partition == frozenset({5, 6, 7})
-
-
-def test_without_any_partition_none_is_isolated() -> None:
-    assert _read(MOUNTED | {f"{CGROUP}/a/cpuset.cpus.partition": "member\n"}).partition == frozenset()
-
-
-def test_without_cgroups_of_version_two_there_are_no_partitions() -> None:
-    assert _read(NOT_MOUNTED).partition == frozenset()
-
-
-def test_without_the_mounts_partitions_are_unknown() -> None:
-    assert _read({}).partition is None
-
-
-def test_partitions_missing_from_a_copy_are_unknown() -> None:
-    assert _read(MOUNTED, is_copy=True).partition is None
-
-
 def test_both_ways_of_isolation_count() -> None:
     files = MOUNTED | {f"{CGROUP}/cpuset.cpus.isolated": "6\n", f"{CPUS}/isolated": "2\n"}
     assert _read(files).isolated == frozenset({2, 6})
@@ -149,18 +109,3 @@ def test_both_ways_of_isolation_count() -> None:
 
 def test_neither_way_of_isolation_is_unknown_and_not_none() -> None:
     assert _read({}).isolated is None
-
-
-@pytest.mark.parametrize(
-    ("controllers", "delegated", "root"),
-    [
-        ("cpuset cpu\n", "cpuset\n", PartitionRoot(CGROUP, True)),
-        ("cpuset cpu\n", "cpu\n", PartitionRoot(CGROUP, False)),
-        ("cpu\n", "cpu\n", None),
-    ],
-)
-def test_a_partition_can_be_made_where_the_controller_is(
-    controllers: str, delegated: str, root: PartitionRoot | None
-) -> None:
-    files = {f"{CGROUP}/cgroup.controllers": controllers, f"{CGROUP}/cgroup.subtree_control": delegated}
-    assert _read(MOUNTED | files).partition_root == root

@@ -8,6 +8,7 @@ from noisewatch.machine import Json
 from noisewatch.sources.clock_source import AVAILABLE, CURRENT, ClockSource, read_clock_source
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.isolation import Isolation
+from noisewatch.sources.partitions import Partitions
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.target import PinTrial, choose_target, read_own_affinity, read_pin_trial
 from noisewatch.sources.topology import CpuPlace
@@ -28,7 +29,7 @@ def _choose(
     boot_core: tuple[int, ...] = (0,),
 ) -> tuple[CpuSet, str]:
     """The target's CPUs and why these, where CPUs are isolated at boot."""
-    isolation = Isolation(isolated, frozenset(), None, None, None, None)
+    isolation = Isolation(isolated, Partitions(frozenset()), None, None, None)
     target = choose_target(requested, isolation, online, own, {0: _place(0, *boot_core)} if boot_core else {})
     return target.cpus, target.chosen_by
 

@@ -66,7 +66,7 @@ def _isolate(case: Case) -> Fix:
     if not case.online - case.target:
         return Fix(None, "choose fewer target CPUs: all other work needs one that is not isolated", needs_root=False)
     persist = boot_options(f"isolcpus=domain,managed_irq,{listed}")
-    root = case.snapshot.isolation.partition_root
+    root = case.snapshot.isolation.partitions.root
     if root is None:
         return Fix(None, persist, None)
     folder, control = f"{root.folder}/benchmark", f"{root.folder}/cgroup.subtree_control"

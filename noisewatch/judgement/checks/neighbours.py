@@ -1,0 +1,209 @@
+"""Area `target`: the CPUs that share a core, or a last-level cache, with those that the benchmark will run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, boot_options, write_per_cpu
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval import Interval
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
+from noisewatch.sources.platform import NONE
+
+_CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
+
+_SIBLING_QUIET = Limit(
+    "busy share of an isolated sibling that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
+)
+_SIBLING_BUSY = Limit(
+    "busy share of a sibling that fails",
+    0.05,
+    "share",
+    "a thread on the sibling slows its neighbour by a third and more while it runs: 5 % of the time is visible",
+)
+
+
+@check(
+    id="busy-sibling",
+    area="target",
+    question="Is the other hardware thread of each target core idle?",
+    severity=BLOCKING,
+    reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", "/proc/stat over the sample"),
+    limits=(_SIBLING_QUIET, _SIBLING_BUSY),
+    why=(
+        "Two hardware threads share execution units, first- and second-level caches and the power budget. "
+        "Work on the sibling slows the benchmark without taking a nanosecond of CPU time from it."
+    ),
+    remedy="Take the sibling offline during the benchmark, boot with nosmt, or isolate it together with the target.",
+    sources=("https://llvm.org/docs/Benchmarking.html", _CPU_LIST_DOC),
+)
+def busy_sibling(case: Case) -> Answer:
+    unplaced = [
+        cpu for cpu in case.target if (place := case.snapshot.topology.get(cpu)) is None or place.siblings is None
+    ]
+    if unplaced or not case.target:
+        cpu = min(unplaced, default=0)
+        return unknown(case.why_unknown(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))
+    foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
+    if foreign:
+        return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
+    if not case.siblings:
+        return _without_siblings(case)
+    return _with_siblings(case)
+
+
+def _without_siblings(case: Case) -> Answer:
+    pairs = [cpu for cpu in case.target if (case.snapshot.topology[cpu].siblings or frozenset()) & case.target - {cpu}]
+    if pairs:
+        said = f"CPUs {format_cpu_list(pairs)} share cores among themselves: two benchmarks there disturb each other"
+        return Answer(WARN, said, cpus=frozenset(pairs))
+    if case.snapshot.platform.virtual == NONE:
+        return Answer(PASS, "no other thread shares a target core")
+    if case.snapshot.platform.virtual is None:
+        return Answer(WARN, "no sibling shows; whether this is a virtual machine that hides them is unknown")
+    return Answer(WARN, "no sibling shows, but a virtual machine cannot see which CPUs of the host share a core")
+
+
+def _with_siblings(case: Case) -> Answer:
+    listed = name_cpus(case.siblings)
+    removable = case.siblings - {0}  # the boot CPU stays
+    fix = Fix(
+        write_per_cpu(dict.fromkeys(removable, 0), "online") or None,
+        boot_options("nosmt"),
+        write_per_cpu(dict.fromkeys(removable, 1), "online") or None,
+    )
+    if case.interval is None:
+        return Answer(
+            WARN,
+            f"siblings on {listed} are online; how busy they are was not sampled",
+            cpus=case.siblings,
+            fix=fix,
+        )
+    busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
+    known = {cpu: share for cpu, share in busy.items() if share is not None}
+    worst = max(known.values(), default=0.0)
+    loaded = frozenset(cpu for cpu, share in known.items() if share > _SIBLING_BUSY.value)
+    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    if loaded:
+        said = f"sibling on {name_cpus(loaded)}: {worst:.0%} busy"
+        culprits = tuple(_sibling_culprit(case, cpu) for cpu in sorted(loaded))
+        return Answer(FAIL, said, worst, _SIBLING_BUSY.value, "share", loaded, None, evidence, culprits, fix)
+    if len(known) < len(busy):
+        return Answer(UNKNOWN, "unknown", reason=case.why_unknown("/proc/stat"), evidence=evidence)
+    isolated = case.snapshot.isolation.isolated or frozenset()
+    status = PASS if worst <= _SIBLING_QUIET.value and case.siblings <= isolated else WARN
+    said = f"sibling on {listed}: online, {worst:.1%} busy"
+    return Answer(
+        status,
+        said,
+        worst,
+        _SIBLING_BUSY.value,
+        "share",
+        case.siblings,
+        None,
+        evidence,
+        (),
+        None if status == PASS else fix,
+    )
+
+
+def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
+    """The sibling's load, under the name of what runs there most."""
+    interval = case.interval
+    sources = disturbances_of(interval, cpu) if interval is not None else []
+    share = interval.busy_share(cpu) if interval is not None else None
+    name = sources[0].name if sources else "unknown work"
+    return Disturbance(
+        "sibling", name, cpu, None, share, None, pid=sources[0].pid if sources else None, is_inferred=False
+    )
+
+
+_CACHE_QUIET = Limit(
+    "load of all cache neighbours together that passes", 0.3, "CPUs", "what services at rest add up to"
+)
+_CACHE_BUSY = Limit(
+    "load of all cache neighbours together that fails",
+    0.9,
+    "CPUs",
+    "one neighbour that never rests can sweep the cache, or fill the way to memory, however many others idle",
+)
+_MOST_CULPRITS = 3
+
+
+@check(
+    id="busy-cache-neighbour",
+    area="target",
+    question="Are the other CPUs of the target's last-level cache idle?",
+    severity=WARNING,
+    reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample"),
+    limits=(_CACHE_QUIET, _CACHE_BUSY),
+    why=(
+        "Isolation divides the CPUs, and not what they share: the last-level cache, the way to memory, the power "
+        "budget. Whoever works there evicts the benchmark's lines and lowers its clock."
+    ),
+    remedy="Stop the neighbour, move it to CPUs of another cache, or give it a part of the cache (resctrl).",
+    sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
+    asks_rates=True,
+    answered_by="memory-unsteady",
+)
+def busy_cache_neighbour(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    caches = {_cache_of(case, cpu) for cpu in case.target}
+    if None in caches or not caches:
+        return unknown(case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in sorted(case.target)), f"{CPUS}/cpu0"))
+    neighbours = [(cache & case.online) - case.target - case.siblings for cache in caches if cache is not None]
+    busy = {cpu: interval.busy_share(cpu) for cpu in sorted(frozenset().union(*neighbours))}
+    known = {cpu: share for cpu, share in busy.items() if share is not None}
+    worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
+    load = _sum_of(known, worst)
+    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    said = f"{name_cpus(worst)}, in one last-level cache with the target: {load:.1f} CPUs busy" if worst else "none"
+    if load > _CACHE_BUSY.value:
+        culprits = _busiest(interval, worst)
+        return Answer(FAIL, said, load, _CACHE_BUSY.value, "CPUs", worst, None, evidence, culprits)
+    if len(known) < len(busy):
+        return Answer(UNKNOWN, said, load, reason=case.why_unknown("/proc/stat"), evidence=evidence)
+    if load > _CACHE_QUIET.value:
+        said += f" (passes up to {_CACHE_QUIET.value:g})"
+        return Answer(WARN, said, load, _CACHE_BUSY.value, "CPUs", worst, None, evidence, _busiest(interval, worst))
+    if case.snapshot.platform.virtual != NONE:
+        reason = f"{said}; a virtual machine cannot see who else is in its cache"
+        return Answer(UNKNOWN, said, load, _CACHE_BUSY.value, "CPUs", reason=reason, evidence=evidence)
+    return Answer(PASS, said, load, _CACHE_BUSY.value, "CPUs", evidence=evidence)
+
+
+def _cache_of(case: Case, cpu: int) -> CpuSet | None:
+    """The CPUs of its last-level cache; those of its package where no cache is told."""
+    place = case.snapshot.topology.get(cpu)
+    if place is None or place.last_level_cache is not None or place.package is None:
+        return place.last_level_cache if place is not None else None
+    return frozenset(other for other, its in case.snapshot.topology.items() if its.package == place.package)
+
+
+def _sum_of(shares: dict[int, float], cpus: Iterable[int]) -> float:
+    return sum(shares.get(cpu, 0.0) for cpu in cpus)
+
+
+def _busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    """What takes most of the time on those CPUs."""
+    found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.share]
+    return tuple(sorted(found, key=lambda each: -(each.share or 0.0))[:_MOST_CULPRITS])
+
+
+CHECKS = (busy_sibling, busy_cache_neighbour)
