@@ -1,0 +1,25 @@
+"""Boots a machine of the lab by hand: `python -m tests.lab [VARIANT]` gives a shell in it, as root."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.lab.frequency_table import write_frequency_table
+from tests.lab.machine import VARIANTS, boot_command, kernel_image
+
+
+def main() -> int:
+    variant = VARIANTS.get(sys.argv[1] if len(sys.argv) > 1 else "isolated")
+    image = kernel_image()
+    if variant is None or image is None:
+        print(f"usage: python -m tests.lab [{'|'.join(VARIANTS)}], after tests/lab/set_up", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        table = write_frequency_table(Path(folder), variant.cpus)
+        return subprocess.run(boot_command(variant, image, table, None), check=False).returncode
+
+
+sys.exit(main())

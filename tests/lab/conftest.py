@@ -1,0 +1,46 @@
+"""The machines of the lab, each booted when the first scenario asks for it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.machine import ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, Variant, kernel_image
+
+
+@contextmanager
+def _booted(variant: Variant) -> Iterator[Lab]:
+    if shutil.which("qemu-system-x86_64") is None:
+        pytest.skip("QEMU is not installed: tests/lab/set_up")
+    image = kernel_image()
+    assert image is not None, "QEMU is here, but no kernel for it: tests/lab/set_up"
+    with Lab(variant, image) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def isolated() -> Iterator[Lab]:
+    with _booted(ISOLATED) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Lab]:
+    with _booted(PLAIN) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def one_cpu() -> Iterator[Lab]:
+    with _booted(ONE_CPU) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def nohz_full() -> Iterator[Lab]:
+    with _booted(NOHZ_FULL) as lab:
+        yield lab

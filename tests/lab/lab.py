@@ -1,0 +1,145 @@
+"""A machine of the lab that runs: it is given shell commands, one after the other, and answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.lab.frequency_table import write_frequency_table
+from tests.lab.machine import Variant, boot_command
+
+_BOOT_WITHIN_S = 300.0
+_ANSWER_WITHIN_S = 240.0
+_GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+class LabFailed(Exception):
+    """The machine did not boot, or does not answer any more."""
+
+
+class Lab:
+    """A context manager. The scratch folder is the same in the machine and outside."""
+
+    def __init__(self, variant: Variant, image: Path) -> None:
+        self.variant = variant
+        self._folder = tempfile.TemporaryDirectory(prefix="noisewatch-lab-")
+        self.scratch = Path(self._folder.name)
+        self._count = 0
+        table = write_frequency_table(self.scratch, variant.cpus)
+        self._console = open(self.scratch / "console", "wb")  # noqa: SIM115 - closed with the machine
+        self._process = subprocess.Popen(
+            boot_command(variant, image, table, f"sh {_GUEST_SCRIPT} {self.scratch}"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._console,
+            text=True,
+            bufsize=1,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            self._expect("ready", _BOOT_WITHIN_S)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def run(self, command: str, within_s: float = _ANSWER_WITHIN_S) -> Ran:
+        """Runs a command with the checkout's virtual environment. Raises LabFailed if it does not end in time."""
+        self._count += 1
+        script, out, err = (self.scratch / f"{self._count}.{kind}" for kind in ("sh", "out", "err"))
+        script.write_text(
+            f"export PATH={sys.prefix}/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=xterm-256color LANG=C.UTF-8\n"
+            f"export TMPDIR={self.scratch}\ncd {self.scratch}\n{command}\n"
+        )
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{self._count}\n")
+        except OSError as error:
+            raise LabFailed(f"the machine is gone: {self._console_end()}") from error
+        status = self._expect(str(self._count), within_s)
+        return Ran(int(status), out.read_text(errors="replace"), err.read_text(errors="replace"))
+
+    def do(self, command: str) -> str:
+        """The output of a command that has to succeed."""
+        ran = self.run(command)
+        assert ran.status == 0, f"{command}: {ran}"
+        return ran.out
+
+    def start(self, command: str) -> int:
+        """Starts a command in the background; its process id. Its output goes to PID.log in the scratch folder."""
+        log = self.scratch / f"background-{self._count}.log"
+        return int(self.do(f"setsid sh -c {_quoted('exec ' + command)} </dev/null >{log} 2>&1 & echo $!"))
+
+    def stop(self, pid: int, name: str = "KILL") -> None:
+        """Ends what was started."""
+        self.run(f"kill -{name} -- {pid} -{pid} 2>/dev/null; while kill -0 {pid} 2>/dev/null; do sleep 0.1; done")
+
+    def read(self, path: str) -> str:
+        return self.do(f"cat {path}").strip()
+
+    def write(self, path: str, value: str | int) -> None:
+        self.do(f"echo {value} > {path}")
+
+    def preflight(self, options: str = "--sample 2 --no-calibration") -> dict[str, Any]:
+        """The verdict of `noisewatch preflight --format json`, which has to be one, with its exit status."""
+        ran = self.run(f"noisewatch preflight {options} --format json")
+        assert ran.out, f"preflight {options} says nothing: {ran}"
+        report: dict[str, Any] = json.loads(ran.out)
+        assert report["exit_status"] == ran.status
+        return report
+
+    def close(self) -> None:
+        """Lets the machine shut down, and ends it where it does not."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._console.close()
+        self._folder.cleanup()
+
+    def _expect(self, word: str, within_s: float) -> str:
+        """What follows the word at the beginning of the next line."""
+        assert self._process.stdout is not None
+        timer = threading.Timer(within_s, os.killpg, (self._process.pid, signal.SIGKILL))
+        timer.start()
+        line = self._process.stdout.readline()
+        timer.cancel()
+        first, _, rest = line.strip().partition(" ")
+        if first != word:
+            raise LabFailed(f"waited {within_s:g} s for {word!r}, got {line!r}: {self._console_end()}")
+        return rest
+
+    def _console_end(self) -> str:
+        return (self.scratch / "console").read_text(errors="replace")[-2000:]
+
+
+def _quoted(command: str) -> str:
+    return "'" + command.replace("'", "'\\''") + "'"

@@ -1,0 +1,61 @@
+"""The machines that the lab can be: which CPUs, which kernel options, which devices."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+KERNEL = CHECKOUT / ".lab"
+_BIN = Path(sys.prefix) / "bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A machine with so many CPUs: eight are two sockets of two cores of two threads, a NUMA node each."""
+
+    name: str
+    kernel_options: tuple[str, ...] = ()
+    cpus: int = 8
+
+
+ISOLATED = Variant(
+    "isolated",
+    ("isolcpus=managed_irq,domain,2,3,6,7", "nohz_full=2,3,6,7", "rcu_nocbs=2,3,6,7"),
+)
+PLAIN = Variant("plain")
+ONE_CPU = Variant("one-cpu", cpus=1)
+NOHZ_FULL = Variant("nohz-full", ("nohz_full=2,3,6,7",))
+VARIANTS = {variant.name: variant for variant in (ISOLATED, PLAIN, ONE_CPU, NOHZ_FULL)}
+
+_EIGHT_CPUS = (
+    *("-smp", "8,sockets=2,cores=2,threads=2"),
+    *("-object", "memory-backend-ram,id=m0,size=1G", "-object", "memory-backend-ram,id=m1,size=1G"),
+    *("-numa", "node,cpus=0-3,memdev=m0", "-numa", "node,cpus=4-7,memdev=m1"),
+)
+_DEVICES = (
+    *("-cpu", "max,vendor=GenuineIntel,family=6,model=85"),  # acpi-cpufreq refuses what QEMU is by default
+    *("-device", "pc-testdev"),  # what the frequency table writes to
+    *("-virtfs", "local,path=/,mount_tag=cached,security_model=none,multidevs=remap"),
+    *("-blockdev", "driver=null-co,node-name=void,size=1073741824", "-device", "ide-hd,drive=void,bus=ide.0"),  # sda
+)
+
+
+def kernel_image() -> Path | None:
+    """The kernel that set_up unpacked."""
+    return next(iter(sorted((KERNEL / "boot").glob("vmlinuz-*"))), None)
+
+
+def boot_command(variant: Variant, image: Path, frequency_table: Path, script: str | None) -> list[str]:
+    """Boots the machine with this host's files as its own, and runs `script` in it; None: a shell on its console."""
+    return [
+        *(str(_BIN / "virtme-run"), "--kimg", str(image), "--mods=auto", "--rw", "--pwd", "--force-9p"),
+        *("--disable-kvm", "--disable-microvm", "--cpus", str(variant.cpus), "--memory", "2G"),
+        *(word for option in variant.kernel_options for word in ("-a", option)),
+        *(("--script-sh", script) if script is not None else ()),
+        "--qemu-opts",
+        *(_EIGHT_CPUS if variant.cpus == 8 else ()),
+        *_DEVICES,
+        *("-acpitable", f"file={frequency_table}"),
+    ]
