@@ -39,6 +39,10 @@ def _interrupts(target_count: int) -> dict[str, str]:
     return {"/proc/interrupts": "\n".join(text) + "\n"}
 
 
+_LEAVING_2 = {"/proc/irq/24/effective_affinity_list": "2\n"}
+_ROUTED_TO_2 = _LEAVING_2 | {"/proc/irq/24/smp_affinity_list": "0-2\n"}
+
+
 def _partition(kind: str, cpus: str) -> dict[str, str]:
     files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": "0-3"}
     return {f"/sys/fs/cgroup/bench/{file}": f"{text}\n" for file, text in files.items()}
@@ -67,7 +71,8 @@ FAULTS = [
         "device-interrupts-on-target", "fail", _interrupts(300), "eth0-rx-0 (Ethernet Controller X550", {2}, {}, False
     ),
     Fault("device-interrupts-on-target", "warn", _interrupts(3), "eth0-rx-0", {2}, {}, False),
-    Fault("irq-routed-to-target", "warn", {"/proc/irq/24/effective_affinity_list": "2\n"}, "24 eth0-rx-0", {2}),
+    Fault("irq-routed-to-target", "warn", _ROUTED_TO_2, "24 eth0-rx-0", {2}),
+    Fault("irq-routed-to-target", "pass", _LEAVING_2, "gone after one more interrupt: 24 eth0-rx-0"),
     Fault("irq-routed-to-target", "warn", {"/proc/irq/24/smp_affinity_list": "0-3\n"}, "may move"),
     Fault(
         "default-irq-affinity-includes-target", "warn", {"/proc/irq/default_smp_affinity": "f\n"}, "CPUs 2-3", {2, 3}
@@ -136,6 +141,13 @@ def test_irqbalance_matters_only_where_it_may_use_the_target() -> None:
     assert finding(judged(machine), "irqbalance-may-move-irqs").status == "pass"
     machine = WrittenMachine(quiet_files() | running, quiet_files(3.0) | running, answers=ANSWERS)
     assert finding(judged(machine, frozenset({1})), "irqbalance-may-move-irqs").status == "warn"
+
+
+def test_an_irq_that_was_told_to_leave_and_comes_all_the_same_is_routed_there() -> None:
+    after = quiet_files(3.0) | _LEAVING_2 | _interrupts(1)
+    machine = WrittenMachine(quiet_files() | _LEAVING_2, after, answers=ANSWERS)
+    found = finding(judged(machine), "irq-routed-to-target")
+    assert (found.status, set(found.answer.cpus)) == ("warn", {2})
 
 
 def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:

@@ -12,6 +12,12 @@ from tests.lab.lab import Lab
 from tests.lab.machine import ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, Variant, kernel_image
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/lab/" in item.path.as_posix():
+            item.add_marker("lab")
+
+
 @contextmanager
 def _booted(variant: Variant) -> Iterator[Lab]:
     if shutil.which("qemu-system-x86_64") is None:

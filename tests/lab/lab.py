@@ -20,6 +20,7 @@ from tests.lab.machine import Variant, boot_command
 
 _BOOT_WITHIN_S = 300.0
 _ANSWER_WITHIN_S = 240.0
+_BIN = Path(__file__).with_name("bin")
 _GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 
 
@@ -72,8 +73,8 @@ class Lab:
         self._count += 1
         script, out, err = (self.scratch / f"{self._count}.{kind}" for kind in ("sh", "out", "err"))
         script.write_text(
-            f"export PATH={sys.prefix}/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=xterm-256color LANG=C.UTF-8\n"
-            f"export TMPDIR={self.scratch}\ncd {self.scratch}\n{command}\n"
+            f"export PATH={sys.prefix}/bin:{_BIN}:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=xterm-256color\n"
+            f"export LANG=C.UTF-8 TMPDIR={self.scratch}\ncd {self.scratch}\n{command}\n"
         )
         assert self._process.stdin is not None
         try:
@@ -111,6 +112,11 @@ class Lab:
         report: dict[str, Any] = json.loads(ran.out)
         assert report["exit_status"] == ran.status
         return report
+
+    def show(self) -> dict[str, Any]:
+        """The machine as `noisewatch show --format json` describes it."""
+        shown: dict[str, Any] = json.loads(self.do("noisewatch show --format json"))
+        return shown
 
     def close(self) -> None:
         """Lets the machine shut down, and ends it where it does not."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import boot_options, write, write_affinity
+from noisewatch.judgement.commands import boot_options, write_affinity
 from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
-    INFORMATION,
     PASS,
     WARN,
     WARNING,
@@ -21,46 +20,12 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
 from noisewatch.model.interrupt_counts import RowCount
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.interrupts import Interrupts
-from noisewatch.sources.irqs import DEFAULT, FOLDER, Irq
+from noisewatch.sources.irqs import FOLDER, Irq
 
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 _LONGEST_LIST = 4
-
-
-@check(
-    id="default-irq-affinity-includes-target",
-    area="interrupts",
-    question="Will new interrupts be kept off the target CPUs?",
-    severity=INFORMATION,
-    reads=(DEFAULT,),
-    why="A driver that loads, or a link that comes up, gets its interrupts delivered within this mask.",
-    remedy="Write the mask of the housekeeping CPUs there, or boot with irqaffinity.",
-    sources=(_AFFINITY_DOC,),
-)
-def default_irq_affinity_includes_target(case: Case) -> Answer:
-    irqs = case.snapshot.irqs
-    if irqs is None or irqs.default_allowed is None:
-        return unknown(case.why_unknown(DEFAULT))
-    shared = irqs.default_allowed & case.target
-    evidence = {"default_allowed": sorted(irqs.default_allowed)}
-    if not shared:
-        return Answer(PASS, "new interrupts go to other CPUs", evidence=evidence)
-    fix = None
-    if case.housekeeping:
-        fix = Fix(
-            write(format_cpu_mask(case.housekeeping), DEFAULT),
-            boot_options(f"irqaffinity={format_cpu_list(case.housekeeping)}"),
-            write(format_cpu_mask(irqs.default_allowed), DEFAULT),
-        )
-    return Answer(
-        WARN,
-        f"new interrupts may go to {name_cpus(shared)}",
-        cpus=shared,
-        evidence=evidence,
-        fix=fix,
-    )
 
 
 @check(
@@ -71,7 +36,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
     why=(
         "A device that is silent now may speak up in the middle of the benchmark. Where the interrupt goes is the "
-        "effective affinity; the one that was asked for is a wish."
+        "effective affinity; the one that was asked for is a wish, which most interrupts follow the next time."
     ),
     remedy="Move each interrupt to the housekeeping CPUs; those that the kernel manages follow isolcpus=managed_irq.",
     sources=(_AFFINITY_DOC,),
@@ -86,9 +51,15 @@ def irq_routed_to_target(case: Case) -> Answer:
     unlisted = count_by_irq.keys() - irqs.by_number.keys()
     by_count = sorted(count_by_irq.keys() - unlisted, key=lambda number: -count_by_irq[number])
     used = [irqs.by_number[number] for number in by_count]
-    routed = [irq for irq in used if _delivered(irq) & case.target]
+    delivered = [irq for irq in used if _delivered(irq) & case.target]
+    leaving = [irq for irq in delivered if _leaves(case, irq)]
+    routed = [irq for irq in delivered if irq not in leaving]
     asked_for = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
-    evidence = {"routed": [irq.irq for irq in routed], "allowed_only": [irq.irq for irq in asked_for]}
+    evidence = {
+        "routed": [irq.irq for irq in routed],
+        "allowed_only": [irq.irq for irq in asked_for],
+        "leaving": [irq.irq for irq in leaving],
+    }
     if routed:
         said = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
         return Answer(
@@ -108,7 +79,18 @@ def irq_routed_to_target(case: Case) -> Answer:
     if asked_for:
         said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
         return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=_steer(case, asked_for))
-    return Answer(PASS, f"none of {len(used)} active IRQs is routed there", 0, 0, "IRQs", evidence=evidence)
+    said = f"none of {len(used)} active IRQs is routed there"
+    said += f"; {len(leaving)} will be gone after one more interrupt: {_names(leaving)}" if leaving else ""
+    return Answer(PASS, said, 0, 0, "IRQs", evidence=evidence)
+
+
+def _leaves(case: Case, irq: Irq) -> bool:
+    """Whether it was told to go elsewhere and has not been delivered since: most are moved by their next interrupt."""
+    rows = (case.interval.interrupts.rows if case.interval is not None else None) or ()
+    fired = any(row.count_by_cpu.get(cpu) for row in rows if row.irq == irq.irq for cpu in case.target)
+    return (
+        irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target and not fired
+    )
 
 
 def _device_counts(interrupts: Interrupts) -> dict[int, int]:
@@ -235,43 +217,4 @@ def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
     return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0)))
 
 
-@check(
-    id="irqbalance-may-move-irqs",
-    area="interrupts",
-    question="Will irqbalance leave the target CPUs alone?",
-    severity=WARNING,
-    reads=("/proc/PID/stat",),
-    why="It rewrites affinities every ten seconds, during a benchmark too; isolated and nohz_full CPUs it spares.",
-    remedy="Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment.",
-    sources=("https://github.com/Irqbalance/irqbalance",),
-)
-def irqbalance_may_move_irqs(case: Case) -> Answer:
-    tasks = case.snapshot.tasks
-    if tasks is None:
-        return unknown(case.why_unknown("/proc/PID"))
-    running = [task for task in tasks.by_tid.values() if task.name == "irqbalance"]
-    isolation = case.snapshot.isolation
-    spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())  # it knows nothing of partitions
-    if case.target and case.target <= spared:
-        return Answer(PASS, "irqbalance spares the target CPUs" if running else "irqbalance does not run")
-    if running:
-        listed = format_cpu_list(case.target)
-        fix = Fix(
-            "sudo systemctl stop irqbalance",
-            f"IRQBALANCE_BANNED_CPULIST={listed} in /etc/default/irqbalance or /etc/sysconfig/irqbalance",
-            "sudo systemctl start irqbalance",
-        )
-        return Answer(WARN, f"irqbalance runs (pid {running[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
-    if not any(task.is_kernel for task in tasks.by_tid.values()):
-        return unknown("only this container's processes can be seen")
-    if not tasks.is_complete:
-        return unknown("not all processes were looked at")
-    return Answer(PASS, "irqbalance does not run")
-
-
-CHECKS = (
-    device_interrupts_on_target,
-    irq_routed_to_target,
-    default_irq_affinity_includes_target,
-    irqbalance_may_move_irqs,
-)
+CHECKS = (irq_routed_to_target, device_interrupts_on_target)

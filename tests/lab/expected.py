@@ -1,0 +1,50 @@
+"""What preflight has to say of the lab: the exact status of each check, and what emulation itself is the cause of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from noisewatch.judgement.catalogue import CATALOGUE
+
+ISOLATED_CPUS = [2, 3, 6, 7]
+LABS_OWN = {
+    "hypervisor-steal": "unknown",  # QEMU without KVM reports none
+    "turbo-enabled": "unknown",  # acpi-cpufreq shows no boost where the processor has none
+    "busy-cache-neighbour": "unknown",  # it is a virtual machine after all
+    "busy-sibling": "warn",  # all threads of the two isolated cores are targets
+    "tasks-on-target": "warn",  # kswapd and kcompactd of each node may run on its isolated CPUs
+    "on-battery": "not-applicable",
+    "partition-invalid": "not-applicable",
+}
+_WAVERS = frozenset({"pressure-stall"})  # between pass and warn: whatever runs on so slow a machine waits at times
+
+QUIET = {each.id: "ignored" if each.asks_calibration else "pass" for each in CATALOGUE} | LABS_OWN
+UNTUNED = QUIET | {
+    "governor-not-performance": "fail",
+    "frequency-window-open": "warn",
+    "irq-routed-to-target": "warn",
+    "default-irq-affinity-includes-target": "warn",
+}
+
+
+def finding(report: Mapping[str, Any], check_id: str) -> dict[str, Any]:
+    (found,) = [each for each in report["findings"] if each["id"] == check_id]
+    return dict(found)
+
+
+def assert_statuses(report: Mapping[str, Any], expected: Mapping[str, str]) -> None:
+    """Each check has the status that is expected; the differences are shown with what was said."""
+    differing = [
+        (each["id"], each["status"], each["said"], each["reason"])
+        for each in report["findings"]
+        if each["status"] != expected[each["id"]]
+        and not (each["id"] in _WAVERS and {each["status"], expected[each["id"]]} == {"pass", "warn"})
+    ]
+    assert not differing, differing
+
+
+def blamed_cpus(report: Mapping[str, Any], but: Iterable[str] = ()) -> set[int]:
+    """The CPUs that culprits of failed checks are on."""
+    failed = [each for each in report["findings"] if each["status"] == "fail" and each["id"] not in but]
+    return {culprit["cpu"] for each in failed for culprit in each["culprits"]}

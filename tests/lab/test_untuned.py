@@ -1,0 +1,43 @@
+"""The machine as it boots: isolated CPUs, and nothing else done for a benchmark."""
+
+from __future__ import annotations
+
+from tests.lab.expected import ISOLATED_CPUS, QUIET, UNTUNED, assert_statuses, blamed_cpus, finding
+from tests.lab.lab import Lab
+from tests.lab.tuning import settings, tuned
+
+
+def test_an_untuned_machine_and_what_its_fixes_and_undos_do(isolated: Lab) -> None:
+    before = settings(isolated)
+    report = isolated.preflight()
+    assert_statuses(report, UNTUNED)
+    assert (report["target"], report["verdict"], report["exit_status"]) == (ISOLATED_CPUS, "unstable", 1)
+    assert finding(report, "governor-not-performance")["cpus"] == ISOLATED_CPUS
+    assert "schedutil" in finding(report, "governor-not-performance")["said"]
+    assert "i8042" in finding(report, "irq-routed-to-target")["said"]
+    assert blamed_cpus(report) == set()
+    with tuned(isolated, report):
+        assert settings(isolated) != before
+        after = isolated.preflight()
+        assert_statuses(after, QUIET)
+        assert (after["verdict"], after["exit_status"]) == ("unknown", 3)  # no steal time is ever reported here
+    assert settings(isolated) == before
+
+
+def test_show_tells_what_the_kernel_was_booted_with(isolated: Lab) -> None:
+    shown = isolated.show()
+    assert shown["cpus"] == {
+        "online": list(range(8)),
+        "offline": [],
+        "isolated": ISOLATED_CPUS,
+        "isolated_by": {"boot": ISOLATED_CPUS, "partition": []},
+        "nohz_full": ISOLATED_CPUS,
+        "rcu_nocbs": ISOLATED_CPUS,
+        "target": ISOLATED_CPUS,
+    }
+    places = {each["cpu"]: (each["package"], each["node"], each["siblings"]) for each in shown["topology"]}
+    assert places == {cpu: (cpu // 4, cpu // 4, [cpu // 2 * 2, cpu // 2 * 2 + 1]) for cpu in range(8)}
+    assert [each["last_level_cache"] for each in shown["topology"]] == [[0, 1, 2, 3]] * 4 + [[4, 5, 6, 7]] * 4
+    assert shown["frequency"]["driver"] == "acpi-cpufreq"
+    assert {each["governor"] for each in shown["frequency"]["cpus"]} == {"schedutil"}
+    assert {(each["min_khz"], each["max_khz"]) for each in shown["frequency"]["cpus"]} == {(1_600_000, 3_400_000)}

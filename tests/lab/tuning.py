@@ -1,0 +1,41 @@
+"""The commands that preflight prints, carried out, and all that they may change, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tests.lab.lab import Lab
+
+_SETTINGS = (
+    "/proc/irq/default_smp_affinity",
+    "/proc/irq/*/smp_affinity_list",
+    "/sys/devices/system/cpu/online",
+    "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+    "/sys/devices/system/cpu/cpu*/cpufreq/scaling_m*_freq",
+)
+
+
+def settings(lab: Lab) -> str:
+    """All settings that fixes change, one a line with its path."""
+    return lab.do(f"grep -H . {' '.join(_SETTINGS)}")
+
+
+def fixes(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The fixes of what did not pass, where there is something to do now."""
+    found = [each["fix"] for each in report["findings"] if each["status"] in ("fail", "warn")]
+    return [fix for fix in found if fix is not None and fix["now"] is not None]
+
+
+@contextmanager
+def tuned(lab: Lab, report: Mapping[str, Any]) -> Iterator[None]:
+    """The machine with all fixes of the report carried out; afterwards all are undone, the last one first."""
+    done = fixes(report)
+    for fix in done:
+        lab.do(fix["now"])
+    try:
+        yield
+    finally:
+        for fix in reversed(done):
+            lab.do(fix["undo"])
