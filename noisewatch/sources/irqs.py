@@ -76,8 +76,11 @@ def _read_irq(
     reader: Reader, number: int, actions: tuple[str, ...], devices: Mapping[int, str] | None, release: str | None
 ) -> Irq:
     allowed, effective = _read_affinity(reader, number)
-    movable = _read_movable(reader, number, release)
+    movable = False if actions in _KERNELS_OWN else _read_movable(reader, number, release)
     return Irq(number, allowed, effective, movable, actions, _device(devices, number, actions))
+
+
+_KERNELS_OWN = (("timer",), ("cascade",))  # of the PC: writing their affinity is an I/O error, whatever the mode says
 
 
 def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, ...]) -> str | None:

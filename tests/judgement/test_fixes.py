@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Fix
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import finding, judged, judged_by_settings
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
 from tests.written import WrittenMachine
 
@@ -63,6 +63,30 @@ def test_an_irq_that_the_kernel_manages_needs_a_boot_option() -> None:
     assert fix.now is None
     assert fix.needs_reboot
     assert "isolcpus=managed_irq,domain,2-3" in (fix.persist or "")
+
+
+def test_all_irqs_are_steered_that_come_or_may_come() -> None:
+    fix = _fix(
+        "irq-routed-to-target",
+        {
+            "/proc/irq/24/effective_affinity_list": "2\n",
+            "/proc/irq/24/smp_affinity_list": "2\n",
+            "/proc/irq/25/smp_affinity_list": "0-3\n",
+        },
+    )
+    assert fix.now == "for irq in 24 25; do echo 0-1 | sudo tee /proc/irq/$irq/smp_affinity_list; done"
+    assert fix.undo == (
+        "echo 2 | sudo tee /proc/irq/24/smp_affinity_list; echo 0-3 | sudo tee /proc/irq/25/smp_affinity_list"
+    )
+
+
+def test_an_irq_that_only_the_kernel_could_bring_does_not_count() -> None:
+    machine = WrittenMachine(
+        quiet_files() | {"/proc/irq/25/smp_affinity_list": "0-3\n"},
+        answers=ANSWERS,
+        modes={"/proc/irq/25/smp_affinity": 0o444},
+    )
+    assert finding(judged_by_settings(machine), "irq-routed-to-target").status == "pass"
 
 
 def test_the_default_mask_is_written_in_hexadecimal() -> None:

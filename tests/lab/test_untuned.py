@@ -29,11 +29,14 @@ def test_show_tells_what_the_kernel_was_booted_with(isolated: Lab) -> None:
     assert shown["cpus"] == {
         "online": list(range(8)),
         "offline": [],
+        "online_said_by": "/sys/devices/system/cpu/online",
         "isolated": ISOLATED_CPUS,
         "isolated_by": {"boot": ISOLATED_CPUS, "partition": []},
         "nohz_full": ISOLATED_CPUS,
         "rcu_nocbs": ISOLATED_CPUS,
+        "isolcpus": [{"flags": ["domain", "managed_irq"], "cpus": ISOLATED_CPUS}],
         "target": ISOLATED_CPUS,
+        "target_chosen_by": "isolated",
     }
     places = {each["cpu"]: (each["package"], each["node"], each["siblings"]) for each in shown["topology"]}
     assert places == {cpu: (cpu // 4, cpu // 4, [cpu // 2 * 2, cpu // 2 * 2 + 1]) for cpu in range(8)}

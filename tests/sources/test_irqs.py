@@ -84,6 +84,14 @@ def test_the_mode_tells_whether_it_can_be_moved_where_the_kernel_is_new_enough(
     assert _read(IRQ, mode=mode, release=release).by_number[24].movable is movable
 
 
+@pytest.mark.parametrize("name", ["timer", "cascade"])
+def test_the_kernels_own_are_moved_by_nobody_whatever_the_mode_says(name: str) -> None:
+    table = parse_interrupts(f"CPU0\n 24: 1 IO-APIC 2-edge {name}\n")
+    irqs = read_irqs(reading(IRQ), table, "6.12")
+    assert irqs is not None
+    assert irqs.by_number[24].movable is False
+
+
 def test_without_a_mode_it_is_unknown_whether_it_can_be_moved() -> None:
     files = {path: text for path, text in IRQ.items() if not path.endswith("/smp_affinity")}
     assert _read(files).by_number[24].movable is None

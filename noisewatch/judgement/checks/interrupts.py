@@ -54,7 +54,8 @@ def irq_routed_to_target(case: Case) -> Answer:
     delivered = [irq for irq in used if _delivered(irq) & case.target]
     leaving = [irq for irq in delivered if _leaves(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
-    asked_for = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
+    may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
+    asked_for = [irq for irq in may_come if irq.movable is not False]  # nobody moves the others, but by hot-plug
     evidence = {
         "routed": [irq.irq for irq in routed],
         "allowed_only": [irq.irq for irq in asked_for],
@@ -70,7 +71,7 @@ def irq_routed_to_target(case: Case) -> Answer:
             "IRQs",
             _cpus(case, routed),
             evidence=evidence,
-            fix=_steer(case, routed),
+            fix=_steer(case, routed + asked_for),
         )
     silent = [irq for irq in used if irq.allowed is None and irq.effective is None]
     if unlisted or silent:

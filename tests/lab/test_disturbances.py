@@ -1,0 +1,135 @@
+"""Noise made on purpose on a machine that is tuned: the right CPU and culprit are named, and quiet CPUs are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.lab.expected import QUIET, assert_statuses, blamed_cpus, finding
+from tests.lab.lab import Lab
+from tests.lab.tuning import tuned
+
+_LOOP = "while :; do :; done"
+_DISK = "while :; do dd if=/dev/sda of=/dev/null bs=4k count=500 iflag=direct 2>/dev/null; done"
+
+
+@pytest.fixture(scope="module")
+def quiet(isolated: Lab) -> Iterator[Lab]:
+    with tuned(isolated, isolated.preflight("--sample 0 --no-calibration")):
+        yield isolated
+
+
+@contextmanager
+def running(lab: Lab, script: str, cpu: int) -> Iterator[int]:
+    """A shell on that CPU; its process id."""
+    pid = lab.start(f'taskset -c {cpu} sh -c "{script}"')
+    try:
+        yield pid
+    finally:
+        lab.stop(pid)
+
+
+def _culprits(report: dict[str, Any], check_id: str) -> list[tuple[str, int, int]]:
+    return [(each["name"], each["pid"], each["cpu"]) for each in finding(report, check_id)["culprits"]]
+
+
+def test_a_busy_loop_on_an_isolated_cpu_is_named_with_its_share(quiet: Lab) -> None:
+    with running(quiet, _LOOP, 2) as pid:
+        report = quiet.preflight()
+    assert_statuses(report, QUIET | {"tasks-on-target": "fail", "target-cpu-busy": "fail"})
+    assert report["exit_status"] == 1
+    assert _culprits(report, "tasks-on-target") == [("sh", pid, 2)]
+    assert finding(report, "tasks-on-target")["measured"] > 0.9
+    assert blamed_cpus(report) == {2}
+    assert finding(report, "target-cpu-busy")["cpus"] == [2]
+
+
+def test_it_is_gone_by_the_command_that_was_printed(quiet: Lab) -> None:
+    with running(quiet, _LOOP, 2) as pid:
+        fix = finding(quiet.preflight(), "tasks-on-target")["fix"]
+        quiet.do(fix["now"])
+        assert_statuses(
+            quiet.preflight("--cpus 2-3 --sample 2 --no-calibration"), QUIET | {"busy-cache-neighbour": "fail"}
+        )
+        quiet.do(fix["undo"])
+        assert quiet.do(f"taskset -pc {pid}").endswith(": 2\n")
+
+
+def test_the_busy_sibling_of_a_target_cpu_is_named(quiet: Lab) -> None:
+    with running(quiet, _LOOP, 3) as pid:
+        report = quiet.preflight("--cpus 2 --sample 2 --no-calibration")
+    assert_statuses(report, QUIET | {"busy-sibling": "fail", "threads-confined-to-isolated-cpus": "not-applicable"})
+    (culprit,) = finding(report, "busy-sibling")["culprits"]
+    assert (culprit["kind"], culprit["name"], culprit["pid"], culprit["cpu"]) == ("sibling", "sh", pid, 3)
+    assert blamed_cpus(report) == {3}
+
+
+def test_a_busy_neighbour_in_the_last_level_cache_is_named_and_one_in_another_is_not(quiet: Lab) -> None:
+    with running(quiet, _LOOP, 1) as pid:
+        near = quiet.preflight("--cpus 2-3 --sample 2 --no-calibration")
+        far = quiet.preflight("--cpus 6-7 --sample 2 --no-calibration")
+    assert_statuses(near, QUIET | {"busy-cache-neighbour": "fail"})
+    assert _culprits(near, "busy-cache-neighbour")[0] == ("sh", pid, 1)
+    assert finding(near, "busy-cache-neighbour")["cpus"] == [0, 1]
+    assert_statuses(far, QUIET)
+
+
+def test_a_device_that_interrupts_an_isolated_cpu_is_named_and_steered_away_as_printed(quiet: Lab) -> None:
+    rows = quiet.do("grep ahci /proc/interrupts").split()
+    irq = int(rows[0].rstrip(":"))
+    quiet.write(f"/proc/irq/{irq}/smp_affinity_list", 6)
+    with running(quiet, _DISK, 4):
+        report = quiet.preflight()
+        failed = {"device-interrupts-on-target": "fail", "irq-routed-to-target": "warn"}
+        assert_statuses({**report, "findings": [each for each in report["findings"] if each["id"] in failed]}, failed)
+        (culprit,) = finding(report, "device-interrupts-on-target")["culprits"]
+        assert (culprit["kind"], culprit["irq"], culprit["cpu"]) == ("irq", irq, 6)
+        assert "ahci" in culprit["name"]
+        assert "SATA" in culprit["name"]
+        assert "(sda)" in culprit["name"]
+        assert culprit["rate_per_s"] > 100
+        assert blamed_cpus(report, but=("target-cpu-busy",)) == {6}
+        quiet.do(finding(report, "device-interrupts-on-target")["fix"]["now"])
+        after = quiet.preflight()
+    assert finding(after, "device-interrupts-on-target")["status"] == "pass"
+    assert finding(after, "irq-routed-to-target")["status"] == "pass"
+
+
+def test_threads_confined_to_isolated_cpus_are_warned_of_and_spread_as_printed(quiet: Lab) -> None:
+    benchmark = quiet.scratch / "threads.py"
+    benchmark.write_text(
+        "import threading, time\n"
+        "for _ in range(2): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+        "time.sleep(600)\n"
+    )
+    pid = quiet.start(f"taskset -c 2-3 python3 {benchmark}")
+    try:
+        quiet.do(f"until [ $(ls /proc/{pid}/task | wc -l) = 3 ]; do sleep 0.5; done")
+        report = quiet.preflight()
+        found = finding(report, "threads-confined-to-isolated-cpus")
+        assert (found["status"], found["cpus"]) == ("warn", [2, 3])
+        assert f"3 threads of python3 (pid {pid})" in found["said"]
+        quiet.do(found["fix"]["now"])
+        assert_statuses(quiet.preflight(), QUIET)
+        quiet.do(found["fix"]["undo"])
+        assert quiet.do(f"taskset -apc {pid}").count(": 2,3\n") == 3
+    finally:
+        quiet.stop(pid)
+
+
+def test_memory_pressure_fails_and_blocks(quiet: Lab) -> None:
+    """A group that may have less memory than it uses pages without end."""
+    group = "/sys/fs/cgroup/tight"
+    quiet.do("echo +memory > /sys/fs/cgroup/cgroup.subtree_control")
+    quiet.do(f"mkdir {group} && echo 30M > {group}/memory.max")
+    pid = quiet.start(f'sh -c "echo 0 > {group}/cgroup.procs; exec tail -c 200M /dev/zero"')
+    try:
+        report = quiet.preflight("--sample 3 --no-calibration")
+    finally:
+        quiet.stop(pid)
+        quiet.do(f"rmdir {group}; echo -memory > /sys/fs/cgroup/cgroup.subtree_control")
+    print(json.dumps(finding(report, "pressure-stall")))
