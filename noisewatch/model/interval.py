@@ -64,7 +64,8 @@ class Interval:
     def unexplained_ns(self, cpu: int) -> int | None:
         """Busy time of the CPU that no thread seen explains; None is unknown."""
         load = self.load_by_cpu.get(cpu)
-        return None if load is None else unexplained_ns(self.runs, load, cpu, self.length_ns)
+        skew_ns = abs(self.after.tasks_lag_ns - self.before.tasks_lag_ns)
+        return None if load is None else unexplained_ns(self.runs, load, cpu, self.length_ns, skew_ns)
 
 
 def interval_between(before: Snapshot, after: Snapshot) -> Interval:

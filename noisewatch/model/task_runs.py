@@ -166,17 +166,19 @@ def _children(
     return children
 
 
-def unexplained_ns(runs: Iterable[TaskRun], load: CpuLoad, cpu: int, interval_ns: int) -> int:
+def unexplained_ns(runs: Iterable[TaskRun], load: CpuLoad, cpu: int, interval_ns: int, skew_ns: int = 0) -> int:
     """Busy time of the CPU that no run accounts for; 0 where it is within what the counters may be off by.
 
     The exact count settles the doubt where there is one, but it comes late for tasks that do not leave the CPU, so
-    that the ticks bound it on both sides.
+    that the ticks bound it on both sides. `skew_ns`: the tasks were looked at for so much longer, or shorter, than the
+    CPU was, and those that run there seem to have run less, or more.
     """
     explained_ns = sum(run.ran_ns for run in runs if run.cpu == cpu)
     rest_ns = load.tasks_ns - explained_ns
-    doubt_ns = max(_DOUBT_NS, round(interval_ns * _SHARE_OF_DOUBT))
+    missed_ns = round(skew_ns * min(explained_ns / interval_ns, 1))
+    doubt_ns = max(_DOUBT_NS, round(interval_ns * _SHARE_OF_DOUBT)) + missed_ns
     if load.exact_tasks_ns is not None:
         exact_rest_ns = load.exact_tasks_ns - explained_ns
         rest_ns = min(max(exact_rest_ns, rest_ns - 2 * doubt_ns), rest_ns + doubt_ns)
-        return rest_ns if rest_ns > interval_ns * _EXACT_SHARE_OF_DOUBT else 0
+        return rest_ns if rest_ns > interval_ns * _EXACT_SHARE_OF_DOUBT + missed_ns else 0
     return rest_ns if rest_ns > doubt_ns else 0

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.errors import Unreadable
 from noisewatch.machine import Machine
 from noisewatch.sources.cgroup import Cgroup, read_cgroup
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
@@ -26,6 +27,7 @@ from noisewatch.sources.target import PinTrial, Target, choose_target, read_own_
 from noisewatch.sources.tasks import TaskReader, Tasks
 from noisewatch.sources.topology import CpuPlace, read_topology
 
+_LAG = "time until the tasks were read"
 SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
 
 
@@ -63,6 +65,7 @@ class Snapshot:
     pressure: Pressure
     cgroup: Cgroup
     tasks: Tasks | None
+    tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
 
     @property
@@ -139,8 +142,21 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         pressure=read_pressure(reader),
         cgroup=read_cgroup(reader),
         tasks=task_reader.read(reader, target.cpus) if task_reader is not None else None,
+        tasks_lag_ns=_lag_ns(machine, taken_at_ns) if task_reader is not None else 0,
         reason_by_path=_reasons(reader, previous),
     )
+
+
+def _lag_ns(machine: Machine, taken_at_ns: int) -> int:
+    """How much later than the CPUs' times the tasks' times have been read; 0 where nobody can say.
+
+    Milliseconds mostly; a third of a second was seen on a slow machine, and never twice the same.
+    """
+    try:
+        lag_ns = machine.ask(_LAG, lambda: machine.now_ns() - taken_at_ns)
+    except Unreadable:
+        return 0
+    return lag_ns if isinstance(lag_ns, int) and lag_ns >= 0 else 0
 
 
 def _last_cpu(reader: Reader, online: Online) -> int | None:

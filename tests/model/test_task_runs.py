@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from noisewatch.model.disturbance import disturbances_of
@@ -57,6 +59,29 @@ def test_time_that_no_thread_explains_is_a_culprit() -> None:
 def test_what_the_ticks_may_be_off_by_is_not_blamed_on_anyone() -> None:
     interval = interval_of({}, {"/proc/stat": stat_file({2: 3}, 300)})
     assert [each for each in disturbances_of(interval, 2) if each.kind == "unexplained"] == []
+
+
+@pytest.mark.parametrize(("lags_s", "unexplained_s"), [((0.1, 0.1), 0.3), ((0.4, 0.1), 0.0), ((0.1, 0.4), 0.0)])
+def test_what_ran_while_the_tasks_were_read_late_is_not_blamed_on_anyone(
+    lags_s: tuple[float, float], unexplained_s: float
+) -> None:
+    before = process(900, "hog", 2, 0, allowed="2")
+    after = process(900, "hog", 2, 2_700_000_000, allowed="2") | {"/proc/stat": stat_file({2: 300}, 300)}
+    first, second = (round(lag * 1e9) for lag in lags_s)
+    interval = interval_of(before, after)
+    skewed = replace(
+        interval,
+        before=replace(interval.before, tasks_lag_ns=first),
+        after=replace(interval.after, tasks_lag_ns=second),
+    )
+    assert skewed.unexplained_ns(2) == unexplained_s * 1e9
+    assert skewed.unexplained_ns(3) == 0
+
+
+def test_a_late_reading_excuses_no_time_of_a_cpu_where_nothing_known_ran() -> None:
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 20}, 300)})
+    skewed = replace(interval, after=replace(interval.after, tasks_lag_ns=500_000_000))
+    assert skewed.unexplained_ns(2) == 200_000_000
 
 
 _SCHEDSTAT = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 0\n" for cpu in range(4))
