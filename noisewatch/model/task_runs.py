@@ -171,11 +171,12 @@ def unexplained_ns(runs: Iterable[TaskRun], load: CpuLoad, cpu: int, interval_ns
 
     The exact count settles the doubt where there is one, but it comes late for tasks that do not leave the CPU, so
     that the ticks bound it on both sides. `skew_ns`: the tasks were looked at for so much longer, or shorter, than the
-    CPU was, and those that run there seem to have run less, or more.
+    CPU was, and those that run there seem to have run less, or more; our own, which do the looking, all that time.
     """
-    explained_ns = sum(run.ran_ns for run in runs if run.cpu == cpu)
+    there = [run for run in runs if run.cpu == cpu]
+    explained_ns = sum(run.ran_ns for run in there)
     rest_ns = load.tasks_ns - explained_ns
-    missed_ns = round(skew_ns * min(explained_ns / interval_ns, 1))
+    missed_ns = skew_ns if any(run.is_own for run in there) else round(skew_ns * min(explained_ns / interval_ns, 1))
     doubt_ns = max(_DOUBT_NS, round(interval_ns * _SHARE_OF_DOUBT)) + missed_ns
     if load.exact_tasks_ns is not None:
         exact_rest_ns = load.exact_tasks_ns - explained_ns

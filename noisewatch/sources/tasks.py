@@ -63,7 +63,7 @@ class TaskReader:
     """Reads the threads of all processes, snapshot after snapshot, and remembers which are worth the time.
 
     A thread whose schedstat stands still has not run, so the rest of it need not be read again. With a budget, the
-    processes that ran on target CPUs lately come first, and the others take turns.
+    processes that ran on target CPUs lately come first, then those that are new, and the others take turns.
     """
 
     def __init__(self, budget_ns: int | None = None, asks_all_affinities: bool = False) -> None:
@@ -72,6 +72,7 @@ class TaskReader:
         self._known: dict[int, _Known] = {}  # by thread
         self._threads_by_pid: dict[int, list[int]] = {}
         self._hot: dict[int, int] = {}
+        self._listed: frozenset[int] | None = None
         self._turn = 0
 
     def limit(self, budget_ns: int) -> None:
@@ -100,13 +101,20 @@ class TaskReader:
             if self._budget_ns is not None and machine.now_ns() - started_ns > self._budget_ns:
                 break
         self._turn += len(read_pids)
-        return Tasks(tasks, frozenset(pids), frozenset(read_pids))
+        self._listed = frozenset(pids)
+        return Tasks(tasks, self._listed, frozenset(read_pids))
 
     def _in_order(self, pids: list[int]) -> list[int]:
+        """Who ran on a target CPU lately, who was started since the last snapshot, and the others by turns."""
         self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 0}
         start = self._turn % len(pids)
-        others = [pid for pid in pids[start:] + pids[:start] if pid not in self._hot]
-        return [pid for pid in pids if pid in self._hot] + others
+        hot = [pid for pid in pids if pid in self._hot]
+        new = [pid for pid in pids if self._is_new(pid) and pid not in self._hot]
+        others = [pid for pid in pids[start:] + pids[:start] if pid not in self._hot and not self._is_new(pid)]
+        return hot + new + others
+
+    def _is_new(self, pid: int) -> bool:
+        return self._listed is not None and pid not in self._listed
 
     def _forget_all_but(self, pids: Iterable[int]) -> None:
         gone = self._threads_by_pid.keys() - set(pids)
@@ -181,7 +189,7 @@ class TaskReader:
             children_ns=stat.children_ns,
             started_ticks=stat.started_ticks,
         )
-        has_run = before is not None and ran_ns != before.ran_ns
+        has_run = ran_ns != before.ran_ns if before is not None else self._is_new(pid)
         task = self._with_detail(reader, task, folder, has_run and stat.cpu in target)
         self._known[task.tid] = _Known(schedstat, task)
         return task, stat.thread_count

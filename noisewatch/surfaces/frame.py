@@ -69,6 +69,12 @@ class Frame:
     remark: str | None = None
 
 
+def _unknown(verdict: Verdict) -> tuple[str, ...]:
+    """The checks without an answer, first those that leave the verdict open."""
+    ordered = sorted(verdict.unknowns, key=lambda finding: not finding.is_blocking_unknown)
+    return tuple(finding.check.id for finding in ordered)
+
+
 def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | None, **rest: Any) -> Frame:
     """The frame of one interval; `rest` is what only the sampler knows."""
     case = Case(snapshot, interval)
@@ -90,7 +96,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         turbo=snapshot.frequency.turbo,
         verdict=verdict.verdict if verdict is not None else None,
         failed=tuple(finding.check.id for finding in verdict.failures) if verdict is not None else (),
-        unknown=tuple(finding.check.id for finding in verdict.unknowns) if verdict is not None else (),
+        unknown=_unknown(verdict) if verdict is not None else (),
         cpus=tuple(lines),
         culprits=tuple(culprits[:MOST_CULPRITS]),
         **rest,

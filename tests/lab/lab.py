@@ -105,9 +105,10 @@ class Lab:
     def write(self, path: str, value: str | int) -> None:
         self.do(f"echo {value} > {path}")
 
-    def preflight(self, options: str = "--sample 2 --no-calibration") -> dict[str, Any]:
-        """The verdict of `noisewatch preflight --format json`, which has to be one, with its exit status."""
-        ran = self.run(f"noisewatch preflight {options} --format json")
+    def preflight(self, options: str = "--sample 2 --no-calibration", group: str | None = None) -> dict[str, Any]:
+        """What `noisewatch preflight --format json` says, from within a cgroup if one is given."""
+        enter = f"echo $$ > {group}/cgroup.procs; " if group is not None else ""
+        ran = self.run(f"{enter}exec noisewatch preflight {options} --format json")
         assert ran.out, f"preflight {options} says nothing: {ran}"
         report: dict[str, Any] = json.loads(ran.out)
         assert report["exit_status"] == ran.status
@@ -128,6 +129,8 @@ class Lab:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         self._console.close()
         self._folder.cleanup()
 

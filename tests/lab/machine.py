@@ -20,6 +20,7 @@ class Variant:
     cpus: int = 8
 
 
+_STEADY_CLOCK = "tsc=reliable"  # else the kernel changes to the hpet whenever this host is busy
 ISOLATED = Variant(
     "isolated",
     ("isolcpus=managed_irq,domain,2,3,6,7", "nohz_full=2,3,6,7", "rcu_nocbs=2,3,6,7"),
@@ -52,7 +53,7 @@ def boot_command(variant: Variant, image: Path, frequency_table: Path, script: s
     return [
         *(str(_BIN / "virtme-run"), "--kimg", str(image), "--mods=auto", "--rw", "--pwd", "--force-9p"),
         *("--disable-kvm", "--disable-microvm", "--cpus", str(variant.cpus), "--memory", "2G"),
-        *(word for option in variant.kernel_options for word in ("-a", option)),
+        *(word for option in (_STEADY_CLOCK, *variant.kernel_options) for word in ("-a", option)),
         *(("--script-sh", script) if script is not None else ()),
         "--qemu-opts",
         *(_EIGHT_CPUS if variant.cpus == 8 else ()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -121,15 +120,18 @@ def test_threads_confined_to_isolated_cpus_are_warned_of_and_spread_as_printed(q
         quiet.stop(pid)
 
 
-def test_memory_pressure_fails_and_blocks(quiet: Lab) -> None:
-    """A group that may have less memory than it uses pages without end."""
+def test_memory_pressure_blocks(quiet: Lab) -> None:
+    """A group that may have less memory than it wants, and no swap, does nothing but wait."""
     group = "/sys/fs/cgroup/tight"
-    quiet.do("echo +memory > /sys/fs/cgroup/cgroup.subtree_control")
-    quiet.do(f"mkdir {group} && echo 30M > {group}/memory.max")
-    pid = quiet.start(f'sh -c "echo 0 > {group}/cgroup.procs; exec tail -c 200M /dev/zero"')
+    quiet.do(f"echo +memory > /sys/fs/cgroup/cgroup.subtree_control; mkdir {group}; echo 20M > {group}/memory.high")
+    pid = quiet.start(f'sh -c "echo 0 > {group}/cgroup.procs; exec tail -c 100M /dev/zero"')
     try:
-        report = quiet.preflight("--sample 3 --no-calibration")
+        quiet.do(f"until [ $(cat {group}/memory.current) -gt 20000000 ]; do sleep 0.2; done")
+        report = quiet.preflight()
     finally:
         quiet.stop(pid)
         quiet.do(f"rmdir {group}; echo -memory > /sys/fs/cgroup/cgroup.subtree_control")
-    print(json.dumps(finding(report, "pressure-stall")))
+    found = finding(report, "pressure-stall")
+    assert (found["status"], found["severity"], report["exit_status"]) == ("fail", "blocking", 1)
+    assert "all tasks waited for memory" in found["said"]
+    assert blamed_cpus(report) == set()

@@ -44,3 +44,27 @@ def test_show_tells_what_the_kernel_was_booted_with(isolated: Lab) -> None:
     assert shown["frequency"]["driver"] == "acpi-cpufreq"
     assert {each["governor"] for each in shown["frequency"]["cpus"]} == {"schedutil"}
     assert {(each["min_khz"], each["max_khz"]) for each in shown["frequency"]["cpus"]} == {(1_600_000, 3_400_000)}
+
+
+def test_a_sibling_is_taken_offline_as_printed_and_brought_back(isolated: Lab) -> None:
+    options = "--cpus 2 --sample 0 --no-calibration"
+    found = finding(isolated.preflight(options), "busy-sibling")
+    assert (found["status"], found["cpus"]) == ("warn", [3])
+    isolated.do(found["fix"]["now"])
+    assert isolated.read("/sys/devices/system/cpu/online") == "0-2,4-7"
+    gone = finding(isolated.preflight(options), "busy-sibling")
+    assert (gone["status"], gone["cpus"]) == ("warn", [])  # a virtual machine may hide others
+    isolated.do(found["fix"]["undo"])
+    assert isolated.read("/sys/devices/system/cpu/online") == "0-7"
+
+
+def test_an_offline_target_cpu_is_brought_online_as_printed(isolated: Lab) -> None:
+    options = "--cpus 6-7 --sample 0 --no-calibration"
+    isolated.write("/sys/devices/system/cpu/cpu7/online", 0)
+    found = finding(isolated.preflight(options), "target-cpu-unusable")
+    assert (found["status"], found["cpus"]) == ("fail", [7])
+    isolated.do(found["fix"]["now"])
+    assert finding(isolated.preflight(options), "target-cpu-unusable")["status"] == "pass"
+    isolated.do(found["fix"]["undo"])
+    assert isolated.read("/sys/devices/system/cpu/online") == "0-6"
+    isolated.write("/sys/devices/system/cpu/cpu7/online", 1)

@@ -84,6 +84,14 @@ def test_a_late_reading_excuses_no_time_of_a_cpu_where_nothing_known_ran() -> No
     assert skewed.unexplained_ns(2) == 200_000_000
 
 
+def test_a_late_reading_excuses_all_of_it_on_the_cpu_that_we_read_from() -> None:
+    own = process(950, "noisewatch", 2, 0, allowed="2"), process(950, "noisewatch", 2, 10_000_000, allowed="2")
+    interval = interval_of(own[0], own[1] | {"/proc/stat": stat_file({2: 20}, 300)}, own_pids={950})
+    assert interval.unexplained_ns(2) == 190_000_000
+    skewed = replace(interval, after=replace(interval.after, tasks_lag_ns=180_000_000))
+    assert skewed.unexplained_ns(2) == 0
+
+
 _SCHEDSTAT = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 0\n" for cpu in range(4))
 
 

@@ -131,6 +131,25 @@ def test_with_a_budget_who_ran_on_a_target_lately_comes_first() -> None:
     assert [29 in pids for pids in readings] == [True, True, True]
 
 
+def test_with_a_budget_who_was_just_started_comes_before_the_others() -> None:
+    before = _crowd(20)
+    started = before | process(40, "hog", 2, 5)
+    machine = TickingMachine(before, started, started)
+    task_reader = TaskReader(budget_ns=0)
+    _read(task_reader, machine)
+    machine.advance()
+    assert _read(task_reader, machine).read_pids == {40}
+    machine.advance()
+    assert 40 in _read(task_reader, machine).read_pids  # on a target CPU, so it is looked at again
+
+
+def test_at_the_beginning_nobody_counts_as_just_started() -> None:
+    machine = TickingMachine(_crowd(20))
+    task_reader = TaskReader(budget_ns=0)
+    assert _read(task_reader, machine).read_pids == {10}
+    assert _read(task_reader, machine).read_pids == {11}
+
+
 def test_a_limit_ends_the_asking_for_all_affinities() -> None:
     machine = WrittenMachine(_crowd(1), _crowd(1, ran_ns=2))
     task_reader = TaskReader(asks_all_affinities=True)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
+from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame, frame_of
+from tests.judgement.judging import judged
+from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.framing import cpu_line, culprit, frame
+from tests.written import WrittenMachine
 
 _CPUS = st.integers(0, 8191)
 _FIGURES = st.none() | st.floats(allow_nan=False)
@@ -71,3 +74,12 @@ def test_the_frame_of_a_large_machine_fits_a_line_that_the_screen_takes() -> Non
     lines = tuple(cpu_line(cpu) for cpu in range(4096))
     culprits = tuple(culprit(f"worker-{number}" * 10) for number in range(64))
     assert len(encode_frame(frame(lines, culprits))) < 1 << 24
+
+
+def test_what_leaves_the_verdict_open_is_the_first_of_the_unknown() -> None:
+    guest = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+    machine = WrittenMachine(quiet_files() | guest, quiet_files(3.0) | guest, answers=ANSWERS)
+    verdict = judged(machine, is_calibrated=False)
+    rest = {"sampler_cpu_s": None, "source": None, "is_last": False, "remark": None}
+    shown = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest)
+    assert shown.unknown[:2] == ("hypervisor-steal", "busy-cache-neighbour")

@@ -1,0 +1,90 @@
+"""The monitor, and a recording, of a machine that changes meanwhile."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from noisewatch.machine.recording import Recording
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from tests.lab.expected import ISOLATED_CPUS, finding
+from tests.lab.lab import Lab
+from tests.lab.screen import Screen, shown
+
+_INTERVALS = r"\d+ of (\d+) intervals"
+_ONLINE = "/sys/devices/system/cpu/cpu7/online"
+
+
+@pytest.fixture(scope="module")
+def monitor(isolated: Lab) -> Iterator[Screen]:
+    with shown(isolated, "noisewatch") as screen:
+        screen.wait_for("of [3-9] intervals")
+        yield screen
+
+
+def _line(text: str, cpu: int) -> str:
+    """The line of one CPU above the list of culprits."""
+    lines = text.split("who, target CPUs")[0].splitlines()
+    return next(line for line in lines if line[1:7].split() in (["T", str(cpu)], ["x", str(cpu)], [str(cpu)]))
+
+
+def test_a_governor_that_is_set_and_set_back_is_seen_within_two_intervals(isolated: Lab, monitor: Screen) -> None:
+    fix = finding(isolated.preflight("--sample 0 --no-calibration"), "governor-not-performance")["fix"]
+    monitor.wait_for("fails: .*governor-not-performance")
+    isolated.do(fix["now"])
+    monitor.wait_for("unknown: hypervisor-steal")
+    changed_at = monitor.number(_INTERVALS)
+    isolated.do(fix["undo"])
+    monitor.wait_for("fails: .*governor-not-performance")
+    assert monitor.number(_INTERVALS) - changed_at <= 2
+
+
+def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, monitor: Screen) -> None:
+    pid = isolated.start('taskset -c 6 sh -c "while :; do :; done"')
+    try:
+        text = monitor.wait_for(rf"6 thread +sh \[{pid}\].* (9[0-9]|100)%")
+        assert "worst CPU 6" in text
+        assert "fails: tasks-on-target, target-cpu-busy" in text
+        assert re.search(r" (9[0-9]|100)% ", _line(text, 6))
+        assert all(re.search(r" [01]\.0% ", _line(text, cpu)) for cpu in (2, 3, 7))
+    finally:
+        isolated.stop(pid)
+
+
+def test_a_cpu_that_goes_and_comes_back_while_the_monitor_and_a_recording_run(isolated: Lab, monitor: Screen) -> None:
+    recorder = isolated.start("noisewatch record --duration 20 hotplug.nw")
+    isolated.do("until grep -q . hotplug.nw; do sleep 0.5; done")
+    try:
+        monitor.wait_for("target 2-3,6-7 ")
+        isolated.write(_ONLINE, 0)
+        gone = monitor.wait_for("target 2-3,6 ")
+        assert _line(gone, 7).split() == ["x", "7", "offline"]
+        assert isolated.show()["interrupts"]["cpus"] == [0, 1, 2, 3, 4, 5, 6]
+    finally:
+        isolated.write(_ONLINE, 1)
+    back = monitor.wait_for("target 2-3,6-7 ")
+    assert "offline" not in back
+    monitor.wait_for("^ T   7 +[0-9~]")
+    isolated.do(f"while [ -d /proc/{recorder} ]; do sleep 0.5; done")
+    everywhere, without_7 = tuple(range(8)), tuple(range(7))
+    assert _columns(isolated.scratch / "hotplug.nw") == [everywhere, without_7, everywhere]
+    replays = [isolated.run("noisewatch preflight --replay hotplug.nw --format json") for _ in range(2)]
+    assert replays[0] == replays[1]
+    assert json.loads(replays[0].out)["target"] == ISOLATED_CPUS
+
+
+def _columns(path: Path) -> list[tuple[int, ...]]:
+    """The CPUs of /proc/interrupts over the recording, each time that they changed."""
+    recording = Recording(str(path))
+    seen: list[tuple[int, ...]] = []
+    while not seen or recording.advance():
+        snapshot = read_snapshot(recording, Wish())
+        assert snapshot.interrupts is not None
+        assert snapshot.online.online == frozenset(snapshot.interrupts.cpus)
+        if seen[-1:] != [snapshot.interrupts.cpus]:
+            seen.append(snapshot.interrupts.cpus)
+    return seen

@@ -1,0 +1,47 @@
+"""A machine where nothing is isolated at boot, and cgroup partitions that are made while it runs."""
+
+from __future__ import annotations
+
+from tests.lab.expected import finding
+from tests.lab.lab import Lab
+
+_SETTINGS = "--sample 0 --no-calibration"
+_GROUPS = "/sys/fs/cgroup"
+
+
+def test_a_partition_made_as_printed_becomes_the_target_and_goes_as_printed(plain: Lab) -> None:
+    before = plain.show()
+    assert before["cpus"]["target"] == [2, 3, 4, 5, 6, 7]
+    assert before["cpus"]["isolated"] == []
+    fix = finding(plain.preflight(f"--cpus 2-3 {_SETTINGS}"), "target-not-isolated")["fix"]
+    plain.do(fix["now"])
+    during = plain.show()
+    assert during["cpus"]["isolated_by"] == {"boot": [], "partition": [2, 3]}
+    assert (during["cpus"]["target"], during["cpus"]["target_chosen_by"]) == ([2, 3], "isolated")
+    report = plain.preflight(_SETTINGS)
+    assert report["target"] == [2, 3]
+    assert finding(report, "target-not-isolated")["status"] == "pass"
+    assert finding(report, "partition-invalid")["status"] == "pass"
+    plain.do(fix["undo"])
+    assert plain.show()["cpus"] == before["cpus"]
+
+
+def test_a_partition_that_overlaps_another_group_is_reported_with_the_kernels_reason(plain: Lab) -> None:
+    plain.do(f"echo +cpuset > {_GROUPS}/cgroup.subtree_control; mkdir {_GROUPS}/bench {_GROUPS}/other")
+    try:
+        plain.write(f"{_GROUPS}/bench/cpuset.cpus", "4-5")
+        plain.write(f"{_GROUPS}/bench/cpuset.cpus.partition", "isolated")
+        assert finding(plain.preflight(_SETTINGS), "partition-invalid")["status"] == "pass"
+        plain.write(f"{_GROUPS}/other/cpuset.cpus", "5-6")
+        report = plain.preflight(_SETTINGS)
+        found = finding(report, "partition-invalid")
+        assert (found["status"], found["severity"], found["cpus"]) == ("fail", "blocking", [4, 5])
+        assert "Cpu list in cpuset.cpus not exclusive" in found["said"]
+        assert (report["verdict"], report["exit_status"]) == ("unstable", 1)
+        plain.do(found["fix"]["now"])
+        assert finding(plain.preflight(_SETTINGS), "partition-invalid")["status"] == "not-applicable"
+        plain.write(f"{_GROUPS}/other/cpuset.cpus", "6")
+        plain.do(found["fix"]["undo"])
+        assert plain.read(f"{_GROUPS}/bench/cpuset.cpus.partition") == "isolated"
+    finally:
+        plain.do(f"rmdir {_GROUPS}/bench {_GROUPS}/other; echo -cpuset > {_GROUPS}/cgroup.subtree_control")
