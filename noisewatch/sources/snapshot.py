@@ -141,7 +141,9 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         run_time_ns=run_time_ns,
         pressure=read_pressure(reader),
         cgroup=read_cgroup(reader),
-        tasks=task_reader.read(reader, target.cpus) if task_reader is not None else None,
+        tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
+        if task_reader is not None
+        else None,
         tasks_lag_ns=_lag_ns(machine, taken_at_ns) if task_reader is not None else 0,
         reason_by_path=_reasons(reader, previous),
     )

@@ -5,6 +5,7 @@ The only user of psutil for processes.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -64,6 +65,9 @@ class TaskReader:
 
     A thread whose schedstat stands still has not run, so the rest of it need not be read again. With a budget, the
     processes that ran on target CPUs lately come first, then those that are new, and the others take turns.
+
+    `tickless` are the CPUs that have no tick while one thread runs (nohz_full): there the kernel brings its time up to
+    date once a second, and when somebody reads its stat.
     """
 
     def __init__(self, budget_ns: int | None = None, asks_all_affinities: bool = False) -> None:
@@ -72,6 +76,7 @@ class TaskReader:
         self._known: dict[int, _Known] = {}  # by thread
         self._threads_by_pid: dict[int, list[int]] = {}
         self._hot: dict[int, int] = {}
+        self._tickless: CpuSet = frozenset()
         self._listed: frozenset[int] | None = None
         self._turn = 0
 
@@ -80,8 +85,9 @@ class TaskReader:
         self._budget_ns = budget_ns
         self._asks_all_affinities = False
 
-    def read(self, reader: Reader, target: CpuSet) -> Tasks | None:
+    def read(self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset()) -> Tasks | None:
         """The threads now; None where /proc cannot be listed or holds no process."""
+        self._tickless = tickless
         names = reader.names_or_none(FOLDER)
         pids = [int(name) for name in names or () if is_count(name)]
         if not pids:
@@ -136,6 +142,7 @@ class TaskReader:
 
     def _read_threads(self, reader: Reader, pid: int, target: CpuSet) -> list[Task]:
         known = self._known.get(pid)
+        self._bring_up_to_date(reader, pid, pid)
         schedstat = read_schedstat(reader.machine, f"{FOLDER}/{pid}")
         has_one_thread = len(self._threads_by_pid.get(pid, ())) == 1
         if known is not None and has_one_thread and known.schedstat == schedstat and schedstat is not None:
@@ -148,6 +155,13 @@ class TaskReader:
         self._threads_by_pid[pid] = tids
         return threads
 
+    def _bring_up_to_date(self, reader: Reader, pid: int, tid: int) -> None:
+        """Has the kernel add up the time of a thread on a tickless CPU; its own bound threads do not run for long."""
+        known = self._known.get(tid)
+        if known is not None and known.task.cpu in self._tickless and not known.task.is_bound:
+            with contextlib.suppress(Unreadable):
+                reader.machine.read_bytes(f"{FOLDER}/{pid}/task/{tid}/stat")
+
     def _read_group(self, reader: Reader, leader: Task, target: CpuSet) -> list[Task]:
         """The threads of a process that has several."""
         threads = []
@@ -158,6 +172,7 @@ class TaskReader:
                 continue
             known = self._known.get(tid)
             try:
+                self._bring_up_to_date(reader, leader.pid, tid)
                 schedstat = read_schedstat(reader.machine, folder)
                 if known is not None and known.schedstat == schedstat and schedstat is not None:
                     threads.append(known.task)

@@ -38,7 +38,7 @@ _EIGHT_CPUS = (
 _DEVICES = (
     *("-cpu", "max,vendor=GenuineIntel,family=6,model=85"),  # acpi-cpufreq refuses what QEMU is by default
     *("-device", "pc-testdev"),  # what the frequency table writes to
-    *("-virtfs", "local,path=/,mount_tag=cached,security_model=none,multidevs=remap"),
+    *("-virtfs", "local,path=/,mount_tag=files,security_model=none,multidevs=remap"),
     *("-blockdev", "driver=null-co,node-name=void,size=1073741824", "-device", "ide-hd,drive=void,bus=ide.0"),  # sda
 )
 

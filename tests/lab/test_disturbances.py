@@ -126,7 +126,7 @@ def test_memory_pressure_blocks(quiet: Lab) -> None:
     quiet.do(f"echo +memory > /sys/fs/cgroup/cgroup.subtree_control; mkdir {group}; echo 20M > {group}/memory.high")
     pid = quiet.start(f'sh -c "echo 0 > {group}/cgroup.procs; exec tail -c 100M /dev/zero"')
     try:
-        quiet.do(f"until [ $(cat {group}/memory.current) -gt 20000000 ]; do sleep 0.2; done")
+        quiet.do(f"until grep -q 'high [1-9]' {group}/memory.events; do sleep 0.2; done")
         report = quiet.preflight()
     finally:
         quiet.stop(pid)

@@ -72,6 +72,24 @@ def test_a_thread_that_ran_elsewhere_is_not_asked_for_its_affinity() -> None:
     assert "/proc/9/status" not in reads
 
 
+def test_the_time_of_a_thread_on_a_tickless_cpu_is_brought_up_to_date_before_it_is_read() -> None:
+    machine = WrittenMachine(process(9, "x", 2, 5))
+    task_reader = TaskReader()
+    for _ in range(2):
+        machine.reads.clear()
+        task_reader.read(Reader(machine), TARGET, frozenset({2}))
+    assert machine.reads == ["/proc/", "/proc/9/task/9/stat", "/proc/9/schedstat"]
+
+
+def test_the_time_of_a_bound_kernel_thread_is_not() -> None:
+    machine = WrittenMachine(process(9, "migration/2", 2, 5, flags=0x0420_0000))
+    task_reader = TaskReader()
+    for _ in range(2):
+        machine.reads.clear()
+        task_reader.read(Reader(machine), TARGET, frozenset({2}))
+    assert machine.reads == ["/proc/", "/proc/9/schedstat"]
+
+
 def test_a_process_that_ended_is_forgotten() -> None:
     tasks, _ = _two_reads(process(8, "x", 0, 5) | process(9, "y", 0, 5), process(8, "x", 0, 5))
     assert tasks == Tasks(tasks.by_tid, frozenset({8}), frozenset({8}))
