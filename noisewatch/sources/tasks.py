@@ -159,8 +159,11 @@ class TaskReader:
         """Has the kernel add up the time of a thread on a tickless CPU; its own bound threads do not run for long."""
         known = self._known.get(tid)
         if known is not None and known.task.cpu in self._tickless and not known.task.is_bound:
-            with contextlib.suppress(Unreadable):
-                reader.machine.read_bytes(f"{FOLDER}/{pid}/task/{tid}/stat")
+            self._add_up(reader, pid, tid)
+
+    def _add_up(self, reader: Reader, pid: int, tid: int) -> None:
+        with contextlib.suppress(Unreadable):
+            reader.machine.read_bytes(f"{FOLDER}/{pid}/task/{tid}/stat")
 
     def _read_group(self, reader: Reader, leader: Task, target: CpuSet) -> list[Task]:
         """The threads of a process that has several."""
@@ -190,6 +193,9 @@ class TaskReader:
         stat = read_stat(reader.machine, folder)
         known = self._known.get(stat.pid)
         before = known.task if known is not None and known.task.started_ticks == stat.started_ticks else None
+        if before is None and stat.cpu in self._tickless and not stat.is_bound:
+            self._add_up(reader, pid, stat.pid)
+            schedstat = read_schedstat(reader.machine, folder)
         ran_ns, waited_ns = thread_times(schedstat, stat, folder)
         task = Task(
             tid=stat.pid,
@@ -204,18 +210,18 @@ class TaskReader:
             children_ns=stat.children_ns,
             started_ticks=stat.started_ticks,
         )
-        has_run = ran_ns != before.ran_ns if before is not None else self._is_new(pid)
-        task = self._with_detail(reader, task, folder, has_run and stat.cpu in target)
+        runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
+        task = self._with_detail(reader, task, folder, runs and stat.cpu in target)
         self._known[task.tid] = _Known(schedstat, task)
         return task, stat.thread_count
 
-    def _with_detail(self, reader: Reader, task: Task, folder: str, ran_on_target: bool) -> Task:
+    def _with_detail(self, reader: Reader, task: Task, folder: str, runs_on_target: bool) -> Task:
         """The affinity and the whole name of those that matter."""
-        if ran_on_target:
+        if runs_on_target:
             self._hot[task.pid] = STAYS_HOT
-        if ran_on_target and _may_be_cut(task.name) and not task.is_kernel:
+        if runs_on_target and _may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(reader, task))
-        if ran_on_target or (self._asks_all_affinities and not task.is_bound):
+        if runs_on_target or (self._asks_all_affinities and not task.is_bound):
             task = replace(task, allowed=read_allowed(reader.machine, folder))
         return task
 

@@ -30,8 +30,7 @@ def sample_frames(
     machine: Machine, wish: Wish, interval_s: float, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[Frame]:
     """A frame without rates at once, then one an interval; the last one of a machine that stands still says so."""
-    task_reader = TaskReader(round(interval_s * TASK_BUDGET_SHARE * _NS_PER_S) if machine.is_live else None)
-    sampler = _Sampler(machine, wish, task_reader)
+    sampler = _Sampler(machine, wish, TaskReader())
     if isinstance(machine, Recording):
         yield from _replay(sampler, machine, sleep)
     elif not machine.is_live:
@@ -45,8 +44,12 @@ def no_sleep(seconds: float) -> None:
 
 
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
-    """Each wake-up is planned from the first, so that lateness does not add up."""
+    """Each wake-up is planned from the first, so that lateness does not add up.
+
+    All threads are read once, and from then on as many as the budget allows.
+    """
     yield sampler.next_frame()
+    sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * _NS_PER_S))
     wake_at = time.monotonic() + min(interval_s, _FIRST_INTERVAL_S)
     while True:
         sleep(max(wake_at - time.monotonic(), 0))
@@ -74,6 +77,10 @@ class _Sampler:
         self._recent: deque[Snapshot] = deque()
         self._aside_of: CpuSet | None = None
         self._remark: str | None = None
+
+    def limit_tasks(self, budget_ns: int) -> None:
+        """From now on reading threads may take so long."""
+        self._task_reader.limit(budget_ns)
 
     def next_frame(self, is_last: bool = False) -> Frame:
         previous = self._recent[-1] if self._recent else None

@@ -75,9 +75,10 @@ def test_a_thread_that_ran_elsewhere_is_not_asked_for_its_affinity() -> None:
 def test_the_time_of_a_thread_on_a_tickless_cpu_is_brought_up_to_date_before_it_is_read() -> None:
     machine = WrittenMachine(process(9, "x", 2, 5))
     task_reader = TaskReader()
-    for _ in range(2):
-        machine.reads.clear()
-        task_reader.read(Reader(machine), TARGET, frozenset({2}))
+    task_reader.read(Reader(machine), TARGET, frozenset({2}))
+    assert machine.reads[-3:] == ["/proc/9/task/9/stat", "/proc/9/schedstat", "/proc/9/status"]
+    machine.reads.clear()
+    task_reader.read(Reader(machine), TARGET, frozenset({2}))
     assert machine.reads == ["/proc/", "/proc/9/task/9/stat", "/proc/9/schedstat"]
 
 
@@ -166,6 +167,14 @@ def test_at_the_beginning_nobody_counts_as_just_started() -> None:
     task_reader = TaskReader(budget_ns=0)
     assert _read(task_reader, machine).read_pids == {10}
     assert _read(task_reader, machine).read_pids == {11}
+
+
+def test_with_a_budget_who_may_run_on_a_target_is_looked_at_again_from_the_first_sight_on() -> None:
+    crowd = _crowd(20) | process(29, "hog", 2, 5) | process(28, "migration/2", 2, 5, flags=0x0420_0000)
+    task_reader = TaskReader()
+    _read(task_reader, TickingMachine(crowd))
+    task_reader.limit(0)
+    assert [_read(task_reader, TickingMachine(crowd)).read_pids for _ in range(3)] == [{29}] * 3
 
 
 def test_a_limit_ends_the_asking_for_all_affinities() -> None:
