@@ -11,9 +11,10 @@ mount -t 9p -o trans=virtio,version=9p2000.L,cache=loose,msize=512000 files $fil
 modprobe overlay
 mount -t overlay -o lowerdir=$files,upperdir=/run/lab/upper,workdir=/run/lab/work overlay $root
 rm -f $root/.dockerenv
-for folder in /proc /sys /dev /run "$scratch"; do
+for folder in /proc /sys /dev "$scratch"; do
     mount --rbind "$folder" "$root$folder"
 done
+mount --bind /run $root/run  # without what is mounted there: the root itself is
 modprobe acpi-cpufreq
 echo ready
 while read -r number; do

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 
 from tests.lab.lab import Lab
@@ -67,10 +68,11 @@ _SCENES: dict[str, tuple[Variant, Callable[[Lab], None]]] = {
 
 
 def main() -> None:
-    """Each scene has a machine of its own, so that none is left over from another."""
+    """Each scene, or those that are named, has a machine of its own, so that nothing is left over from another."""
     image = kernel_image()
     assert image is not None, "no kernel: tests/lab/set_up"
-    for name, (variant, scene) in _SCENES.items():
+    for name in sys.argv[1:] or _SCENES:
+        variant, scene = _SCENES[name]
         with Lab(variant, image) as lab:
             scene(lab)
             shutil.copyfile(lab.scratch / "machine.nw", _FOLDER / f"{name}.nw")
