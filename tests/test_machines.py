@@ -1,0 +1,122 @@
+"""Recorded machines: what noisewatch says of them today."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch.machine.recording import Recording
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.surfaces.cli import main
+from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.sampling import no_sleep, sample_frames
+
+FOLDER = Path(__file__).with_name("machines")
+RECORDINGS = sorted(path.stem for path in FOLDER.glob("*.nw"))
+ISOLATED = [2, 3, 6, 7]
+
+
+def _verdict(name: str, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    status = main(["preflight", "--replay", str(FOLDER / f"{name}.nw"), "--format", "json", *options])
+    verdict: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert verdict["exit_status"] == status
+    return verdict
+
+
+def _finding(verdict: dict[str, Any], check_id: str) -> dict[str, Any]:
+    return dict(next(each for each in verdict["findings"] if each["id"] == check_id))
+
+
+def _moments(name: str) -> list[Snapshot]:
+    recording = Recording(str(FOLDER / f"{name}.nw"))
+    task_reader = TaskReader()
+    moments = [read_snapshot(recording, Wish(), task_reader)]
+    while recording.advance():
+        moments.append(read_snapshot(recording, Wish(), task_reader, moments[-1]))
+    assert recording.damage is None
+    return moments
+
+
+def _frames(name: str) -> list[Frame]:
+    return list(sample_frames(Recording(str(FOLDER / f"{name}.nw")), Wish(), 1.0, no_sleep))
+
+
+def test_each_recording_is_described_in_one_line() -> None:
+    described = re.findall(r"^\| (\S+)\.nw \| .{20,}\|$", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert sorted(described) == RECORDINGS
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_nothing_private_is_in_it_and_it_is_small(name: str) -> None:
+    path = FOLDER / f"{name}.nw"
+    text = gzip.decompress(path.read_bytes()).decode()
+    assert re.findall(r"/(?:home|root|tmp|work|var)/[\w.-]+", text) == []
+    assert json.loads(text.splitlines()[1])["read"]["text /proc/sys/kernel/hostname"] in ("host\n", "(none)\n")
+    assert path.stat().st_size < 120_000
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_it_is_drawn_from_its_beginning_to_its_end(name: str) -> None:
+    frames = _frames(name)
+    assert len(frames) > 4
+    assert all(frame.cpus for frame in frames)
+    assert frames[-1].verdict is not None
+
+
+def test_a_process_and_a_disk_on_isolated_cpus_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = _verdict("lab-disturbed", capsys, "--no-calibration")
+    assert (verdict["target"], verdict["exit_status"]) == (ISOLATED, 1)
+    process, *rest = _finding(verdict, "tasks-on-target")["culprits"]
+    assert (process["name"], process["cpu"], process["kind"]) == ("updatedb", 2, "thread")
+    assert process["share"] > 0.7  # the first moment took five seconds to read: so slow is emulation
+    assert {each["cpu"] for each in rest} <= {2}
+    disk = _finding(verdict, "device-interrupts-on-target")["culprits"][0]
+    assert (disk["kind"], disk["cpu"]) == ("irq", 6)
+    assert "SATA" in disk["name"]
+    assert {each["cpu"] for each in _finding(verdict, "target-cpu-busy")["culprits"]} <= {2, 6}
+
+
+def test_a_cpu_that_goes_and_comes_back_changes_the_target_and_nothing_else() -> None:
+    targets = [sorted(moment.target.cpus) for moment in _moments("lab-hotplug")]
+    changes = [target for target, before in zip(targets, [[], *targets], strict=False) if target != before]
+    assert changes == [ISOLATED, [2, 3, 6], ISOLATED]
+    shown = [{line.cpu for line in frame.cpus if line.role != "offline"} for frame in _frames("lab-hotplug")]
+    assert {7 in cpus for cpus in shown} == {True, False}
+    assert all(set(range(7)) <= cpus for cpus in shown)
+
+
+def test_a_partition_becomes_the_target_until_it_is_invalid(capsys: pytest.CaptureFixture[str]) -> None:
+    moments = _moments("lab-partition")
+    targets = [sorted(moment.target.cpus) for moment in moments]
+    changes = [target for target, before in zip(targets, [[], *targets], strict=False) if target != before]
+    assert changes == [[2, 3, 4, 5, 6, 7], [2, 3], [2, 3, 4, 5, 6, 7]]
+    invalid = _finding(_verdict("lab-partition", capsys, "--no-calibration"), "partition-invalid")
+    assert (invalid["status"], invalid["cpus"]) == ("fail", [2, 3])
+    assert "not exclusive" in invalid["said"]
+
+
+def test_a_quota_of_version_one_that_throttles_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    found = _finding(_verdict("lab-throttled", capsys, "--no-calibration"), "cpu-quota")
+    assert found["status"] == "fail"
+    assert "throttled in" in found["said"]
+    assert found["evidence"]["quota_share"] == 1.5
+    assert found["fix"]["undo"].startswith("echo 150000 | sudo tee /run/v1/small/cpu.cfs_quota_us")
+
+
+def test_a_machine_with_one_cpu_has_nobody_to_send_the_noise_to(capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = _verdict("lab-one-cpu", capsys, "--no-calibration")
+    assert verdict["target"] == [0]
+    assert _finding(verdict, "target-not-isolated")["fix"]["now"] is None
+
+
+def test_a_calibration_is_replayed_with_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = _verdict("host-calibration", capsys)
+    assert verdict["calibration"]["core"] == "native"
+    assert verdict["noise_floor"] is not None
+    assert _finding(verdict, "noise-floor-above-budget")["measured"] > 0
