@@ -18,7 +18,8 @@ from noisewatch.sources.task_files import read_allowed, read_schedstat, read_sta
 
 FOLDER = "/proc"
 _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
-STAYS_HOT = 30  # snapshots for which a thread that ran on a target CPU is read every time
+STAYS_HOT = 30  # times that a thread that ran on a target CPU is read before the others
+_YOUNG = 5  # times that a new one is, as it may be on its way there
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,8 @@ class TaskReader:
         read_pids: set[int] = set()
         started_ns = machine.now_ns()
         for pid in self._in_order(pids):
+            if pid in self._hot:
+                self._hot[pid] -= 1
             threads = self._read_process(reader, pid, target)
             if threads is not None:
                 read_pids.add(pid)
@@ -111,16 +114,15 @@ class TaskReader:
         return Tasks(tasks, self._listed, frozenset(read_pids))
 
     def _in_order(self, pids: list[int]) -> list[int]:
-        """Who ran on a target CPU lately, who was started since the last snapshot, and the others by turns."""
-        self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 0}
+        """Who ran on a target CPU lately, who is new, and the others by turns."""
+        listed = frozenset(pids)
+        self._hot = {pid: left for pid, left in self._hot.items() if left > 0 and pid in listed}
         start = self._turn % len(pids)
-        hot = [pid for pid in pids if pid in self._hot]
-        new = [pid for pid in pids if self._is_new(pid) and pid not in self._hot]
-        others = [pid for pid in pids[start:] + pids[:start] if pid not in self._hot and not self._is_new(pid)]
-        return hot + new + others
-
-    def _is_new(self, pid: int) -> bool:
-        return self._listed is not None and pid not in self._listed
+        if self._listed is not None:
+            self._hot |= {pid: _YOUNG for pid in pids if pid not in self._listed}
+        hot = sorted((pid for pid in pids if pid in self._hot), key=lambda pid: -self._hot[pid])
+        others = [pid for pid in pids[start:] + pids[:start] if pid not in self._hot]
+        return hot + others
 
     def _forget_all_but(self, pids: Iterable[int]) -> None:
         gone = self._threads_by_pid.keys() - set(pids)

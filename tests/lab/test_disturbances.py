@@ -124,7 +124,8 @@ def test_memory_pressure_blocks(quiet: Lab) -> None:
     """A group that may have less memory than it wants, and no swap, does nothing but wait."""
     group = "/sys/fs/cgroup/tight"
     quiet.do(f"echo +memory > /sys/fs/cgroup/cgroup.subtree_control; mkdir {group}; echo 20M > {group}/memory.high")
-    pid = quiet.start(f'sh -c "echo 0 > {group}/cgroup.procs; exec tail -c 100M /dev/zero"')
+    (quiet.scratch / "greedy.py").write_text("kept = b'x' * (100 << 20)\n")
+    pid = quiet.start(f'sh -c "echo 0 > {group}/cgroup.procs; exec python3 greedy.py"')
     try:
         quiet.do(f"until grep -q 'high [1-9]' {group}/memory.events; do sleep 0.2; done")
         report = quiet.preflight()

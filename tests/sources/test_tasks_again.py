@@ -162,6 +162,35 @@ def test_with_a_budget_who_was_just_started_comes_before_the_others() -> None:
     assert 40 in _read(task_reader, machine).read_pids  # on a target CPU, so it is looked at again
 
 
+def test_who_was_just_started_elsewhere_is_looked_at_until_it_has_had_time_to_come() -> None:
+    before = _crowd(20)
+    started, arrived = process(40, "hog", 0, 5), process(40, "hog", 2, 6)
+    machine = TickingMachine(before, before | started, before | arrived, before | arrived)
+    task_reader = TaskReader()
+    _read(task_reader, machine)
+    task_reader.limit(0)
+    for _ in range(3):
+        machine.advance()
+        tasks = _read(task_reader, machine)
+        assert tasks.read_pids == {40}
+    assert tasks.by_tid[40].cpu == 2
+
+
+def test_newer_ones_do_not_keep_a_new_one_from_being_read() -> None:
+    crowds = [_crowd(20)]
+    for pid in range(40, 46):
+        crowds.append(crowds[-1] | process(pid, "new", 0, 5))
+    machine = TickingMachine(*crowds)
+    task_reader = TaskReader()
+    _read(task_reader, machine)
+    task_reader.limit(0)
+    seen: set[int] = set()
+    for _ in range(6):
+        machine.advance()
+        seen |= _read(task_reader, machine).read_pids
+    assert 40 in seen
+
+
 def test_at_the_beginning_nobody_counts_as_just_started() -> None:
     machine = TickingMachine(_crowd(20))
     task_reader = TaskReader(budget_ns=0)
