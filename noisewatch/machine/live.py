@@ -73,9 +73,10 @@ class LiveMachine:
         while True:
             attempt = _Attempt(work)
             attempt.start()
+            suspect: str | None = None  # overdue twice, as we may have been stopped ourselves
             while not attempt.done.wait(self._deadline_s / 4):
-                path = attempt.overdue()
-                if path is not None:
+                path, suspect = suspect, attempt.overdue()
+                if path is not None and path == suspect:
                     self._hung.add(path)
                     attempt.is_given_up = True
                     self._files = OpenFiles()  # the old ones are left to the thread that is stuck in one of them

@@ -64,7 +64,7 @@ class Interval:
     def unexplained_ns(self, cpu: int) -> int | None:
         """Busy time of the CPU that no thread seen explains; None is unknown."""
         load = self.load_by_cpu.get(cpu)
-        skew_ns = abs(self.after.tasks_lag_ns - self.before.tasks_lag_ns)
+        skew_ns = max(self.before.tasks_lag_ns - self.after.tasks_lag_ns, 0)
         return None if load is None else unexplained_ns(self.runs, load, cpu, self.length_ns, skew_ns)
 
 

@@ -170,8 +170,8 @@ def unexplained_ns(runs: Iterable[TaskRun], load: CpuLoad, cpu: int, interval_ns
     """Busy time of the CPU that no run accounts for; 0 where it is within what the counters may be off by.
 
     The exact count settles the doubt where there is one, but it comes late for tasks that do not leave the CPU, so
-    that the ticks bound it on both sides. `skew_ns`: the tasks were looked at for so much longer, or shorter, than the
-    CPU was, and those that run there seem to have run less, or more; our own, which do the looking, all that time.
+    that the ticks bound it on both sides. `skew_ns`: the tasks were looked at for so much less time than the
+    CPU was, and those that run there seem to have run less; our own, which do the looking, by all of it.
     """
     there = [run for run in runs if run.cpu == cpu]
     explained_ns = sum(run.ran_ns for run in there)

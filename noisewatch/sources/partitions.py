@@ -82,8 +82,8 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     for known in previous.all if previous is not None else ():
         if known.folder not in found:
             found.update((each.folder, each) for each in _read_partition(reader, known.folder)[1])
-    valid = [each.has or frozenset() for each in found.values() if each.kind == ISOLATED and not each.invalid_reason]
-    isolated = listed if listed is not None else frozenset().union(*valid)
+    valid = [each.has for each in found.values() if each.kind == ISOLATED and not each.invalid_reason]
+    isolated = listed if listed is not None else None if None in valid else frozenset().union(*filter(None, valid))
     place = previous.root if previous is not None else _read_root(reader, root)
     return Partitions(isolated, tuple(found[folder] for folder in sorted(found)), place)
 

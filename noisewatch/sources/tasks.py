@@ -213,14 +213,14 @@ class TaskReader:
             started_ticks=stat.started_ticks,
         )
         runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
+        if runs and stat.cpu in target:
+            self._hot[pid] = STAYS_HOT if before is not None else max(self._hot.get(pid, 0), _YOUNG)
         task = self._with_detail(reader, task, folder, runs and stat.cpu in target)
         self._known[task.tid] = _Known(schedstat, task)
         return task, stat.thread_count
 
     def _with_detail(self, reader: Reader, task: Task, folder: str, runs_on_target: bool) -> Task:
         """The affinity and the whole name of those that matter."""
-        if runs_on_target:
-            self._hot[task.pid] = STAYS_HOT
         if runs_on_target and _may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(reader, task))
         if runs_on_target or (self._asks_all_affinities and not task.is_bound):

@@ -50,7 +50,7 @@ def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, 
         assert "worst CPU 6" in text
         assert "fails: tasks-on-target, target-cpu-busy" in text
         assert re.search(r" (9[0-9]|100)% ", _line(text, 6))
-        assert all(re.search(r" [01]\.0% ", _line(text, cpu)) for cpu in (2, 3, 7))
+        assert all(re.search(r" [0-2]\.\d% ", _line(text, cpu)) for cpu in (2, 3, 7))
     finally:
         isolated.stop(pid)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tests.lab.lab import Lab
@@ -31,11 +31,8 @@ def fixes(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 @contextmanager
 def tuned(lab: Lab, report: Mapping[str, Any]) -> Iterator[None]:
     """The machine with all fixes of the report carried out; afterwards all are undone, the last one first."""
-    done = fixes(report)
-    for fix in done:
-        lab.do(fix["now"])
-    try:
+    with ExitStack() as undone:
+        for fix in fixes(report):
+            undone.callback(lab.do, fix["undo"])
+            lab.do(fix["now"])
         yield
-    finally:
-        for fix in reversed(done):
-            lab.do(fix["undo"])

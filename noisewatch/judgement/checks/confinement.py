@@ -19,7 +19,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
-from noisewatch.sources.cpulist import format_cpu_list, name_cpus
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.partitions import Partition
 from noisewatch.sources.tasks import Task
 
@@ -44,12 +44,15 @@ def partition_invalid(case: Case) -> Answer:
     if partitions.isolated is None:
         return unknown(case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts"))
     invalid = [each for each in partitions.all if each.invalid_reason is not None]
-    concerned = [each for each in invalid if each.wanted is None or each.wanted & case.target]
+    concerned = [each for each in invalid if not each.wanted or each.wanted & case.target]
     evidence = {"partitions": {each.folder: each.invalid_reason or each.kind for each in partitions.all}}
     if concerned:
         said = "; ".join(map(_describe, concerned))
         cpus = frozenset().union(*(each.wanted or frozenset() for each in concerned))
         return Answer(FAIL, said, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
+    unread = [path for path in sorted(case.snapshot.reason_by_path) if path.endswith("/cpuset.cpus.partition")]
+    if unread:
+        return unknown(case.why_unknown(unread[0]))
     if not partitions.all:
         return not_applicable("there is no cgroup partition")
     said = "all valid" if not invalid else f"valid for the target CPUs; {'; '.join(map(_describe, invalid))}"
@@ -95,19 +98,19 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
         return not_applicable("fewer than two of the target CPUs are isolated")
     if tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
-    confined: dict[int, list[Task]] = defaultdict(list)
-    for task in tasks.by_tid.values():
+    confined: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
+    others = [task for task in tasks.by_tid.values() if not task.is_kernel and task.pid not in case.snapshot.own_pids]
+    for task in others:
         allowed = task.allowed or frozenset()
-        is_confined = len(allowed) > 1 and allowed <= isolated and allowed & concerned
-        if is_confined and not task.is_kernel and task.pid not in case.snapshot.own_pids:
-            confined[task.pid].append(task)
+        if len(allowed) > 1 and allowed <= isolated and allowed & concerned:
+            confined[task.pid, allowed].append(task)
     crowds = [threads for threads in confined.values() if len(threads) > 1]
     if crowds:
         said = "; ".join(_describe_crowd(threads) for threads in crowds)
         cpus = frozenset().union(*(thread.allowed or frozenset() for threads in crowds for thread in threads))
         return Answer(WARN, said, cpus=cpus, fix=_pin_each(crowds))
-    if not tasks.is_complete:
-        return unknown("not all tasks could be looked at")
+    if not tasks.is_complete or any(task.allowed is None and task.cpu in isolated for task in others):
+        return unknown("not all tasks could be asked where they may run")
     return Answer(PASS, "no process has several threads that share isolated CPUs")
 
 

@@ -87,7 +87,9 @@ def irq_routed_to_target(case: Case) -> Answer:
 
 def _leaves(case: Case, irq: Irq) -> bool:
     """Whether it was told to go elsewhere and has not been delivered since: most are moved by their next interrupt."""
-    rows = (case.interval.interrupts.rows if case.interval is not None else None) or ()
+    rows = case.interval.interrupts.rows if case.interval is not None else None
+    if rows is None:
+        return False  # it may have been delivered for hours all the same
     fired = any(row.count_by_cpu.get(cpu) for row in rows if row.irq == irq.irq for cpu in case.target)
     return (
         irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target and not fired

@@ -142,6 +142,7 @@ _CACHE_BUSY = Limit(
     "one neighbour that never rests can sweep the cache, or fill the way to memory, however many others idle",
 )
 _MOST_CULPRITS = 3
+_VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 
 
 @check(
@@ -164,6 +165,8 @@ def busy_cache_neighbour(case: Case) -> Answer:
     interval = case.interval
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
+    if case.snapshot.online.online is None:
+        return unknown(case.why_unknown(f"{CPUS}/online"))
     caches = {_cache_of(case, cpu) for cpu in case.target}
     if None in caches or not caches:
         return unknown(case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in sorted(case.target)), f"{CPUS}/cpu0"))
@@ -173,15 +176,16 @@ def busy_cache_neighbour(case: Case) -> Answer:
     worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
     load = _sum_of(known, worst)
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
-    said = f"{name_cpus(worst)}, in one last-level cache with the target: {load:.1f} CPUs busy" if worst else "none"
+    working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
+    said = f"{name_cpus(working)}, in one last-level cache with the target: {load:.1f} CPUs busy" if worst else "none"
     if load > _CACHE_BUSY.value:
         culprits = _busiest(interval, worst)
-        return Answer(FAIL, said, load, _CACHE_BUSY.value, "CPUs", worst, None, evidence, culprits)
+        return Answer(FAIL, said, load, _CACHE_BUSY.value, "CPUs", working, None, evidence, culprits)
     if len(known) < len(busy):
         return Answer(UNKNOWN, said, load, reason=case.why_unknown("/proc/stat"), evidence=evidence)
     if load > _CACHE_QUIET.value:
         said += f" (passes up to {_CACHE_QUIET.value:g})"
-        return Answer(WARN, said, load, _CACHE_BUSY.value, "CPUs", worst, None, evidence, _busiest(interval, worst))
+        return Answer(WARN, said, load, _CACHE_BUSY.value, "CPUs", working, None, evidence, _busiest(interval, worst))
     if case.snapshot.platform.virtual != NONE:
         reason = f"{said}; a virtual machine cannot see who else is in its cache"
         return Answer(UNKNOWN, said, load, _CACHE_BUSY.value, "CPUs", reason=reason, evidence=evidence)
@@ -189,10 +193,16 @@ def busy_cache_neighbour(case: Case) -> Answer:
 
 
 def _cache_of(case: Case, cpu: int) -> CpuSet | None:
-    """The CPUs of its last-level cache; those of its package where no cache is told."""
+    """The CPUs of its last-level cache; those of its package where none is told that reaches beyond the core.
+
+    Firmware often describes no cache of the system, and what is last in the list is then the core's own.
+    """
     place = case.snapshot.topology.get(cpu)
-    if place is None or place.last_level_cache is not None or place.package is None:
-        return place.last_level_cache if place is not None else None
+    if place is None:
+        return None
+    cache = place.last_level_cache
+    if place.package is None or (cache is not None and not cache <= (place.siblings or frozenset({cpu}))):
+        return cache
     return frozenset(other for other, its in case.snapshot.topology.items() if its.package == place.package)
 
 
