@@ -80,6 +80,7 @@ def test_a_process_and_a_disk_on_isolated_cpus_are_named(capsys: pytest.CaptureF
     assert (disk["kind"], disk["cpu"]) == ("irq", 6)
     assert "SATA" in disk["name"]
     assert {each["cpu"] for each in _finding(verdict, "target-cpu-busy")["culprits"]} <= {2, 6}
+    assert _finding(verdict, "target-cpu-busy")["cpus"] == [2]
 
 
 def test_a_cpu_that_goes_and_comes_back_changes_the_target_and_nothing_else() -> None:

@@ -89,6 +89,12 @@ def test_an_irq_that_only_the_kernel_could_bring_does_not_count() -> None:
     assert finding(judged_by_settings(machine), "irq-routed-to-target").status == "pass"
 
 
+def test_one_that_is_nowhere_yet_may_come_though_only_the_kernel_moves_it() -> None:
+    files = {"/proc/irq/25/smp_affinity_list": "0-3\n", "/proc/irq/25/effective_affinity_list": "\n"}
+    machine = WrittenMachine(quiet_files() | files, answers=ANSWERS, modes={"/proc/irq/25/smp_affinity": 0o444})
+    assert finding(judged_by_settings(machine), "irq-routed-to-target").status == "warn"
+
+
 def test_the_default_mask_is_written_in_hexadecimal() -> None:
     fix = _fix("default-irq-affinity-includes-target", {"/proc/irq/default_smp_affinity": "f\n"})
     assert fix.now == "echo 3 | sudo tee /proc/irq/default_smp_affinity"

@@ -54,8 +54,9 @@ def irq_routed_to_target(case: Case) -> Answer:
     delivered = [irq for irq in used if _delivered(irq) & case.target]
     leaving = [irq for irq in delivered if _leaves(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
+    # What only the kernel moves stays where it is, but for hot-plug; if that is known.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
-    asked_for = [irq for irq in may_come if irq.movable is not False]  # nobody moves the others, but by hot-plug
+    asked_for = [irq for irq in may_come if irq.movable is not False or not irq.effective]
     evidence = {
         "routed": [irq.irq for irq in routed],
         "allowed_only": [irq.irq for irq in asked_for],
