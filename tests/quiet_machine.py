@@ -5,6 +5,7 @@ Everything that the checks ask for is there and as it should be, so that a test 
 
 from __future__ import annotations
 
+from noisewatch.sources.knobs import Knob
 from tests.written import Files, WrittenMachine
 
 CPUS = "/sys/devices/system/cpu"
@@ -33,6 +34,14 @@ _SOFTIRQS = """\
        TIMER: {tick:>10} {tick:>10}          7          7
       NET_RX: {eth:>10}          0          0          0
 """
+MEMINFO = """\
+MemTotal:       16316412 kB
+MemFree:        11094228 kB
+MemAvailable:   12094228 kB
+SwapTotal:        999996 kB
+SwapFree:         999996 kB
+"""
+VMSTAT = "".join(f"{name} 0\n" for name in ("pswpin", "pswpout"))
 _PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 _STATUS = "Name:\t{name}\nCpus_allowed:\t3\nCpus_allowed_list:\t{allowed}\n"
 SCHEDSTAT = "{ran_ns} 1000 10\n"
@@ -143,6 +152,9 @@ def quiet_files(seconds: float = 0.0) -> dict[str, str]:
         "/sys/class/power_supply/AC/type": "Mains\n",
         "/sys/class/power_supply/AC/online": "1\n",
         "/proc/irq/default_smp_affinity": "3\n",
+        "/proc/meminfo": MEMINFO,
+        "/proc/vmstat": VMSTAT,
+        Knob.NMI_WATCHDOG: "0\n",
     }
     for resource in ("cpu", "memory", "io"):
         files[f"/proc/pressure/{resource}"] = _PRESSURE.format(total=1000)

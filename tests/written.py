@@ -42,6 +42,10 @@ class WrittenMachine:
         self.own_pids = frozenset(own_pids)
         self.reads: list[str] = []
 
+    @property
+    def has_next(self) -> bool:
+        return self._at + 1 < len(self._moments)
+
     def advance(self) -> None:
         self._at += 1
 

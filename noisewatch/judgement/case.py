@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
+from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.model.calibration import Calibration, CpuFigures, calibration_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.platform import NONE
 from noisewatch.sources.snapshot import Snapshot
 
 _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
@@ -82,13 +85,35 @@ def calibrated_with(samples: CalibrationSamples, budget: Budget, cpus: CpuSet | 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`interval` and `calibrated` are None where there is none; the reasons say why, None meaning that nobody asked."""
+    """`interval` and `calibrated` are None where there is none; the reasons say why, None meaning that nobody asked.
+
+    `under_load` is the time of the calibration: what only happens to a CPU that works, as throttling, shows there. The
+    spinners are in it, so that nothing can be said of who else ran.
+    """
 
     snapshot: Snapshot
     interval: Interval | None = None
     no_sample_reason: str | None = None
     calibrated: Calibrated | None = None
     no_calibration_reason: str | None = None
+    under_load: Interval | None = None
+    rules: Rules = DEFAULT
+    limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check that is being asked, where set by rules
+
+    def bound(self, limit: Limit) -> float:
+        """The value that judges: the user's, else the profile's."""
+        return self.limits.get(limit, limit.under(self.rules.profile))
+
+    @property
+    def intervals(self) -> list[Interval]:
+        """The sample, and the time under load: for what must not happen in either."""
+        return [each for each in (self.interval, self.under_load) if each is not None]
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether this is known to be a virtual machine or a container."""
+        platform = self.snapshot.platform
+        return any(kind not in (None, NONE) for kind in (platform.virtual, platform.container))
 
     @property
     def target(self) -> CpuSet:

@@ -9,7 +9,9 @@ from noisewatch.judgement.checks import (
     interrupts,
     irq_settings,
     isolation,
+    kernel,
     load,
+    memory,
     neighbours,
     noise,
     power,
@@ -32,5 +34,7 @@ CATALOGUE: tuple[Check, ...] = (
     *frequency.CHECKS,
     *power.CHECKS,
     *clock.CHECKS,
+    *memory.CHECKS,
+    *kernel.CHECKS,
     *quota.CHECKS,
 )

@@ -60,3 +60,12 @@ def pin(pid: int, cpus: CpuSet) -> str:
 def boot_options(options: str) -> str:
     """What to add to the kernel's command line."""
     return f"add to the kernel command line and reboot: {options}"
+
+
+def persist_knob(path: str, value: str | int) -> str:
+    """Has the file written at each boot: by sysctl.d below /proc/sys, else by systemd-tmpfiles."""
+    prefix = "/proc/sys/"
+    if not path.startswith(prefix):
+        return persist_lines([f"w {path} - - - - {value}"])
+    name = path.removeprefix(prefix).replace("/", ".")
+    return f"echo {shlex.quote(f'{name} = {value}')} | sudo tee -a /etc/sysctl.d/90-benchmark.conf"

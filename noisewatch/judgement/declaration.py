@@ -7,22 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.limit import Limit
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import CpuSet
 
 PASS, WARN, FAIL, UNKNOWN = "pass", "warn", "fail", "unknown"
 NOT_APPLICABLE, IGNORED = "not-applicable", "ignored"
 BLOCKING, WARNING, INFORMATION = "blocking", "warning", "information"
+SEVERITIES = (BLOCKING, WARNING, INFORMATION)
 
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A number that judges: what it bounds, and why it is this number."""
-
-    name: str
-    value: float
-    unit: str
-    reason: str
+__all__ = ["Answer", "Case", "Check", "Fix", "Limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +64,13 @@ class Check:
     asks_rates: bool  # it needs a sample, not only settings
     asks_calibration: bool  # it needs the microbenchmark
     answered_by: str | None  # the check that measures what this one only reads
+    severity_in: Mapping[str, str]  # by profile, where it is another
+    not_asked_in: Mapping[str, str]  # profiles under which it does not apply, and why
+    is_hidden_from_guests: bool  # a virtual machine or a container cannot know it
+
+    def severity_under(self, profile: str) -> str:
+        """How much its failure weighs under the profile."""
+        return self.severity_in.get(profile, self.severity)
 
 
 def check(
@@ -86,6 +87,9 @@ def check(
     asks_rates: bool = False,
     asks_calibration: bool = False,
     answered_by: str | None = None,
+    severity_in: Mapping[str, str] | None = None,
+    not_asked_in: Mapping[str, str] | None = None,
+    is_hidden_from_guests: bool = False,
 ) -> Callable[[Callable[[Case], Answer]], Check]:
     """Declares the decorated function as the check's answer."""
 
@@ -104,6 +108,9 @@ def check(
             asks_rates,
             asks_calibration,
             answered_by,
+            severity_in or {},
+            not_asked_in or {},
+            is_hidden_from_guests,
         )
 
     return declare

@@ -52,17 +52,19 @@ def judged_worst(case: Case, measure: Measure, passes: Limit, fails: Limit, said
     worst = max(known, key=lambda cpu: known[cpu])
     value = known[worst]
     sentence = said.format(cpu=worst, value=value)
-    if value > fails.value:
-        over = frozenset(cpu for cpu, value in known.items() if value > fails.value)
-        return Answer(FAIL, sentence, value, fails.value, fails.unit, over, None, evidence)
+    most = case.bound(fails)
+    if value > most:
+        over = frozenset(cpu for cpu, value in known.items() if value > most)
+        return Answer(FAIL, sentence, value, most, fails.unit, over, None, evidence)
     reason = why_incomplete(calibrated) or (why_not if len(known) < len(values) else calibrated.doubt)
     if reason is not None:
         return Answer(UNKNOWN, sentence, value, reason=reason, evidence=evidence)
-    status = PASS if value <= passes.value else WARN
+    status = PASS if value <= case.bound(passes) else WARN
     if status == WARN:
-        sentence += f" (passes up to {_formatted(passes)})"
-    return Answer(status, sentence, value, fails.value, fails.unit, evidence=evidence)
+        sentence += f" (passes up to {_formatted(case, passes)})"
+    return Answer(status, sentence, value, most, fails.unit, evidence=evidence)
 
 
-def _formatted(limit: Limit) -> str:
-    return f"{limit.value:.1%}" if limit.unit == "share" else f"{limit.value:g}"
+def _formatted(case: Case, limit: Limit) -> str:
+    value = case.bound(limit)
+    return f"{value:.1%}" if limit.unit == "share" else f"{value:g}"

@@ -1,13 +1,14 @@
 """The verdict: all findings together, composed in this one place.
 
 A fail of a blocking check makes the machine unstable. An unknown blocking check makes it unknown, unless a
-measurement has answered the same question. A known failure outranks an unknown; warnings are allowed.
+measurement has answered the same question. A known failure outranks an unknown; warnings are allowed; what is only
+information never counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -15,13 +16,16 @@ from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
     IGNORED,
+    INFORMATION,
     NOT_APPLICABLE,
     PASS,
     UNKNOWN,
     WARN,
     Answer,
     Check,
+    not_applicable,
 )
+from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
 
 STABLE, UNSTABLE, UNDECIDED = "stable", "unstable", "unknown"
 EXIT_STATUS = {STABLE: 0, UNSTABLE: 1, UNDECIDED: 3}
@@ -34,10 +38,13 @@ class Finding:
     check: Check
     answer: Answer
     answered_by: str | None = None
+    rules: Rules = DEFAULT
 
     @property
     def severity(self) -> str:
-        return self.answer.severity or self.check.severity
+        """The user's, else what this answer weighs, else what the check does under the profile."""
+        given = self.rules.severity_by_id.get(self.check.id)
+        return given or self.answer.severity or self.check.severity_under(self.rules.profile)
 
     @property
     def status(self) -> str:
@@ -53,7 +60,16 @@ class Finding:
 
     @property
     def is_warning(self) -> bool:
-        return self.status in (WARN, FAIL) and not self.is_blocking_failure
+        return self.status in (WARN, FAIL) and self.severity != INFORMATION and not self.is_blocking_failure
+
+    @property
+    def is_note(self) -> bool:
+        """Worth knowing, and no more than that."""
+        return self.status in (WARN, FAIL) and self.severity == INFORMATION
+
+    @property
+    def is_unknown(self) -> bool:
+        return self.status == UNKNOWN and self.severity != INFORMATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +79,11 @@ class Verdict:
     verdict: str
     findings: tuple[Finding, ...]
     case: Case
-    profile: str = "micro"
     is_strict: bool = False
+
+    @property
+    def profile(self) -> str:
+        return self.case.rules.profile
 
     @property
     def exit_status(self) -> int:
@@ -80,7 +99,11 @@ class Verdict:
 
     @property
     def unknowns(self) -> list[Finding]:
-        return [finding for finding in self.findings if finding.status == UNKNOWN]
+        return [finding for finding in self.findings if finding.is_unknown]
+
+    @property
+    def notes(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.is_note]
 
     @property
     def passes(self) -> list[Finding]:
@@ -89,27 +112,48 @@ class Verdict:
 
 def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False) -> Verdict:
     """The verdict on the case. `strict` makes warnings and unknowns unstable."""
-    findings = link_measurements([Finding(each, _answer(each, case)) for each in checks])
+    asked = [Finding(each, _answer(each, case), None, case.rules) for each in checks]
+    findings = [_excused(finding, case) for finding in link_measurements(asked)]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
 
 def _answer(each: Check, case: Case) -> Answer:
+    why_not = _why_not_asked(each, case)
+    if why_not is not None:
+        return Answer(IGNORED, "not asked", reason=why_not)
+    if case.rules.profile in each.not_asked_in:
+        return not_applicable(each.not_asked_in[case.rules.profile])
+    given = case.rules.value_by_limit
+    limits = {limit: given[each.id, limit.key] for limit in each.limits if (each.id, limit.key) in given}
+    return each.answer(replace(case, limits=limits) if limits else case)
+
+
+def _why_not_asked(each: Check, case: Case) -> str | None:
     if each.asks_rates and case.interval is None and case.no_sample_reason is None:
-        return Answer(IGNORED, "not asked", reason="settings only, as requested")
+        return "settings only, as requested"
     if each.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
-        return Answer(IGNORED, "not asked", reason="no calibration, as requested")
-    return each.answer(case)
+        return "no calibration, as requested"
+    return case.rules.why_ignored(each.id, each.area)
 
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:
     """The findings, with unknowns that a measurement has answered marked so; one that failed is no answer."""
     measured = {finding.check.id for finding in findings if finding.status in (PASS, WARN)}
     return [
-        Finding(finding.check, finding.answer, finding.check.answered_by)
+        replace(finding, answered_by=finding.check.answered_by)
         if finding.status == UNKNOWN and finding.check.answered_by in measured
         else finding
         for finding in findings
     ]
+
+
+def _excused(finding: Finding, case: Case) -> Finding:
+    """Under the profile `shared`, what a guest cannot know does not apply; what would block has to be measured."""
+    is_excused = case.rules.profile == SHARED and finding.check.is_hidden_from_guests and case.is_guest
+    if not is_excused or finding.status != UNKNOWN or finding.is_blocking_unknown:
+        return finding
+    by = f", but {finding.answered_by} has measured what it does" if finding.answered_by else ""
+    return replace(finding, answer=not_applicable(f"a guest cannot know it{by}"), answered_by=None)
 
 
 def compose(findings: Iterable[Finding], strict: bool = False) -> str:
@@ -117,7 +161,7 @@ def compose(findings: Iterable[Finding], strict: bool = False) -> str:
     findings = list(findings)
     if any(finding.is_blocking_failure for finding in findings):
         return UNSTABLE
-    if strict and any(finding.is_warning or finding.status == UNKNOWN for finding in findings):
+    if strict and any(finding.is_warning or finding.is_unknown for finding in findings):
         return UNSTABLE
     asked = [finding for finding in findings if finding.status not in (IGNORED, NOT_APPLICABLE)]
     if not asked or any(finding.is_blocking_unknown for finding in findings):

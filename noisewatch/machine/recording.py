@@ -27,6 +27,8 @@ class Recording:
         self.frame_count = 0
         self._known: Known = {}
         self._asides: Known = {}
+        self._aside_count = 0
+        self._pending: Json = None  # a frame that lies behind an aside
         self._now_ns = 0
         self._lines = _lines_of(path)
         header = self._next_line()
@@ -42,11 +44,18 @@ class Recording:
         if not self.advance():
             raise UsageError(f"{path}: {self.damage or 'holds no moment at all'}")
 
-    def advance(self) -> bool:
-        """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how)."""
+    def advance(self, past_asides: bool = True) -> bool:
+        """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how).
+
+        Without `past_asides` what was asked between two moments ends a stretch: False, and the next call goes on.
+        """
         try:
-            line = self._next_frame()
+            asides_before = self._aside_count
+            line, self._pending = self._pending or self._next_frame(), None
             if line is _END:
+                return False
+            if not past_asides and self._aside_count > asides_before:
+                self._pending = line
                 return False
             self._now_ns, self._known = decode(line, self._known)
         except Malformed as error:
@@ -62,6 +71,7 @@ class Recording:
             if not isinstance(line, dict) or ASIDE not in line:
                 return line
             self._asides.update(decode_aside(line))
+            self._aside_count += 1
         return _END
 
     def go_to_end(self) -> None:

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 from noisewatch.errors import Unreadable
 from noisewatch.machine import Machine
+from noisewatch.sources.background import Background, read_background
 from noisewatch.sources.cgroup import Cgroup, read_cgroup
-from noisewatch.sources.clock_source import ClockSource, read_clock_source
 from noisewatch.sources.cpu_time import CpuTime, read_cpu_time
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.frequency import Frequency, read_frequency
 from noisewatch.sources.interrupts import Interrupts, read_interrupts
-from noisewatch.sources.irqs import Irqs, read_irqs
+from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.isolation import Isolation, read_isolation
 from noisewatch.sources.online import Online, read_cpu_folders, read_online
 from noisewatch.sources.platform import Platform, read_platform
-from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.pressure import Pressure, read_pressure
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.run_queue import read_run_time
+from noisewatch.sources.settings import Settings, read_settings
 from noisewatch.sources.softirqs import Softirqs, read_softirqs
 from noisewatch.sources.target import PinTrial, Target, choose_target, read_own_affinity, read_pin_trial
 from noisewatch.sources.tasks import TaskReader, Tasks
@@ -29,18 +29,6 @@ from noisewatch.sources.topology import CpuPlace, read_topology
 
 _LAG = "time until the tasks were read"
 SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What rarely changes: read at the start, when CPUs come or go, and every ten seconds."""
-
-    read_at_ns: int
-    topology: Mapping[int, CpuPlace]
-    irqs: Irqs | None
-    clock_source: ClockSource
-    mains_power: MainsPower
-    frequency: Frequency
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +51,7 @@ class Snapshot:
     cpu_time: Mapping[int, CpuTime] | None
     run_time_ns: Mapping[int, int] | None
     pressure: Pressure
+    background: Background
     cgroup: Cgroup
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
@@ -115,14 +104,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         platform.kernel,
         kept.frequency if kept is not None else None,
     )
-    settings = kept or Settings(
-        taken_at_ns,
-        topology,
-        read_irqs(reader, interrupts, platform.kernel),
-        read_clock_source(reader),
-        read_mains_power(reader),
-        frequency,
-    )
+    settings = kept or read_settings(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus)
     return Snapshot(
         taken_at_ns=taken_at_ns,
         machine_name=machine.name,
@@ -140,6 +122,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         cpu_time=cpu_time,
         run_time_ns=run_time_ns,
         pressure=read_pressure(reader),
+        background=read_background(reader, target.cpus),
         cgroup=read_cgroup(reader),
         tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
         if task_reader is not None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.machine import Machine
 from noisewatch.model.interval import interval_between
@@ -20,16 +22,24 @@ from tests.written import WrittenMachine
 
 
 def judged(
-    machine: WrittenMachine, cpus: CpuSet | None = None, strict: bool = False, is_calibrated: bool = True
+    machine: WrittenMachine,
+    cpus: CpuSet | None = None,
+    strict: bool = False,
+    is_calibrated: bool = True,
+    rules: Rules = DEFAULT,
 ) -> Verdict:
-    """The verdict over the machine's first two moments, and over a quiet calibration."""
+    """The verdict over the machine's first two moments, a quiet calibration, and the third moment if there is one."""
     task_reader = TaskReader(asks_all_affinities=True)
     wish = Wish(cpus)
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
     calibrated = quiet_calibration() if is_calibrated else None
-    return judge(Case(after, interval_between(before, after), calibrated=calibrated), strict=strict)
+    case = Case(after, interval_between(before, after), calibrated=calibrated, rules=rules)
+    if is_calibrated and machine.has_next:
+        machine.advance()
+        case = replace(case, under_load=interval_between(after, read_snapshot(machine, wish, None, after)))
+    return judge(case, strict=strict)
 
 
 @cache

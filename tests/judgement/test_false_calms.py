@@ -142,7 +142,7 @@ def test_memory_pressure_without_its_blocking_half_is_unknown() -> None:
 
 def test_irqbalance_knows_nothing_of_partitions() -> None:
     files = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n", f"{_ROOT}/cpuset.cpus.isolated": "2-3\n"}
-    assert answered("irqbalance-may-move-irqs", files | process(800, "irqbalance", 0, 5)).status == "warn"
+    assert answered("irqbalance-may-move-irqs", files | process(800, "irqbalance", 0, 5)).status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_turbo_of_a_target_cpus_own_policy_is_judged_and_put_back_there_alone() 
     files = {f"{CPUS}/cpu{cpu}/cpufreq/boost": f"{int(cpu == 3)}\n" for cpu in range(4)}
     answer = answered("turbo-enabled", files)
     assert answer.fix is not None
-    assert (answer.status, answer.fix.undo) == ("warn", f"echo 1 | sudo tee {CPUS}/cpu3/cpufreq/boost")
+    assert (answer.status, answer.fix.undo) == ("fail", f"echo 1 | sudo tee {CPUS}/cpu3/cpufreq/boost")
     assert answered("turbo-enabled", dict.fromkeys(files, "0\n")).status == "pass"
 
 

@@ -42,7 +42,9 @@ def test_a_known_failure_outranks_an_unknown_which_outranks_a_pass(findings: lis
     [
         (_finding("warn"), "unstable"),
         (_finding("unknown", "warning"), "unstable"),
-        (_finding("warn", "information"), "unstable"),
+        (_finding("fail", "warning"), "unstable"),
+        (_finding("fail", "information"), "stable"),
+        (_finding("unknown", "information"), "stable"),
         (_finding("pass"), "stable"),
     ],
 )

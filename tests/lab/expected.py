@@ -24,7 +24,7 @@ QUIET = {each.id: "ignored" if each.asks_calibration else "pass" for each in CAT
 UNTUNED = QUIET | {
     "governor-not-performance": "fail",
     "irq-routed-to-target": "warn",
-    "default-irq-affinity-includes-target": "warn",
+    "default-irq-affinity-includes-target": "fail",
 }
 
 

@@ -21,9 +21,9 @@ def test_a_machine_with_one_cpu(one_cpu: Lab) -> None:
 _OF_ONE_CPU = {
     "target-cpu-unusable": "pass",
     "busy-sibling": "warn",  # whether the host has one cannot be seen
-    "target-not-isolated": "warn",
+    "target-not-isolated": "fail",
     "irq-routed-to-target": "warn",
-    "default-irq-affinity-includes-target": "warn",
+    "default-irq-affinity-includes-target": "fail",
     "governor-not-performance": "fail",
 }
 
@@ -34,5 +34,5 @@ def test_the_tick_may_be_stopped_on_cpus_that_are_not_isolated(nohz_full: Lab) -
     assert (cpus["target"], cpus["isolcpus"]) == ([2, 3, 4, 5, 6, 7], [])
     report = nohz_full.preflight("--cpus 2-3 --sample 0 --no-calibration")
     found = finding(report, "target-not-isolated")
-    assert (found["status"], found["cpus"]) == ("warn", [2, 3])
+    assert (found["status"], found["cpus"]) == ("fail", [2, 3])
     assert finding(report, "threads-confined-to-isolated-cpus")["status"] == "not-applicable"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, write
-from noisewatch.judgement.declaration import FAIL, PASS, WARN, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.rules import LATENCY
 from noisewatch.sources.clock_source import AVAILABLE, CURRENT
 
 _FAST = frozenset(
@@ -36,6 +37,7 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
     ),
     remedy="Choose the processor's counter again, after finding out in the kernel's log why it was given up.",
     sources=("https://docs.kernel.org/timers/timekeeping.html",),
+    severity_in={LATENCY: BLOCKING},
 )
 def slow_clock_source(case: Case) -> Answer:
     clock = case.snapshot.settings.clock_source

@@ -19,6 +19,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.rules import PARALLEL
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.partitions import Partition
 from noisewatch.sources.tasks import Task
@@ -88,6 +89,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
         "themselves."
     ),
     sources=(_CPUSET_DOC, "https://docs.kernel.org/admin-guide/kernel-parameters.html"),
+    severity_in={PARALLEL: BLOCKING},
 )
 def threads_confined_to_isolated_cpus(case: Case) -> Answer:
     isolated, tasks = case.snapshot.isolation.isolated, case.snapshot.tasks

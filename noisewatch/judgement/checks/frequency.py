@@ -15,6 +15,7 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
+from noisewatch.judgement.rules import STRICT
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.frequency import NO_DRIVER, CpuFrequency
 from noisewatch.sources.platform import NONE
@@ -49,6 +50,7 @@ def _why_no_clock(case: Case, cpu: int, name: str) -> str:
     remedy="Set the governor to performance.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
     answered_by="effective-frequency-moves",
+    is_hidden_from_guests=True,
 )
 def governor_not_performance(case: Case) -> Answer:
     clocks = _clocks(case)
@@ -106,6 +108,8 @@ def _is_fixed(clock: CpuFrequency) -> bool:
     remedy="Switch turbo off for the time of the benchmark, or pin the frequency at or below the base frequency.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
     answered_by="effective-frequency-moves",
+    severity_in={STRICT: BLOCKING},
+    is_hidden_from_guests=True,
 )
 def turbo_enabled(case: Case) -> Answer:
     frequency = case.snapshot.frequency
@@ -114,7 +118,7 @@ def turbo_enabled(case: Case) -> Answer:
     evidence = {"turbo": frequency.turbo, "said_by": frequency.turbo_path}
     if not _has_turbo(case):
         return Answer(PASS, "turbo is off", evidence=evidence)
-    return Answer(WARN, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
+    return Answer(FAIL, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
 
 
 def _has_turbo(case: Case) -> bool:
@@ -150,6 +154,7 @@ def _turbo_off(case: Case) -> Fix:
     remedy="Set the lowest and the highest frequency to the base frequency.",
     sources=(_CPUFREQ_DOC,),
     answered_by="effective-frequency-moves",
+    is_hidden_from_guests=True,
 )
 def frequency_window_open(case: Case) -> Answer:
     clocks = _clocks(case)

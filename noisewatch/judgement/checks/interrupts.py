@@ -154,6 +154,7 @@ def _steer(case: Case, irqs: list[Irq]) -> Fix | None:
 
 
 _RATE = Limit(
+    "fails",
     "device interrupts on one target CPU",
     10.0,
     "per second",
@@ -197,14 +198,14 @@ def device_interrupts_on_target(case: Case) -> Answer:
     said = "; ".join(f"{each.name}: {each.rate_per_s:.1f}/s on CPU {each.cpu}" for each in culprits[:3])
     said += _unmovable(blamed)
     fix = _steer(case, blamed)
-    if worst > _RATE.value:
-        over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > _RATE.value)
-        return Answer(FAIL, said, worst, _RATE.value, "per second", over, None, evidence, culprits, fix)
+    if worst > case.bound(_RATE):
+        over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE))
+        return Answer(FAIL, said, worst, case.bound(_RATE), "per second", over, None, evidence, culprits, fix)
     if uncounted or not case.target:
         return unknown(f"/proc/interrupts has no column for CPU {format_cpu_list(uncounted)}")
     if worst > 0:
-        return Answer(WARN, said, worst, _RATE.value, "per second", hit, None, evidence, culprits, fix)
-    return Answer(PASS, "no device interrupted a target CPU", 0.0, _RATE.value, "per second", evidence=evidence)
+        return Answer(WARN, said, worst, case.bound(_RATE), "per second", hit, None, evidence, culprits, fix)
+    return Answer(PASS, "no device interrupted a target CPU", 0.0, case.bound(_RATE), "per second", evidence=evidence)
 
 
 def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:

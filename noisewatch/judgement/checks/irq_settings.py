@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, write
-from noisewatch.judgement.declaration import INFORMATION, PASS, WARN, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import FAIL, INFORMATION, PASS, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.rules import STRICT
 from noisewatch.sources.cpulist import format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.sources.irqs import DEFAULT
 
@@ -20,6 +21,7 @@ _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
     why="A driver that loads, or a link that comes up, gets its interrupts delivered within this mask.",
     remedy="Write the mask of the housekeeping CPUs there, or boot with irqaffinity.",
     sources=(_AFFINITY_DOC,),
+    severity_in={STRICT: WARNING},
 )
 def default_irq_affinity_includes_target(case: Case) -> Answer:
     irqs = case.snapshot.irqs
@@ -37,7 +39,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
             write(format_cpu_mask(irqs.default_allowed), DEFAULT),
         )
     return Answer(
-        WARN,
+        FAIL,
         f"new interrupts may go to {name_cpus(shared)}",
         cpus=shared,
         evidence=evidence,
@@ -71,7 +73,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
             f"IRQBALANCE_BANNED_CPULIST={listed} in /etc/default/irqbalance or /etc/sysconfig/irqbalance",
             "sudo systemctl start irqbalance",
         )
-        return Answer(WARN, f"irqbalance runs (pid {running[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
+        return Answer(FAIL, f"irqbalance runs (pid {running[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
     if not any(task.is_kernel for task in tasks.by_tid.values()):
         return unknown("only this container's processes can be seen")
     if not tasks.is_complete:

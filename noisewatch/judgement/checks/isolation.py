@@ -18,6 +18,7 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
+from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.sources.tasks import Task
@@ -42,6 +43,8 @@ from noisewatch.sources.tasks import Task
         "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset",
         "https://docs.kernel.org/admin-guide/kernel-parameters.html",
     ),
+    severity_in={STRICT: BLOCKING},
+    not_asked_in={PARALLEL: "several threads need the load balancer; tasks-on-target tells who else runs there"},
 )
 def target_not_isolated(case: Case) -> Answer:
     isolation = case.snapshot.isolation
@@ -57,7 +60,8 @@ def target_not_isolated(case: Case) -> Answer:
     said = f"{name_cpus(open_cpus)}: not isolated"
     if isolation.partition is None:
         said += " at boot; whether a cgroup partition isolates it is unknown"
-    return Answer(WARN, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
+    status = FAIL if isolation.partition is not None else WARN
+    return Answer(status, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
 
 
 def _isolate(case: Case) -> Fix:
@@ -83,6 +87,7 @@ def _isolate(case: Case) -> Fix:
 _INIT = frozenset({1, 2})  # and kthreadd
 
 _TASK_SHARE = Limit(
+    "fails",
     "share of a target CPU that one task may use",
     0.005,
     "share",
@@ -114,7 +119,7 @@ def tasks_on_target(case: Case) -> Answer:
     tasks = [each for each in found if each.kind in ("thread", "kernel-thread", "unexplained")]
     culprits = tuple(
         sorted(
-            (each for each in tasks if (each.share or 0) > _TASK_SHARE.value),
+            (each for each in tasks if (each.share or 0) > case.bound(_TASK_SHARE)),
             key=lambda each: -(each.share or 0),
         )
     )
@@ -124,7 +129,9 @@ def tasks_on_target(case: Case) -> Answer:
             f"; {len(culprits) - 3} more" if len(culprits) > 3 else ""
         )
         cpus = frozenset(each.cpu for each in culprits)
-        return Answer(FAIL, said, worst, _TASK_SHARE.value, "share", cpus, culprits=culprits, fix=_move(case, culprits))
+        return Answer(
+            FAIL, said, worst, case.bound(_TASK_SHARE), "share", cpus, culprits=culprits, fix=_move(case, culprits)
+        )
     if interval.before.tasks is None or interval.after.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
@@ -137,7 +144,7 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
     largest = max(found, key=lambda each: each.share or 0.0, default=None)
     share = largest.share or 0.0 if largest is not None else 0.0
     ran = (
-        f"nothing above {_TASK_SHARE.value:.1%} (most: {_describe(largest)})"
+        f"nothing above {case.bound(_TASK_SHARE):.1%} (most: {_describe(largest)})"
         if largest is not None
         else "no task ran there"
     )
@@ -150,12 +157,12 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
     if not any(task.is_kernel for task in tasks) or not all_seen:
         whose = "only this container's tasks can be seen" if all_seen else "not all tasks could be looked at"
         said = f"{ran}, as far as is known: {whose}"
-        return Answer(WARN, said, share, _TASK_SHARE.value, "share", evidence=evidence)
+        return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
     if allowed or unasked:
         count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
         said = f"{ran}, but {count} of {len(tasks)} tasks may run there"
-        return Answer(WARN, said, share, _TASK_SHARE.value, "share", evidence=evidence)
-    return Answer(PASS, f"{ran}, and no task may", share, _TASK_SHARE.value, "share", evidence=evidence)
+        return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
+    return Answer(PASS, f"{ran}, and no task may", share, case.bound(_TASK_SHARE), "share", evidence=evidence)
 
 
 def _describe(culprit: Disturbance) -> str:

@@ -22,8 +22,11 @@ from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.platform import NONE
 from noisewatch.sources.pressure import FOLDER as PRESSURE
 
-_BUSY_PASSES = Limit("busy share of a target CPU that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s")
+_BUSY_PASSES = Limit(
+    "passes", "busy share of a target CPU that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
+)
 _BUSY_FAILS = Limit(
+    "fails",
     "busy share of a target CPU that fails",
     0.05,
     "share",
@@ -52,18 +55,18 @@ def target_cpu_busy(case: Case) -> Answer:
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(known.values(), default=0.0)
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
-    over = frozenset(cpu for cpu, share in known.items() if share > _BUSY_FAILS.value)
+    over = frozenset(cpu for cpu, share in known.items() if share > case.bound(_BUSY_FAILS))
     if over:
         said = ", ".join(f"CPU {cpu} is {known[cpu]:.1%} busy" for cpu in sorted(over))
         culprits = tuple(
             each for cpu in sorted(over) for each in disturbances_of(interval, cpu)[:_MOST_CULPRITS] if each.share
         )
-        return Answer(FAIL, said, worst, _BUSY_FAILS.value, "share", over, None, evidence, culprits)
+        return Answer(FAIL, said, worst, case.bound(_BUSY_FAILS), "share", over, None, evidence, culprits)
     if len(known) < len(busy) or not busy:
         return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
-    status = PASS if worst <= _BUSY_PASSES.value else WARN
-    said = f"{worst:.1%} busy" + (f" (passes up to {_BUSY_PASSES.value:.1%})" if status == WARN else "")
-    return Answer(status, said, worst, _BUSY_FAILS.value, "share", evidence=evidence)
+    status = PASS if worst <= case.bound(_BUSY_PASSES) else WARN
+    said = f"{worst:.1%} busy" + (f" (passes up to {case.bound(_BUSY_PASSES):.1%})" if status == WARN else "")
+    return Answer(status, said, worst, case.bound(_BUSY_FAILS), "share", evidence=evidence)
 
 
 def _why_unmeasured(case: Case, interval: Interval) -> str:
@@ -73,11 +76,14 @@ def _why_unmeasured(case: Case, interval: Interval) -> str:
     return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
 
 
-_STALL_PASSES = Limit("share of time with a task waiting that passes", 0.005, "share", "the waits of a machine at rest")
+_STALL_PASSES = Limit(
+    "passes", "share of time with a task waiting that passes", 0.005, "share", "the waits of a machine at rest"
+)
 _STALL_FAILS = Limit(
-    "share of time with a task waiting that fails", 0.05, "share", "somebody competes for the resource"
+    "fails", "share of time with a task waiting that fails", 0.05, "share", "somebody competes for the resource"
 )
 _FULL_FAILS = Limit(
+    "full-fails",
     "share of time with all tasks waiting for memory or I/O that fails",
     0.01,
     "share",
@@ -110,25 +116,27 @@ def pressure_stall(case: Case) -> Answer:
     some = {name: stall.some or 0.0 for name, stall in stalls.items()}
     worst = max(some, key=lambda name: some[name])
     said = f"tasks waited for {worst} {some[worst]:.1%} of the time"
-    if full["memory"] > _FULL_FAILS.value:
+    if full["memory"] > case.bound(_FULL_FAILS):
         said = f"all tasks waited for memory {full['memory']:.1%} of the time"
-        return Answer(FAIL, said, full["memory"], _FULL_FAILS.value, "share", evidence=evidence, severity=BLOCKING)
-    if full["io"] > _FULL_FAILS.value:
+        return Answer(
+            FAIL, said, full["memory"], case.bound(_FULL_FAILS), "share", evidence=evidence, severity=BLOCKING
+        )
+    if full["io"] > case.bound(_FULL_FAILS):
         said = f"all tasks waited for io {full['io']:.1%} of the time"
-        return Answer(FAIL, said, full["io"], _FULL_FAILS.value, "share", evidence=evidence)
-    if some[worst] > _STALL_FAILS.value:
-        return Answer(FAIL, said, some[worst], _STALL_FAILS.value, "share", evidence=evidence)
+        return Answer(FAIL, said, full["io"], case.bound(_FULL_FAILS), "share", evidence=evidence)
+    if some[worst] > case.bound(_STALL_FAILS):
+        return Answer(FAIL, said, some[worst], case.bound(_STALL_FAILS), "share", evidence=evidence)
     silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
     if silent:
         reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
         return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
-    status = PASS if some[worst] <= _STALL_PASSES.value else WARN
-    said += f" (passes up to {_STALL_PASSES.value:.1%})" if status == WARN else ""
-    return Answer(status, said, some[worst], _STALL_FAILS.value, "share", evidence=evidence)
+    status = PASS if some[worst] <= case.bound(_STALL_PASSES) else WARN
+    said += f" (passes up to {case.bound(_STALL_PASSES):.1%})" if status == WARN else ""
+    return Answer(status, said, some[worst], case.bound(_STALL_FAILS), "share", evidence=evidence)
 
 
 _STEAL_FAILS = Limit(
-    "stolen share of a target CPU that fails", 0.005, "share", "half of what a benchmark wants to resolve"
+    "fails", "stolen share of a target CPU that fails", 0.005, "share", "half of what a benchmark wants to resolve"
 )
 
 
@@ -147,6 +155,7 @@ _STEAL_FAILS = Limit(
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
     answered_by="target-cpus-interrupted",
+    is_hidden_from_guests=True,
 )
 def hypervisor_steal(case: Case) -> Answer:
     interval = case.interval
@@ -158,22 +167,24 @@ def hypervisor_steal(case: Case) -> Answer:
     steals = {cpu: load.steal_ns / interval.length_ns for cpu, load in loads.items() if load.steal_ns is not None}
     worst = max(steals.values(), default=0.0)
     evidence = {"steal_share_by_cpu": {str(cpu): share for cpu, share in steals.items()}}
-    if worst > _STEAL_FAILS.value:
-        over = frozenset(cpu for cpu, share in steals.items() if share > _STEAL_FAILS.value)
+    if worst > case.bound(_STEAL_FAILS):
+        over = frozenset(cpu for cpu, share in steals.items() if share > case.bound(_STEAL_FAILS))
         culprits = tuple(
             each for cpu in sorted(over) for each in disturbances_of(interval, cpu) if each.kind == "outside"
         )
         said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}"
-        return Answer(FAIL, said, worst, _STEAL_FAILS.value, "share", over, None, evidence, culprits)
+        return Answer(FAIL, said, worst, case.bound(_STEAL_FAILS), "share", over, None, evidence, culprits)
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")
     if len(steals) < len(case.target):
         return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
     if worst > 0:
-        return Answer(WARN, f"the hypervisor took {worst:.2%}", worst, _STEAL_FAILS.value, "share", evidence=evidence)
+        return Answer(
+            WARN, f"the hypervisor took {worst:.2%}", worst, case.bound(_STEAL_FAILS), "share", evidence=evidence
+        )
     if not any(load.steal_since_boot_ns for load in loads.values()):
         return unknown("no steal time since boot: the hypervisor may not report any")
-    return Answer(PASS, "the hypervisor took nothing", 0.0, _STEAL_FAILS.value, "share", evidence=evidence)
+    return Answer(PASS, "the hypervisor took nothing", 0.0, case.bound(_STEAL_FAILS), "share", evidence=evidence)
 
 
 CHECKS = (target_cpu_busy, hypervisor_steal, pressure_stall)

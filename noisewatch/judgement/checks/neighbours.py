@@ -19,6 +19,7 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
+from noisewatch.judgement.rules import MEMORY
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
@@ -27,9 +28,10 @@ from noisewatch.sources.platform import NONE
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
 _SIBLING_QUIET = Limit(
-    "busy share of an isolated sibling that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
+    "passes", "busy share of an isolated sibling that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
 )
 _SIBLING_BUSY = Limit(
+    "fails",
     "busy share of a sibling that fails",
     0.05,
     "share",
@@ -96,22 +98,22 @@ def _with_siblings(case: Case) -> Answer:
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(known.values(), default=0.0)
-    loaded = frozenset(cpu for cpu, share in known.items() if share > _SIBLING_BUSY.value)
+    loaded = frozenset(cpu for cpu, share in known.items() if share > case.bound(_SIBLING_BUSY))
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
     if loaded:
         said = f"sibling on {name_cpus(loaded)}: {worst:.0%} busy"
         culprits = tuple(_sibling_culprit(case, cpu) for cpu in sorted(loaded))
-        return Answer(FAIL, said, worst, _SIBLING_BUSY.value, "share", loaded, None, evidence, culprits, fix)
+        return Answer(FAIL, said, worst, case.bound(_SIBLING_BUSY), "share", loaded, None, evidence, culprits, fix)
     if len(known) < len(busy):
         return Answer(UNKNOWN, "unknown", reason=case.why_unknown("/proc/stat"), evidence=evidence)
     isolated = case.snapshot.isolation.isolated or frozenset()
-    status = PASS if worst <= _SIBLING_QUIET.value and case.siblings <= isolated else WARN
+    status = PASS if worst <= case.bound(_SIBLING_QUIET) and case.siblings <= isolated else WARN
     said = f"sibling on {listed}: online, {worst:.1%} busy"
     return Answer(
         status,
         said,
         worst,
-        _SIBLING_BUSY.value,
+        case.bound(_SIBLING_BUSY),
         "share",
         case.siblings,
         None,
@@ -133,9 +135,10 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
 
 
 _CACHE_QUIET = Limit(
-    "load of all cache neighbours together that passes", 0.3, "CPUs", "what services at rest add up to"
+    "passes", "load of all cache neighbours together that passes", 0.3, "CPUs", "what services at rest add up to"
 )
 _CACHE_BUSY = Limit(
+    "fails",
     "load of all cache neighbours together that fails",
     0.9,
     "CPUs",
@@ -160,6 +163,8 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
     asks_rates=True,
     answered_by="memory-unsteady",
+    severity_in={MEMORY: BLOCKING},
+    is_hidden_from_guests=True,
 )
 def busy_cache_neighbour(case: Case) -> Answer:
     interval = case.interval
@@ -178,18 +183,20 @@ def busy_cache_neighbour(case: Case) -> Answer:
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
     working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
     said = f"{name_cpus(working)}, in one last-level cache with the target: {load:.1f} CPUs busy" if worst else "none"
-    if load > _CACHE_BUSY.value:
+    if load > case.bound(_CACHE_BUSY):
         culprits = _busiest(interval, worst)
-        return Answer(FAIL, said, load, _CACHE_BUSY.value, "CPUs", working, None, evidence, culprits)
+        return Answer(FAIL, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, culprits)
     if len(known) < len(busy):
         return Answer(UNKNOWN, said, load, reason=case.why_unknown("/proc/stat"), evidence=evidence)
-    if load > _CACHE_QUIET.value:
-        said += f" (passes up to {_CACHE_QUIET.value:g})"
-        return Answer(WARN, said, load, _CACHE_BUSY.value, "CPUs", working, None, evidence, _busiest(interval, worst))
+    if load > case.bound(_CACHE_QUIET):
+        said += f" (passes up to {case.bound(_CACHE_QUIET):g})"
+        return Answer(
+            WARN, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, _busiest(interval, worst)
+        )
     if case.snapshot.platform.virtual != NONE:
         reason = f"{said}; a virtual machine cannot see who else is in its cache"
-        return Answer(UNKNOWN, said, load, _CACHE_BUSY.value, "CPUs", reason=reason, evidence=evidence)
-    return Answer(PASS, said, load, _CACHE_BUSY.value, "CPUs", evidence=evidence)
+        return Answer(UNKNOWN, said, load, case.bound(_CACHE_BUSY), "CPUs", reason=reason, evidence=evidence)
+    return Answer(PASS, said, load, case.bound(_CACHE_BUSY), "CPUs", evidence=evidence)
 
 
 def _cache_of(case: Case, cpu: int) -> CpuSet | None:

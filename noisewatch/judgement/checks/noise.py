@@ -18,6 +18,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.measured import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise_floor import TEST
+from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.model.figures import describe_ns
 from noisewatch.sources.cpulist import name_cpus
 
@@ -29,7 +30,14 @@ from noisewatch.sources.cpulist import name_cpus
     severity=BLOCKING,
     reads=(MICROBENCHMARK,),
     limits=(
-        Limit("relative standard deviation of samples", 0.01, "share", "set by --max-cv, for samples as long as --at"),
+        Limit(
+            "fails",
+            "relative standard deviation of samples",
+            0.01,
+            "share",
+            "set by --max-cv, for samples as long as --at",
+            set_by="--max-cv",
+        ),
     ),
     why=(
         "What the machine alone adds to a sample bounds what a benchmark here can show: it is predicted from the gaps "
@@ -104,10 +112,10 @@ def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
     return None
 
 
-_STOLEN_PASSES = Limit("stolen share that passes", 0.0005, "share", "the ticks of an otherwise idle CPU")
-_STOLEN_FAILS = Limit("stolen share that fails", 0.005, "share", "half of a change of 1 %")
-_GAP_PASSES = Limit("longest gap that passes", 100_000, "ns", "an interrupt with its softirq")
-_GAP_FAILS = Limit("longest gap that fails", 1_000_000, "ns", "something else was scheduled")
+_STOLEN_PASSES = Limit("passes", "stolen share that passes", 0.0005, "share", "the ticks of an otherwise idle CPU")
+_STOLEN_FAILS = Limit("fails", "stolen share that fails", 0.005, "share", "half of a change of 1 %")
+_GAP_PASSES = Limit("gap-passes", "longest gap that passes", 100_000, "ns", "an interrupt with its softirq")
+_GAP_FAILS = Limit("gap-fails", "longest gap that fails", 1_000_000, "ns", "something else was scheduled")
 
 
 @check(
@@ -124,6 +132,7 @@ _GAP_FAILS = Limit("longest gap that fails", 1_000_000, "ns", "something else wa
     remedy="Move away what tasks-on-target and device-interrupts-on-target name; what is left is outside this system.",
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
     asks_calibration=True,
+    severity_in={LATENCY: BLOCKING, STRICT: BLOCKING},
 )
 def target_cpus_interrupted(case: Case) -> Answer:
     calibrated = case.calibrated
@@ -144,20 +153,23 @@ def target_cpus_interrupted(case: Case) -> Answer:
     longest = max(known, key=lambda figures: figures.gap_max_ns or 0)
     stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
     said = f"{stolen:.2%} of CPU {worst.cpu} is lost in gaps, the longest {describe_ns(gap_ns)} (CPU {longest.cpu})"
-    if stolen > _STOLEN_FAILS.value or gap_ns > _GAP_FAILS.value:
+    if stolen > case.bound(_STOLEN_FAILS) or gap_ns > case.bound(_GAP_FAILS):
         cpus = frozenset(
             figures.cpu
             for figures in known
-            if (figures.stolen_share or 0) > _STOLEN_FAILS.value or (figures.gap_max_ns or 0) > _GAP_FAILS.value
+            if (figures.stolen_share or 0) > case.bound(_STOLEN_FAILS)
+            or (figures.gap_max_ns or 0) > case.bound(_GAP_FAILS)
         )
-        said += f" (up to {_STOLEN_FAILS.value:.1%} and {describe_ns(round(_GAP_FAILS.value))} are tolerated)"
+        said += (
+            f" (up to {case.bound(_STOLEN_FAILS):.1%} and {describe_ns(round(case.bound(_GAP_FAILS)))} are tolerated)"
+        )
         culprits = culprits_on(case, worst.cpu)
-        return Answer(FAIL, said, stolen, _STOLEN_FAILS.value, "share", cpus, None, evidence, culprits)
+        return Answer(FAIL, said, stolen, case.bound(_STOLEN_FAILS), "share", cpus, None, evidence, culprits)
     if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "no gaps were looked for on some of the CPUs"
         return Answer(UNKNOWN, said, stolen, reason=reason, evidence=evidence)
-    status = PASS if stolen <= _STOLEN_PASSES.value and gap_ns <= _GAP_PASSES.value else WARN
-    return Answer(status, said, stolen, _STOLEN_FAILS.value, "share", evidence=evidence)
+    status = PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else WARN
+    return Answer(status, said, stolen, case.bound(_STOLEN_FAILS), "share", evidence=evidence)
 
 
 CHECKS = (noise_floor_above_budget, target_cpus_interrupted)

@@ -9,7 +9,7 @@ from noisewatch.sources.cgroup import UNLIMITED, Cgroup
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP
 
 _THROTTLED = Limit(
-    "throttled periods in the sample", 0, "periods", "each one stops all threads for tens of milliseconds"
+    "fails", "throttled periods in the sample", 0, "periods", "each one stops all threads for tens of milliseconds"
 )
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import FAIL, PASS, UNKNOWN, WARN, WARNING, Answer, Limit, check, unknown
+from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, UNKNOWN, WARN, WARNING, Answer, Limit, check, unknown
 from noisewatch.judgement.measured import AREA, MICROBENCHMARK, judged_worst
+from noisewatch.judgement.rules import MEMORY, STRICT
 
-_MAD_PASSES = Limit("median deviation that passes", 0.005, "share", "a machine at rest stays well below")
-_MAD_FAILS = Limit("median deviation that fails", 0.02, "share", "no change of 2 % could be seen")
-_TAIL_PASSES = Limit("99th or 1st percentile off the median that passes", 0.02, "share", "a tick and a short interrupt")
-_TAIL_FAILS = Limit("99th or 1st percentile off the median that fails", 0.10, "share", "one sample in a hundred is off")
+_MAD_PASSES = Limit("passes", "median deviation that passes", 0.005, "share", "a machine at rest stays well below")
+_MAD_FAILS = Limit("fails", "median deviation that fails", 0.02, "share", "no change of 2 % could be seen")
+_TAIL_PASSES = Limit(
+    "tail-passes", "99th or 1st percentile off the median that passes", 0.02, "share", "a tick and a short interrupt"
+)
+_TAIL_FAILS = Limit(
+    "tail-fails", "99th or 1st percentile off the median that fails", 0.10, "share", "one sample in a hundred is off"
+)
 
 
 @check(
@@ -26,6 +31,7 @@ _TAIL_FAILS = Limit("99th or 1st percentile off the median that fails", 0.10, "s
     remedy="Switch off turbo and the sibling; on a virtual machine ask for a core of your own.",
     sources=("https://pyperf.readthedocs.io/en/latest/analyze.html",),
     asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
 )
 def fixed_work_unsteady(case: Case) -> Answer:
     tail = judged_worst(
@@ -52,8 +58,12 @@ def _graver(*answers: Answer) -> Answer:
     return max(answers, key=lambda answer: order.index(answer.status) if answer.status in order else -1)
 
 
-_MEMORY_PASSES = Limit("median deviation of memory accesses that passes", 0.01, "share", "caches that nobody shares")
-_MEMORY_FAILS = Limit("median deviation of memory accesses that fails", 0.03, "share", "a neighbour evicts our lines")
+_MEMORY_PASSES = Limit(
+    "passes", "median deviation of memory accesses that passes", 0.01, "share", "caches that nobody shares"
+)
+_MEMORY_FAILS = Limit(
+    "fails", "median deviation of memory accesses that fails", 0.03, "share", "a neighbour evicts our lines"
+)
 
 
 @check(
@@ -67,6 +77,7 @@ _MEMORY_FAILS = Limit("median deviation of memory accesses that fails", 0.03, "s
     remedy="Keep the other CPUs of that cache idle, or give them a part of it (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html",),
     asks_calibration=True,
+    severity_in={MEMORY: BLOCKING, STRICT: BLOCKING},
 )
 def memory_unsteady(case: Case) -> Answer:
     if _is_of_command(case):
@@ -85,8 +96,8 @@ def _is_of_command(case: Case) -> bool:
     return case.calibrated is not None and bool(case.calibrated.calibration.samples.command)
 
 
-_DRIFT_PASSES = Limit("drift that passes", 0.005, "share", "half of a change of 1 %")
-_DRIFT_FAILS = Limit("drift that fails", 0.02, "share", "the order of runs would decide which is faster")
+_DRIFT_PASSES = Limit("passes", "drift that passes", 0.005, "share", "half of a change of 1 %")
+_DRIFT_FAILS = Limit("fails", "drift that fails", 0.02, "share", "the order of runs would decide which is faster")
 
 
 @check(
@@ -100,6 +111,7 @@ _DRIFT_FAILS = Limit("drift that fails", 0.02, "share", "the order of runs would
     remedy="Let the machine warm up; switch off turbo; interleave the variants that you compare.",
     sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
     asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
 )
 def throughput_drifts(case: Case) -> Answer:
     return judged_worst(
@@ -112,8 +124,8 @@ def throughput_drifts(case: Case) -> Answer:
     )
 
 
-_HUMPS_PASS = Limit("mvalue that passes", 2.8, "mvalue", "one hump, with what chance adds")
-_HUMPS_FAIL = Limit("mvalue that fails", 4.2, "mvalue", "two humps, or more")
+_HUMPS_PASS = Limit("passes", "mvalue that passes", 2.8, "mvalue", "one hump, with what chance adds")
+_HUMPS_FAIL = Limit("fails", "mvalue that fails", 4.2, "mvalue", "two humps, or more")
 
 
 @check(
@@ -127,6 +139,7 @@ _HUMPS_FAIL = Limit("mvalue that fails", 4.2, "mvalue", "two humps, or more")
     remedy="Look for what comes and goes: turbo, a sibling, a periodic task.",
     sources=("https://www.brendangregg.com/FrequencyTrails/modes.html",),
     asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
 )
 def throughput_multimodal(case: Case) -> Answer:
     return judged_worst(
@@ -139,8 +152,8 @@ def throughput_multimodal(case: Case) -> Answer:
     )
 
 
-_CLOCK_PASSES = Limit("spread of the clock that passes", 0.005, "share", "what krun accepts of APERF/MPERF")
-_CLOCK_FAILS = Limit("spread of the clock that fails", 0.02, "share", "it moves by more than most changes do")
+_CLOCK_PASSES = Limit("passes", "spread of the clock that passes", 0.005, "share", "what krun accepts of APERF/MPERF")
+_CLOCK_FAILS = Limit("fails", "spread of the clock that fails", 0.02, "share", "it moves by more than most changes do")
 
 
 @check(
@@ -157,6 +170,7 @@ _CLOCK_FAILS = Limit("spread of the clock that fails", 0.02, "share", "it moves 
     remedy="Set governor performance, switch turbo off, pin the frequency; cool the machine.",
     sources=("https://uops.info/", "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
     asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
 )
 def effective_frequency_moves(case: Case) -> Answer:
     answer = judged_worst(

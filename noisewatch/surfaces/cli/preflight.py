@@ -12,7 +12,7 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.model.interval import interval_between
+from noisewatch.model.interval import Interval, interval_between
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
     machine = open_machine(arguments)
     with opened_output(arguments.output) as output, recorded(machine, arguments.record) as source:
         wish = wish_of(arguments, source)
-        sampled = _calibrated(source, _sample(source, wish, arguments.sample), arguments)
+        sampled = _calibrated(source, _sample(source, wish, arguments.sample), wish, arguments)
         verdict = judge(sampled.case, strict=arguments.strict)
         exit_status = 0 if arguments.exit_zero else verdict.exit_status
         output.write(_report(verdict, sampled, exit_status, arguments).encode("utf-8", "replace"))
@@ -56,25 +56,40 @@ def _report(verdict: Verdict, sampled: _Sampled, exit_status: int, arguments: Na
     return text_of_verdict(verdict, exit_status, width(), takes_colour(arguments.output))
 
 
-def _calibrated(machine: Machine, sampled: _Sampled, arguments: Namespace) -> _Sampled:
+def _calibrated(machine: Machine, sampled: _Sampled, wish: Wish, arguments: Namespace) -> _Sampled:
     """With the microbenchmark, which runs when the sample has been taken: it would be the noise in it."""
     if arguments.calibration == 0:
         return sampled
     case = sampled.case
     picture = LivePicture()
     try:
-        wish = calibration_wish(arguments, arguments.calibration)
-        samples = calibrate_cpus(machine, case.snapshot, case.target & case.online, wish, picture)
+        calibration = calibration_wish(arguments, arguments.calibration)
+        samples = calibrate_cpus(machine, case.snapshot, case.target & case.online, calibration, picture)
     finally:
         picture.clear()
     if isinstance(samples, str):
         return replace(sampled, case=replace(case, no_calibration_reason=samples))
-    return replace(sampled, case=replace(case, calibrated=calibrated_with(samples, budget_of(arguments), case.target)))
+    calibrated = calibrated_with(samples, budget_of(arguments), case.target)
+    return replace(
+        sampled, case=replace(case, calibrated=calibrated, under_load=_under_load(machine, wish, case.snapshot))
+    )
+
+
+def _under_load(machine: Machine, wish: Wish, before: Snapshot) -> Interval | None:
+    """The time of the calibration, as far as the machine can tell of it."""
+    if isinstance(machine, Recording):
+        if not machine.advance():
+            return None
+    elif not machine.is_live:
+        return None
+    after = read_snapshot(machine, wish, None, before)
+    return interval_between(before, after) if after.taken_at_ns > before.taken_at_ns else None
 
 
 def _sample(machine: Machine, wish: Wish, seconds: float) -> _Sampled:
     if seconds == 0 and isinstance(machine, Recording):
-        machine.go_to_end()
+        while machine.advance(past_asides=False):
+            pass
     if seconds == 0:
         snapshot = read_snapshot(machine, wish, TaskReader(asks_all_affinities=True))
         _move_aside(snapshot)
@@ -115,11 +130,11 @@ def _wait(seconds: float) -> None:
 
 
 def _replayed(machine: Recording, wish: Wish) -> Case:
-    """The whole recording is the sample."""
+    """The recording up to its calibration is the sample."""
     task_reader = TaskReader()
     before = read_snapshot(machine, wish, task_reader)
     moved = False
-    while machine.advance():
+    while machine.advance(past_asides=False):
         moved = True
     after = read_snapshot(machine, wish, task_reader)
     if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:

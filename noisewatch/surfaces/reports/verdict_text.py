@@ -88,7 +88,7 @@ def _in_order(findings: Iterable[Finding]) -> list[list[Finding]]:
 def _describe(findings: list[Finding], width: int, in_colour: bool) -> list[str]:
     finding = findings[0]
     answer = finding.answer
-    label = _LABELS[answer.status]
+    label = _LABELS[WARN if finding.is_warning else answer.status]
     padded = _painted(label, in_colour) + " " * (8 - len(label))
     said = answer.reason if answer.status == UNKNOWN else answer.said + _limit_of(finding)
     names = ", ".join(each.check.id for each in findings)

@@ -1,0 +1,43 @@
+"""What the checks of the kernel's settings have in common: one value, read from one file, and written back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import persist_knob, write
+from noisewatch.judgement.declaration import FAIL, PASS, Answer, Fix, not_applicable, unknown
+from noisewatch.sources.knobs import Knob
+
+
+def unread(case: Case, knob: Knob) -> Answer:
+    """The answer where the knob has no value: this kernel has none, or nobody knows."""
+    knobs = case.snapshot.settings.knobs
+    if knob in knobs.absent:
+        return not_applicable(f"this kernel has no {knob}")
+    text = knobs.text_by_path.get(knob)
+    return unknown(case.why_unknown(knob) if text is None else f"{knob}: {text[:40]!r} is not understood")
+
+
+def turned(case: Case, knob: Knob, value: str | int) -> Fix:
+    """Writes the knob; back again with what was read."""
+    read = case.snapshot.settings.knobs.word(knob)
+    return Fix(write(value, knob), persist_knob(knob, value), None if read is None else write(read, knob))
+
+
+def judged_knob(
+    case: Case,
+    knob: Knob,
+    is_quiet: Callable[[int], bool],
+    said: str,
+    quiet: int,
+    status: str = FAIL,
+) -> Answer:
+    """A knob that is quiet, or not: then `said` names the fault, with a place for the value."""
+    value = case.snapshot.settings.knobs.integer(knob)
+    if value is None:
+        return unread(case, knob)
+    evidence = {knob.value: value}
+    if is_quiet(value):
+        return Answer(PASS, f"{knob.rsplit('/', 1)[1]} is {value}", value, evidence=evidence)
+    return Answer(status, said.format(value=value), value, evidence=evidence, fix=turned(case, knob, quiet))

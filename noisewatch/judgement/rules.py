@@ -1,0 +1,40 @@
+"""What the user wants to be asked, and how much each answer is to weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+MICRO, PARALLEL, LATENCY, MEMORY, IO = "micro", "parallel", "latency", "memory", "io"
+SHARED, STRICT = "shared", "strict"
+PROFILES: Mapping[str, str] = {
+    MICRO: "one thread that computes, pinned to a target CPU",
+    PARALLEL: "several threads on the target CPUs, placed by the scheduler",
+    LATENCY: "work that sleeps and is woken: timers, queues, network",
+    MEMORY: "work that lives in the last-level cache and in memory",
+    IO: "files and disks",
+    SHARED: "a virtual machine or a container: what it cannot know does not apply, what is measured decides",
+    STRICT: "a machine of its own in a laboratory: nothing is let pass",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Ids and areas may stand beside each other in `selected` and `ignored`."""
+
+    profile: str = MICRO
+    selected: frozenset[str] = frozenset()  # nothing: all
+    ignored: frozenset[str] = frozenset()
+    severity_by_id: Mapping[str, str] = field(default_factory=dict)
+    value_by_limit: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by id and the limit's key
+    expected_s: float | None = None  # how long the benchmark will take
+
+    def why_ignored(self, check_id: str, area: str) -> str | None:
+        """Why the check is not asked; None where it is."""
+        names = {check_id, area}
+        if names & self.ignored:
+            return "ignored, as requested"
+        return "not selected" if self.selected and not names & self.selected else None
+
+
+DEFAULT = Rules()

@@ -1,0 +1,60 @@
+"""How much memory is left, and what the kernel does to find more: /proc/meminfo, /proc/vmstat.
+
+    MemTotal:       16316412 kB            pswpin 0
+    MemAvailable:   12094228 kB            compact_stall 17
+
+https://docs.kernel.org/filesystems/proc.html#meminfo; the counters of vmstat are since boot, and of the whole host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.sources.numbers import is_count, lines_of
+from noisewatch.sources.reader import Reader
+
+MEMINFO = "/proc/meminfo"
+VMSTAT = "/proc/vmstat"
+_SIZE = re.compile(r"([^:\s]+):\s+(\d{1,20})(?: kB)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Sizes by their name in meminfo (kB, but for counts of huge pages), counters by their name in vmstat."""
+
+    kb_by_name: Mapping[str, int] | None
+    count_by_name: Mapping[str, int] | None
+
+
+def parse_meminfo(text: str) -> Mapping[str, int]:
+    """The sizes by name. Raises Malformed."""
+    sizes: dict[str, int] = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        match = _SIZE.fullmatch(line.strip())
+        if match is None:
+            raise Malformed("`MemTotal: 16316412 kB`", line, number)
+        sizes[match[1]] = int(match[2])
+    if "MemTotal" not in sizes:
+        raise Malformed("a line `MemTotal: 16316412 kB`", text[:20], 1)
+    return sizes
+
+
+def parse_vmstat(text: str) -> Mapping[str, int]:
+    """The counters by name. Raises Malformed."""
+    counters: dict[str, int] = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        name, _, count = line.strip().partition(" ")
+        if not name or not is_count(count.removeprefix("-")):
+            raise Malformed("a name and a count", line, number)
+        counters[name] = int(count)
+    if not counters:
+        raise Malformed("a name and a count", "", 1)
+    return counters
+
+
+def read_memory(reader: Reader) -> Memory:
+    """Sizes and counters now."""
+    return Memory(reader.parsed(MEMINFO, parse_meminfo), reader.parsed(VMSTAT, parse_vmstat))

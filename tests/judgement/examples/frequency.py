@@ -1,0 +1,27 @@
+"""Areas `frequency` and `power`: what moves the clock."""
+
+from __future__ import annotations
+
+from tests.judgement.example import Example
+from tests.quiet_machine import CPUS
+
+_BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
+
+EXAMPLES = [
+    Example(
+        *("governor-not-performance", "fail", {f"{CPUS}/cpu3/cpufreq/scaling_governor": "schedutil\n"}, "schedutil"),
+        cpus={3},
+    ),
+    Example("governor-not-performance", "unknown", gone=(f"{CPUS}/cpu2/cpufreq/scaling_governor",)),
+    Example("governor-not-performance", "unknown", gone=(f"{CPUS}/cpu2/cpufreq",)),
+    Example("turbo-enabled", "fail", _BOOST, "boost"),
+    Example("turbo-enabled", "unknown", gone=(f"{CPUS}/cpufreq/boost",)),
+    Example(
+        *("frequency-window-open", "warn", _BOOST | {f"{CPUS}/cpu2/cpufreq/scaling_max_freq": "3600000\n"}, "3600000"),
+        cpus={2},
+    ),
+    Example("frequency-window-open", "unknown", gone=(f"{CPUS}/cpu2/cpufreq",)),
+    Example("on-battery", "fail", {"/sys/class/power_supply/AC/online": "0\n"}, "on battery"),
+    Example("on-battery", "unknown", gone=("/sys/class/power_supply/AC/online",)),
+    Example("on-battery", "not-applicable", gone=("/sys/class/power_supply",)),
+]

@@ -1,0 +1,28 @@
+"""Area `target`: the CPUs themselves, and those that share a core or a cache with them."""
+
+from __future__ import annotations
+
+from tests.judgement.example import Example
+from tests.quiet_machine import CPUS, stat_file
+
+_SIBLINGS_1_2 = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
+_VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+
+EXAMPLES = [
+    Example("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3", {3}),
+    Example("target-cpu-unusable", "fail", {}, "grants 2", {3}, answers={"pin to CPUs": {"granted": [2]}}),
+    Example(
+        *("target-cpu-unusable", "fail", {}, "invalid argument", {2, 3}),
+        answers={"pin to CPUs": {"reason": "invalid argument"}},
+    ),
+    Example("target-cpu-unusable", "unknown", gone=(f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")),
+    Example("busy-sibling", "warn", _SIBLINGS_1_2, "sibling on CPU 1", {1}),
+    Example("busy-sibling", "fail", _SIBLINGS_1_2, "CPU 1: 50% busy", {1}, {"/proc/stat": stat_file({1: 150}, 300)}),
+    Example("busy-sibling", "unknown", gone=(f"{CPUS}/cpu2/topology/thread_siblings_list",)),
+    Example(
+        *("busy-cache-neighbour", "fail", {}, "CPU 1, in one", {1}),
+        after={"/proc/stat": stat_file({1: 290}, 300)},
+    ),
+    Example("busy-cache-neighbour", "warn", {}, "0.5 CPUs", {1}, after={"/proc/stat": stat_file({1: 150}, 300)}),
+    Example("busy-cache-neighbour", "unknown", _VIRTUAL, "cannot see who else"),
+]
