@@ -5,15 +5,17 @@ Everything that the checks ask for is there and as it should be, so that a test 
 
 from __future__ import annotations
 
-from noisewatch.sources.knobs import Knob
+from noisewatch.machine import Json
+from tests import quiet
 from tests.written import Files, WrittenMachine
 
 CPUS = "/sys/devices/system/cpu"
 TARGET = frozenset({2, 3})
-ANSWERS = {
+ANSWERS: dict[str, Json] = {
     "CPUs this process may use": [0, 1],
     "pin to CPUs": {"granted": [2, 3]},
     "devices by irq": {"24": "Ethernet Controller X550 (eth0)", "25": "NVMe SSD Controller (nvme0n1)"},
+    **quiet.answers(),
 }
 
 _CPUINFO = "".join(
@@ -34,14 +36,6 @@ _SOFTIRQS = """\
        TIMER: {tick:>10} {tick:>10}          7          7
       NET_RX: {eth:>10}          0          0          0
 """
-MEMINFO = """\
-MemTotal:       16316412 kB
-MemFree:        11094228 kB
-MemAvailable:   12094228 kB
-SwapTotal:        999996 kB
-SwapFree:         999996 kB
-"""
-VMSTAT = "".join(f"{name} 0\n" for name in ("pswpin", "pswpout"))
 _PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 _STATUS = "Name:\t{name}\nCpus_allowed:\t3\nCpus_allowed_list:\t{allowed}\n"
 SCHEDSTAT = "{ran_ns} 1000 10\n"
@@ -152,9 +146,6 @@ def quiet_files(seconds: float = 0.0) -> dict[str, str]:
         "/sys/class/power_supply/AC/type": "Mains\n",
         "/sys/class/power_supply/AC/online": "1\n",
         "/proc/irq/default_smp_affinity": "3\n",
-        "/proc/meminfo": MEMINFO,
-        "/proc/vmstat": VMSTAT,
-        Knob.NMI_WATCHDOG: "0\n",
     }
     for resource in ("cpu", "memory", "io"):
         files[f"/proc/pressure/{resource}"] = _PRESSURE.format(total=1000)
@@ -164,6 +155,7 @@ def quiet_files(seconds: float = 0.0) -> dict[str, str]:
             f"/proc/irq/{irq}/smp_affinity_list": "0-1\n",
             f"/proc/irq/{irq}/effective_affinity_list": f"{cpu}\n",
         }
+    files |= quiet.files(seconds)
     files |= process(1, "systemd", 0, 5_000_000)
     files |= process(2, "kthreadd", 1, 1_000_000, flags=0x0020_0000)
     files |= process(30, "migration/2", 2, 1_000, flags=0x0420_0000, allowed="2")

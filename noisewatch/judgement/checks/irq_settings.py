@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, write
 from noisewatch.judgement.declaration import FAIL, INFORMATION, PASS, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.rules import STRICT
 from noisewatch.sources.cpulist import format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.sources.irqs import DEFAULT
@@ -58,27 +59,23 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     sources=("https://github.com/Irqbalance/irqbalance",),
 )
 def irqbalance_may_move_irqs(case: Case) -> Answer:
-    tasks = case.snapshot.tasks
-    if tasks is None:
+    if case.snapshot.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
-    running = [task for task in tasks.by_tid.values() if task.name == "irqbalance"]
+    found = running(case, {"irqbalance"})
     isolation = case.snapshot.isolation
     spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())  # it knows nothing of partitions
     if case.target and case.target <= spared:
-        return Answer(PASS, "irqbalance spares the target CPUs" if running else "irqbalance does not run")
-    if running:
+        return Answer(PASS, "irqbalance spares the target CPUs" if found else "irqbalance does not run")
+    if found:
         listed = format_cpu_list(case.target)
         fix = Fix(
             "sudo systemctl stop irqbalance",
             f"IRQBALANCE_BANNED_CPULIST={listed} in /etc/default/irqbalance or /etc/sysconfig/irqbalance",
             "sudo systemctl start irqbalance",
         )
-        return Answer(FAIL, f"irqbalance runs (pid {running[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
-    if not any(task.is_kernel for task in tasks.by_tid.values()):
-        return unknown("only this container's processes can be seen")
-    if not tasks.is_complete:
-        return unknown("not all processes were looked at")
-    return Answer(PASS, "irqbalance does not run")
+        return Answer(FAIL, f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
+    reason = why_unseen(case)
+    return Answer(PASS, "irqbalance does not run") if reason is None else unknown(reason)
 
 
 CHECKS = (default_irq_affinity_includes_target, irqbalance_may_move_irqs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.judgement.example import Example
-from tests.quiet_machine import MEMINFO, VMSTAT
+from tests.quiet.memory import MEMINFO, VMSTAT
 
 _SWAPPED = {"/proc/vmstat": VMSTAT.replace("pswpin 0", "pswpin 5")}
 

@@ -1,0 +1,34 @@
+"""Programs that are known for what they do to a machine, found by their name."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from noisewatch.judgement.case import Case
+from noisewatch.sources.tasks import Task
+
+_KERNELS_NAME = 15  # bytes: the kernel keeps no more of a name
+
+
+def running(case: Case, names: Set[str]) -> list[Task]:
+    """The processes that are called so, noisewatch's own left out; one task for each."""
+    tasks = case.snapshot.tasks
+    cut = {name[:_KERNELS_NAME] for name in names}
+    found = [] if tasks is None else [task for task in tasks.by_tid.values() if task.tid == task.pid]
+    return [
+        task
+        for task in found
+        if (task.name in names or task.name[:_KERNELS_NAME] in cut)
+        and not task.is_kernel
+        and task.pid not in case.snapshot.own_pids
+    ]
+
+
+def why_unseen(case: Case) -> str | None:
+    """Why a process that was not found may run all the same; None where all can be seen."""
+    tasks = case.snapshot.tasks
+    if tasks is None:
+        return case.why_unknown("/proc/PID")
+    if not any(task.is_kernel for task in tasks.by_tid.values()):
+        return "only this container's processes can be seen"
+    return None if tasks.is_complete else "not all processes were looked at"

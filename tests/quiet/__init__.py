@@ -1,0 +1,23 @@
+"""What the quiet machine has beside its CPUs: by area, a module with `files` and perhaps `ANSWERS`."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+
+from noisewatch.machine import Json
+
+
+def _modules() -> list[ModuleType]:
+    return [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+
+
+def files(seconds: float) -> dict[str, str]:
+    """The files of all areas, so many seconds after the first moment."""
+    return {path: text for module in _modules() for path, text in module.files(seconds).items()}
+
+
+def answers() -> dict[str, Json]:
+    """What no file says."""
+    return {question: answer for module in _modules() for question, answer in getattr(module, "ANSWERS", {}).items()}
