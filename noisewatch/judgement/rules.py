@@ -28,6 +28,7 @@ class Rules:
     severity_by_id: Mapping[str, str] = field(default_factory=dict)
     value_by_limit: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by id and the limit's key
     expected_s: float | None = None  # how long the benchmark will take
+    configured_by: str | None = None  # the file that some of this is from
 
     def why_ignored(self, check_id: str, area: str) -> str | None:
         """Why the check is not asked; None where it is."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 from noisewatch import __version__
 from noisewatch.errors import UsageError
+from noisewatch.judgement.rules import MICRO, PROFILES
 from noisewatch.surfaces.cli.values import (
     SHORTEST_CALIBRATION_S,
     calibration_seconds,
@@ -21,7 +22,7 @@ from noisewatch.surfaces.cli.values import (
     words,
 )
 
-MONITOR = "monitor"
+MONITOR, PREFLIGHT = "monitor", "preflight"
 _SHORTEST_INTERVAL_S = 0.1
 
 _COMMANDS = {
@@ -107,6 +108,41 @@ def _add_budget(parser: ArgumentParser) -> None:
     )
 
 
+def _add_rules(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("what is asked, and how much it weighs")
+    group.add_argument(
+        "--profile",
+        choices=tuple(PROFILES),
+        default=MICRO,
+        help="; ".join(f"{name}: {what}" for name, what in PROFILES.items()) + f" (default {MICRO})",
+    )
+    for name, what in (("--select", "ask only these checks"), ("--ignore", "do not ask these checks")):
+        group.add_argument(name, metavar="LIST", action="append", default=[], help=f"{what} or areas")
+    group.add_argument(
+        "--severity", metavar="CHECK=LEVEL", action="append", default=[], help="blocking, warning or information"
+    )
+    group.add_argument(
+        "--limit",
+        metavar="CHECK[.KEY]=VALUE",
+        action="append",
+        default=[],
+        help="another limit, such as target-cpu-busy=2%%",
+    )
+    group.add_argument(
+        "--expect",
+        metavar="SECONDS",
+        type=seconds(0),
+        help="how long the benchmark will take: what is scheduled until then is named",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="read options from there (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])",
+    )
+    group.add_argument("--no-config", action="store_true", help="read no file of options")
+    parser.set_defaults(configured_by=None)
+
+
 def _add_record(parser: ArgumentParser) -> None:
     parser.add_argument("--record", metavar="FILE", help="also record what the answer rests on, so that it replays")
 
@@ -153,6 +189,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
         dest="calibration",
         help="run no microbenchmark: the verdict rests on settings and sample",
     )
+    _add_rules(parser)
     _add_budget(parser)
     _add_record(parser)
     parser.add_argument("--strict", action="store_true", help="warnings and unknowns make the verdict unstable")
@@ -211,8 +248,8 @@ _FILL = {
 }
 
 
-def build_parser() -> ArgumentParser:
-    """The whole command line."""
+def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
+    """The whole command line, and the parser of each command."""
     parser = _Parser(
         prog="noisewatch",
         description="Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start.",
@@ -225,12 +262,31 @@ def build_parser() -> ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in _COMMANDS.items():
         _FILL[name](commands.add_parser(name, help=summary, description=summary))
-    return parser
+    return parser, commands.choices
 
 
 def parse_arguments(argv: Sequence[str]) -> Namespace:
-    """The parsed command line. Raises UsageError."""
-    return build_parser().parse_args(argv)
+    """The parsed command line, on top of what a file says. Raises UsageError."""
+    parser, commands = build_parsers()
+    arguments = parser.parse_args(argv)
+    if arguments.command == PREFLIGHT and not arguments.no_config:
+        return _configured(parser, commands[PREFLIGHT], arguments, argv)
+    return arguments
+
+
+def _configured(
+    parser: ArgumentParser, command: ArgumentParser, arguments: Namespace, argv: Sequence[str]
+) -> Namespace:
+    """The command line is parsed again once the file has set the defaults."""
+    from noisewatch.surfaces.cli.configuration import configure
+
+    file = configure(command, arguments.config)
+    if file is None:
+        return arguments
+    cpus, arguments = arguments.cpus, parser.parse_args(argv)
+    arguments.configured_by = file
+    arguments.cpus = arguments.cpus if cpus is None else cpus  # it may stand before the command
+    return arguments
 
 
 def command_of(arguments: Namespace) -> Callable[[Namespace], int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.surfaces.cli.rules import check_named
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.explain_text import text_of_catalogue, text_of_check
@@ -16,8 +16,5 @@ def run(arguments: Namespace) -> int:
     if arguments.id is None:
         print_answer(text_of_catalogue(CATALOGUE))
         return 0
-    by_id = {each.id: each for each in CATALOGUE}
-    if arguments.id not in by_id:
-        raise UsageError(f"there is no check {arguments.id!r}; `noisewatch explain` lists them")
-    print_answer(text_of_check(by_id[arguments.id], min(width(), 100)))
+    print_answer(text_of_check(check_named(arguments.id), min(width(), 100)))
     return 0

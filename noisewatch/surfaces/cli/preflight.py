@@ -20,6 +20,7 @@ from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
 from noisewatch.surfaces.cli.live import LivePicture
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.cli.terminal import Progress, takes_colour, width
 from noisewatch.surfaces.cli.values import SHORTEST_SAMPLE_S
 from noisewatch.surfaces.output import opened_output
@@ -39,11 +40,12 @@ class _Sampled:
 
 def run(arguments: Namespace) -> int:
     """Samples, calibrates, judges, reports; the exit status is the verdict's."""
+    rules = rules_of(arguments)
     machine = open_machine(arguments)
     with opened_output(arguments.output) as output, recorded(machine, arguments.record) as source:
         wish = wish_of(arguments, source)
         sampled = _calibrated(source, _sample(source, wish, arguments.sample), wish, arguments)
-        verdict = judge(sampled.case, strict=arguments.strict)
+        verdict = judge(replace(sampled.case, rules=rules), strict=arguments.strict)
         exit_status = 0 if arguments.exit_zero else verdict.exit_status
         output.write(_report(verdict, sampled, exit_status, arguments).encode("utf-8", "replace"))
     report_damage(machine)

@@ -85,6 +85,14 @@ def sample_count(text: str) -> int:
     return int(text)
 
 
+def limit_value(text: str, unit: str) -> float | None:
+    """What a limit of that unit is set to, such as 2% or 0.02 of a share; None where the text is no such number."""
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(%?)", text)
+    if match is None or (match[2] and unit != "share"):
+        return None
+    return float(match[1]) / (100 if match[2] else 1)
+
+
 def words(text: str) -> tuple[str, ...]:
     """The words of a command line, as a shell would part them; no shell runs it."""
     try:

@@ -61,9 +61,11 @@ def _headline(verdict: Verdict) -> str:
         calibration = case.calibrated.calibration
         sample += f" · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)"
     target = case.snapshot.target
+    file = case.rules.configured_by
     return (
         f"noisewatch preflight · {name_cpus(target.cpus)} ({target.chosen_by}) · "
         f"profile {verdict.profile} · {sample}\n{describe_platform(case.snapshot)}"
+        + (f"\nwith options of {clean(file)}" if file is not None else "")
     )
 
 

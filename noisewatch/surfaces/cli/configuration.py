@@ -1,0 +1,120 @@
+"""Options from a file: `noisewatch.toml`, or `[tool.noisewatch]` in `pyproject.toml`.
+
+    profile = "strict"
+    cpus = "2-7"
+    ignore = ["tmp-on-disk"]
+    severity = { turbo-enabled = "blocking" }
+    limit = { target-cpu-busy = "2%" }
+
+Each key is an option of `preflight`, and is read as the option is. What the command line says comes after it: it adds
+to lists, and outranks everything else.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from noisewatch.errors import UsageError
+
+_OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
+_VALUES = ("profile", "expect", "cpus", "sample", "calibration", "at", "samples", "max-cv", "max-inflation")
+_LISTS = ("select", "ignore")
+_TABLES = ("severity", "limit")
+_FLAGS = ("strict",)
+KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS)
+
+
+def configure(parser: ArgumentParser, path: str | None) -> str | None:
+    """Makes what the file says the defaults of the parser, and returns the file's path; None where there is none.
+
+    Without a `path` it is looked for here and above, up to the top of the repository. Raises UsageError.
+    """
+    found = _read(Path(path)) if path is not None else _nearest(Path.cwd())
+    if found is None:
+        return None
+    file, table = found
+    for key, value in table.items():
+        if key not in KEYS:
+            raise UsageError(f"{file}: there is no key {key!r}{_hint(key)}")
+        _take_over(parser, file, key, value)
+    return str(file)
+
+
+def _take_over(parser: ArgumentParser, file: Path, key: str, value: Any) -> None:
+    words = list(_words(file, key, value))
+    try:
+        parsed = parser.parse_args(words)
+    except UsageError as error:
+        raise UsageError(f"{file}: {key}: {str(error).removesuffix(f' (see {parser.prog} --help)')}") from error
+    name = key.replace("-", "_")
+    if words:
+        parser.set_defaults(**{name: getattr(parsed, name)})
+
+
+def _words(file: Path, key: str, value: Any) -> Iterator[str]:
+    """The words of a command line that say the same."""
+    if key in _FLAGS and isinstance(value, bool):
+        yield from [f"--{key}"] if value else []
+    elif key in _LISTS and isinstance(value, list) and all(isinstance(name, str) for name in value):
+        yield from (f"--{key}={name}" for name in value)
+    elif key in _TABLES and isinstance(value, dict):
+        yield from (f"--{key}={name}={_text(file, key, each)}" for name, each in _flat(value))
+    elif key in _VALUES:
+        yield f"--{key}={_text(file, key, value)}"
+    else:
+        kind = "true or false" if key in _FLAGS else "a list of names" if key in _LISTS else "a table"
+        raise UsageError(f"{file}: {key}: wanted {kind}, found {value!r}")
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """TOML reads `id.key = 1` as a table in a table."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _text(file: Path, key: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise UsageError(f"{file}: {key}: wanted a text or a number, found {value!r}")
+    return str(value)
+
+
+def _hint(key: str) -> str:
+    near = get_close_matches(key, KEYS, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there is {', '.join(KEYS)}"
+
+
+def _nearest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    for place in (folder, *folder.parents):
+        for name in (_OWN, _PROJECT):
+            if (place / name).is_file() and (found := _read(place / name)) is not None:
+                return found
+        if (place / ".git").exists():
+            return None
+    return None
+
+
+def _read(file: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The table that is ours; None where another tool's file has none. Raises UsageError."""
+    try:
+        with open(file, "rb") as opened:
+            whole = tomllib.load(opened)
+    except OSError as error:
+        raise UsageError(f"{file}: {(error.strerror or os.strerror(error.errno or 0)).lower()}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {error}") from error
+    if file.name != _PROJECT:
+        return file, whole
+    tools = whole.get("tool")
+    own = tools.get("noisewatch") if isinstance(tools, dict) else None
+    if own is not None and not isinstance(own, dict):
+        raise UsageError(f"{file}: tool.noisewatch: wanted a table, found {own!r}")
+    return None if own is None else (file, own)

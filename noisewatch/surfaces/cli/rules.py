@@ -1,0 +1,110 @@
+"""The rules that the options give: what is asked, how much it weighs, and where the limits are."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import TypeVar
+
+from noisewatch.errors import UsageError
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import SEVERITIES, Check
+from noisewatch.judgement.limit import FAILS, Limit
+from noisewatch.judgement.rules import Rules
+from noisewatch.surfaces.cli.values import limit_value
+
+T = TypeVar("T")
+
+
+def rules_of(arguments: Namespace) -> Rules:
+    """The rules. Raises UsageError where an option, or the file with options, names what there is not."""
+    try:
+        return _rules(arguments)
+    except UsageError as error:
+        if arguments.configured_by is None:
+            raise
+        raise UsageError(f"{error} (with options of {arguments.configured_by})") from error
+
+
+def _rules(arguments: Namespace) -> Rules:
+    return Rules(
+        profile=arguments.profile,
+        selected=_names("--select", arguments.select),
+        ignored=_names("--ignore", arguments.ignore),
+        severity_by_id=dict(_pairs("--severity", arguments.severity, _severity)),
+        value_by_limit=dict(_pairs("--limit", arguments.limit, _limit)),
+        expected_s=arguments.expect,
+        configured_by=arguments.configured_by,
+    )
+
+
+def check_named(name: str, option: str = "") -> Check:
+    """The check. Raises UsageError, with what may have been meant."""
+    found = {each.id: each for each in CATALOGUE}.get(name)
+    if found is None:
+        raise UsageError(_unknown(option, name, "check", [each.id for each in CATALOGUE]))
+    return found
+
+
+def areas() -> list[str]:
+    """All areas, in the catalogue's order."""
+    return list(dict.fromkeys(each.area for each in CATALOGUE))
+
+
+def _names(option: str, texts: Iterable[str]) -> frozenset[str]:
+    """Ids and areas, from lists separated by commas."""
+    known = [each.id for each in CATALOGUE] + areas()
+    names = [name.strip() for text in texts for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise UsageError(_unknown(option, name, "check or area", known))
+    return frozenset(names)
+
+
+def _pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], T]) -> Iterable[T]:
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"{option} {text}: wanted CHECK=VALUE")
+        yield parse(name.strip(), value.strip())
+
+
+def _severity(name: str, value: str) -> tuple[str, str]:
+    found = check_named(name, "--severity")
+    if value not in SEVERITIES:
+        raise UsageError(_unknown(f"--severity {name}", value, "severity", SEVERITIES))
+    return found.id, value
+
+
+def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
+    """`ID=…` sets what fails, `ID.KEY=…` another limit of the check."""
+    check_id, _, key = name.partition(".")
+    found = check_named(check_id, "--limit")
+    limits = {limit.key: limit for limit in found.limits}
+    wanted = key or FAILS
+    if not limits:
+        raise UsageError(f"--limit {name}: this check has no limit")
+    if wanted not in limits:
+        raise UsageError(f"--limit {name}: wanted one of {', '.join(f'{check_id}.{key}' for key in limits)}")
+    return (check_id, wanted), _value(name, value, limits[wanted])
+
+
+def _value(name: str, text: str, limit: Limit) -> float:
+    if limit.set_by is not None:
+        raise UsageError(f"--limit {name}: it is set by {limit.set_by}")
+    value = limit_value(text, limit.unit)
+    if value is None:
+        example = "2% or 0.02" if limit.unit == "share" else f"a number of {limit.unit}"
+        raise UsageError(f"--limit {name}: wanted {example}, found {text!r}")
+    return value
+
+
+def _unknown(option: str, name: str, kind: str, known: Iterable[str]) -> str:
+    known = list(known)
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        hint = f"wanted {', '.join(known)}" if kind == "severity" else "`noisewatch explain` lists them"
+    return f"{option} {name!r}: there is no such {kind}; {hint}".strip()

@@ -1,0 +1,151 @@
+"""What is asked, and how much it weighs, comes from options or from a file; what they name must exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.quiet_machine import CPUS
+from tests.surfaces.running import Run, quiet_tree
+
+_BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
+
+
+@pytest.fixture
+def boosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A tree whose only fault is turbo; the current folder is one without any file of options."""
+    folder = tmp_path / "work" / "inner"
+    folder.mkdir(parents=True)
+    (tmp_path / "work" / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    return str(quiet_tree(tmp_path, _BOOST))
+
+
+def _turbo(run: Run, tree: str, *options: str) -> dict[str, Any]:
+    ran = run("preflight", "--sysroot", tree, "--sample", "0", "--no-calibration", "--format", "json", *options)
+    (found,) = [each for each in ran.json["findings"] if each["id"] == "turbo-enabled"]
+    return {**found, "exit": ran.status, "profile": ran.json["profile"], "file": ran.json["configured_by"]}
+
+
+def test_a_profile_is_chosen_by_name(run: Run, boosted: str) -> None:
+    assert _turbo(run, boosted)["severity"] == "warning"
+    strict = _turbo(run, boosted, "--profile", "strict")
+    assert (strict["profile"], strict["severity"], strict["exit"]) == ("strict", "blocking", 1)
+
+
+@pytest.mark.parametrize("options", [["--ignore", "turbo-enabled"], ["--ignore", "clock,frequency"]])
+def test_ignored_checks_stay_visible(run: Run, boosted: str, options: list[str]) -> None:
+    assert _turbo(run, boosted, *options)["status"] == "ignored"
+
+
+def test_selected_areas_and_checks_add_up(run: Run, boosted: str) -> None:
+    assert _turbo(run, boosted, "--select", "clock", "--select", "turbo-enabled")["status"] == "fail"
+    assert _turbo(run, boosted, "--select", "clock")["reason"] == "not selected"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--ignore", "clok"], "--ignore 'clok': there is no such check or area; did you mean clock"),
+        (["--select", "turbo"], "did you mean turbo-enabled?"),
+        (["--severity", "turbo-enabled"], "--severity turbo-enabled: wanted CHECK=VALUE"),
+        (["--severity", "turbo-enabled=grave"], "--severity turbo-enabled 'grave': there is no such severity; wanted"),
+        (["--severity", "turbo-enabled=block"], "did you mean blocking?"),
+        (["--limit", "turbo-enabled=3"], "--limit turbo-enabled: this check has no limit"),
+        (["--limit", "target-cpu-busy.most=3"], "wanted one of target-cpu-busy.passes, target-cpu-busy.fails"),
+        (["--limit", "target-cpu-busy=-1"], "wanted 2% or 0.02, found '-1'"),
+        (["--limit", "device-interrupts-on-target=2%"], "wanted a number of per second, found '2%'"),
+        (["--limit", "noise-floor-above-budget=2%"], "it is set by --max-cv"),
+        (["--limit", "nothing=2%"], "there is no such check; `noisewatch explain` lists them"),
+        (["--profile", "quick"], "invalid choice: 'quick'"),
+        (["--expect", "soon"], "wanted seconds from 0"),
+    ],
+)
+def test_what_is_not_there_is_named_with_what_may_have_been_meant(
+    run: Run, boosted: str, options: list[str], said: str
+) -> None:
+    ran = run("preflight", "--sysroot", boosted, "--sample", "0", *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+
+
+_FILE = """
+profile = "strict"
+ignore = ["clock"]
+severity = { on-battery = "warning" }
+[limit]
+target-cpu-busy = "2%"
+busy-sibling.passes = 0.5
+"""
+
+
+def test_options_may_stand_in_a_file_here_or_above(run: Run, boosted: str) -> None:
+    Path("../noisewatch.toml").write_text(_FILE)
+    found = _turbo(run, boosted)
+    assert (found["profile"], found["exit"]) == ("strict", 1)
+    assert found["file"].endswith("work/noisewatch.toml")
+    said = run("preflight", "--sysroot", boosted, "--sample", "0").out
+    assert f"with options of {found['file']}" in said
+
+
+def test_the_command_line_outranks_the_file(run: Run, boosted: str) -> None:
+    Path("noisewatch.toml").write_text(_FILE)
+    assert _turbo(run, boosted, "--profile", "latency")["profile"] == "latency"
+    assert _turbo(run, boosted, "--severity", "turbo-enabled=information")["exit"] == 0
+    assert _turbo(run, boosted, "--no-config")["file"] is None
+
+
+def test_cpus_that_stand_before_the_command_outrank_the_file(run: Run, boosted: str) -> None:
+    Path("noisewatch.toml").write_text('cpus = "3"\n')
+    options = ("preflight", "--sysroot", boosted, "--sample", "0", "--format", "json")
+    assert run(*options).json["target"] == [3]
+    assert run("--cpus", "2", *options).json["target"] == [2]
+
+
+def test_another_tools_file_may_hold_a_table_for_us(run: Run, boosted: str) -> None:
+    Path("pyproject.toml").write_text('[tool.noisewatch]\nprofile = "io"\n')
+    assert _turbo(run, boosted)["profile"] == "io"
+    Path("pyproject.toml").write_text('[project]\nname = "x"\n')
+    assert _turbo(run, boosted)["profile"] == "micro"
+
+
+def test_nothing_is_looked_for_above_the_repository(run: Run, boosted: str) -> None:
+    Path("../../noisewatch.toml").write_text(_FILE)
+    assert _turbo(run, boosted)["file"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("profil = 'io'", "there is no key 'profil'; did you mean 'profile'?"),
+        ("xyz = 1", "there is no key 'xyz'; there is profile"),
+        ("profile = 'quick'", "profile: argument --profile: invalid choice"),
+        ("profile = [1]", "profile: wanted a text or a number, found [1]"),
+        ("strict = 'yes'", "strict: wanted true or false, found 'yes'"),
+        ("ignore = 'clock'", "ignore: wanted a list of names, found 'clock'"),
+        ("limit = 3", "limit: wanted a table, found 3"),
+        ("sample = 0.1", "sample: argument --sample: wanted 0 or at least 0.5"),
+        ("ignore = ['clok']", "did you mean clock"),
+        ("[limit]\nnothing = 1", "there is no such check"),
+        ("profile = ", "noisewatch.toml: Invalid value"),
+        ("\xff", "noisewatch.toml: "),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(run: Run, boosted: str, text: str, said: str) -> None:
+    Path("noisewatch.toml").write_bytes(text.encode("latin-1"))
+    ran = run("preflight", "--sysroot", boosted, "--sample", "0")
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+    assert "noisewatch.toml" in ran.err
+
+
+def test_a_file_that_was_asked_for_must_be_there(run: Run, boosted: str) -> None:
+    ran = run("preflight", "--sysroot", boosted, "--config", "none.toml")
+    assert (ran.status, ran.err) == (2, "noisewatch: none.toml: no such file or directory\n")
+
+
+def test_other_commands_read_no_file(run: Run, boosted: str) -> None:
+    Path("noisewatch.toml").write_text("rubbish")
+    assert run("show", "--sysroot", boosted).status == 0
