@@ -1,4 +1,4 @@
-"""The shell commands that fixes consist of."""
+"""The shell commands that fixes consist of; each may be run twice."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 
+BOOT_OPTIONS = "add to the kernel command line and reboot: "
 CPUS = "/sys/devices/system/cpu"
 
 
@@ -59,7 +60,7 @@ def pin(pid: int, cpus: CpuSet) -> str:
 
 def boot_options(options: str) -> str:
     """What to add to the kernel's command line."""
-    return f"add to the kernel command line and reboot: {options}"
+    return BOOT_OPTIONS + options
 
 
 def persist_knob(path: str, value: str | int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import BOOT_OPTIONS
 from noisewatch.judgement.limit import Limit
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import CpuSet
@@ -28,6 +29,12 @@ class Fix:
     undo: str | None = None
     needs_root: bool = True
     needs_reboot: bool = False  # for `now`; what persists may need one anyway
+
+    @property
+    def kernel_arguments(self) -> str | None:
+        """What to add to the kernel's command line, where that is what makes it last."""
+        is_boot_option = self.persist is not None and self.persist.startswith(BOOT_OPTIONS)
+        return (self.persist or "").removeprefix(BOOT_OPTIONS) if is_boot_option else None
 
 
 @dataclass(frozen=True, slots=True)

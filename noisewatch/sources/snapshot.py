@@ -16,6 +16,7 @@ from noisewatch.sources.frequency import Frequency, read_frequency
 from noisewatch.sources.interrupts import Interrupts, read_interrupts
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.isolation import Isolation, read_isolation
+from noisewatch.sources.machine_lock import MachineLock, read_machine_lock
 from noisewatch.sources.online import Online, read_cpu_folders, read_online
 from noisewatch.sources.platform import Platform, read_platform
 from noisewatch.sources.pressure import Pressure, read_pressure
@@ -52,6 +53,7 @@ class Snapshot:
     run_time_ns: Mapping[int, int] | None
     pressure: Pressure
     background: Background
+    machine_lock: MachineLock | None
     cgroup: Cgroup
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
@@ -123,6 +125,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         run_time_ns=run_time_ns,
         pressure=read_pressure(reader),
         background=read_background(reader, target.cpus),
+        machine_lock=read_machine_lock(reader),
         cgroup=read_cgroup(reader),
         tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
         if task_reader is not None

@@ -80,7 +80,11 @@ def _isolate(case: Case) -> Fix:
         write(listed, f"{folder}/cpuset.cpus"),
         write("isolated", f"{folder}/cpuset.cpus.partition"),
     ]
-    undo = [f"sudo rmdir {shlex.quote(folder)}", *([] if root.delegates_cpuset else [write("-cpuset", control)])]
+    quoted = shlex.quote(folder)
+    undo = [
+        f"{{ [ ! -d {quoted} ] || sudo rmdir {quoted}; }}",
+        *([] if root.delegates_cpuset else [write("-cpuset", control)]),
+    ]
     return Fix(" && ".join(now), persist, " && ".join(undo))
 
 

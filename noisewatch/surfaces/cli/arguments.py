@@ -37,7 +37,7 @@ _COMMANDS = {
 _EPILOG = """\
 Without a command noisewatch opens the monitor.
 
-exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown;
+exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 --wait ran out;
 of all other commands: 0 done, 2 usage or input error, 3 could not measure
 """
 
@@ -192,6 +192,26 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     _add_rules(parser)
     _add_budget(parser)
     _add_record(parser)
+    parser.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=seconds(0),
+        default=0.0,
+        help="look again and again until the machine is fit, for so long at most (exit status 4: it never was)",
+    )
+    parser.add_argument(
+        "--lock",
+        action="store_true",
+        help="take the machine for the process that calls this one, until it ends: nobody else may start",
+    )
+    for name, what in (("--fix-script", "fixes what failed"), ("--undo-script", "brings back what was read")):
+        parser.add_argument(
+            name,
+            metavar="FILE",
+            nargs="?",
+            const="-",
+            help=f"also write the shell script that {what} (without FILE: print it in place of the report)",
+        )
     parser.add_argument("--strict", action="store_true", help="warnings and unknowns make the verdict unstable")
     parser.add_argument("--exit-zero", action="store_true", help="report only: exit 0 whatever the verdict")
 

@@ -40,7 +40,7 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
-    return "\n".join([*lines, _last_line(verdict, exit_status, in_colour)]) + "\n"
+    return "\n".join([*lines, summary_of_verdict(verdict, exit_status, in_colour)]) + "\n"
 
 
 def _calibration_lines(verdict: Verdict) -> list[str]:
@@ -151,7 +151,8 @@ def _collapsed(verdict: Verdict, width: int) -> list[str]:
     return lines
 
 
-def _last_line(verdict: Verdict, exit_status: int, in_colour: bool) -> str:
+def summary_of_verdict(verdict: Verdict, exit_status: int, in_colour: bool = False) -> str:
+    """The verdict in one line."""
     warnings = len(verdict.warnings)
     counts = f"{len(verdict.failures)} failed, {warnings} warning{'' if warnings == 1 else 's'}, "
     counts += f"{len(verdict.unknowns)} unknown" + (", strict" if verdict.is_strict else "")

@@ -1,0 +1,125 @@
+"""Looking at a machine as often as it takes: the sample, the microbenchmark, and the case that they make."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from dataclasses import dataclass, field, replace
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.rules import Rules
+from noisewatch.machine import Machine
+from noisewatch.machine.recording import Recording
+from noisewatch.model.interval import Interval, interval_between
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.calibrating import calibrate_cpus
+from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish
+from noisewatch.surfaces.cli.live import LivePicture
+from noisewatch.surfaces.cli.terminal import Progress
+from noisewatch.surfaces.cli.values import SHORTEST_SAMPLE_S
+
+_PROGRESS_EVERY_S = 0.5
+_STANDS_STILL = "a copied tree stands still: nothing can be sampled (--sample 0 judges its settings alone)"
+_TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
+
+
+@dataclass(slots=True)
+class Examination:
+    """A machine, what is to be looked at, and what the options say of how."""
+
+    machine: Machine
+    wish: Wish
+    rules: Rules
+    arguments: Namespace
+    own_cpu_share: float | None = None  # noisewatch's own during the last sample, of one CPU
+    doing: str = "sampling"  # for the line of progress
+    _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))
+    _last: Snapshot | None = None
+
+    def sampled(self) -> Case:
+        """The machine as it was during the next seconds; settings alone where no sample is wanted."""
+        return replace(self._sample(), rules=self.rules)
+
+    def calibrated(self, case: Case) -> Case:
+        """With the microbenchmark, which runs when the sample has been taken: it would be the noise in it."""
+        if self.arguments.calibration == 0:
+            return case
+        wish = calibration_wish(self.arguments, self.arguments.calibration)
+        picture = LivePicture()
+        try:
+            samples = calibrate_cpus(self.machine, case.snapshot, case.target & case.online, wish, picture)
+        finally:
+            picture.clear()
+        if isinstance(samples, str):
+            return replace(case, no_calibration_reason=samples)
+        calibrated = calibrated_with(samples, budget_of(self.arguments), case.target)
+        return replace(case, calibrated=calibrated, under_load=self._under_load(case.snapshot))
+
+    def _sample(self) -> Case:
+        machine, seconds = self.machine, self.arguments.sample
+        if isinstance(machine, Recording):
+            return self._settings_at_end(machine) if seconds == 0 else self._replayed(machine)
+        if seconds == 0:
+            return Case(self._look())
+        if not machine.is_live:
+            return Case(self._look(), no_sample_reason=_STANDS_STILL)
+        before = self._last or self._settled()
+        used_before_s = time.process_time()
+        _wait(seconds, self.doing)
+        self.own_cpu_share = (time.process_time() - used_before_s) / seconds
+        after = self._look(before)
+        return Case(after, interval_between(before, after))
+
+    def _look(self, previous: Snapshot | None = None) -> Snapshot:
+        self._last = read_snapshot(self.machine, self.wish, self._task_reader, previous)
+        if previous is None:
+            _move_aside(self._last)
+        return self._last
+
+    def _settled(self) -> Snapshot:
+        """What is slow to read comes first, and from the right CPUs, so that it does not show in the sample."""
+        return self._look(self._look())
+
+    def _under_load(self, before: Snapshot) -> Interval | None:
+        """The time of the calibration, as far as the machine can tell of it."""
+        if isinstance(self.machine, Recording):
+            if not self.machine.advance():
+                return None
+        elif not self.machine.is_live:
+            return None
+        after = read_snapshot(self.machine, self.wish, None, before)
+        return interval_between(before, after) if after.taken_at_ns > before.taken_at_ns else None
+
+    def _settings_at_end(self, recording: Recording) -> Case:
+        while recording.advance(past_asides=False):
+            pass
+        return Case(self._look())
+
+    def _replayed(self, recording: Recording) -> Case:
+        """The recording up to its calibration is the sample."""
+        before = self._look()
+        moved = False
+        while recording.advance(past_asides=False):
+            moved = True
+        after = read_snapshot(recording, self.wish, self._task_reader)
+        if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
+            return Case(before, no_sample_reason=_TOO_SHORT)
+        return Case(after, interval_between(before, after))
+
+
+def _move_aside(snapshot: Snapshot) -> None:
+    remark = move_aside(snapshot)
+    if remark is not None:
+        print(f"noisewatch: {remark}", file=sys.stderr)
+
+
+def _wait(seconds: float, doing: str) -> None:
+    progress = Progress(doing)
+    started = time.monotonic()
+    while (done := time.monotonic() - started) < seconds:
+        progress.show(done, seconds)
+        time.sleep(min(_PROGRESS_EVERY_S, seconds - done))
+    progress.clear()

@@ -1,0 +1,57 @@
+"""`preflight --wait`: looking again and again until the machine is fit, or the time is up."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+from noisewatch.judgement.verdict import STABLE, Verdict, judge
+from noisewatch.surfaces.cli.examination import Examination
+from noisewatch.surfaces.cli.lock import Lock
+
+RAN_OUT = 4
+_BETWEEN_LOOKS_S = 1.0  # where no sample takes its time
+_NOT_CALIBRATED = "the machine was not quiet enough to calibrate before the time ran out"
+_MOST_NAMED = 4
+
+
+def verdict_in_time(examination: Examination, seconds: float, lock: Lock | None) -> tuple[Verdict, bool]:
+    """The first stable verdict within so many seconds, or the last one; and whether the time ran out.
+
+    With 0 it is the first one, whatever it is. Otherwise the microbenchmark runs only after a sample without a
+    failure, so that it measures a settled moment.
+    """
+    until_s = time.monotonic() + seconds
+    told = ""
+    while True:
+        if lock is not None:
+            lock.take()
+        verdict = _look(examination, may_fail=seconds == 0)
+        left_s = until_s - time.monotonic()
+        if verdict.verdict == STABLE or left_s <= 0:
+            return verdict, seconds > 0 and verdict.verdict != STABLE
+        told = _tell(examination, verdict, left_s, told)
+        if examination.arguments.sample == 0:
+            time.sleep(min(_BETWEEN_LOOKS_S, left_s))
+
+
+def _look(examination: Examination, may_fail: bool) -> Verdict:
+    strict: bool = examination.arguments.strict
+    case = examination.sampled()
+    if may_fail or not judge(case, strict=strict).failures:
+        return judge(examination.calibrated(case), strict=strict)
+    if examination.arguments.calibration:
+        case = replace(case, no_calibration_reason=_NOT_CALIBRATED)
+    return judge(case, strict=strict)
+
+
+def _tell(examination: Examination, verdict: Verdict, left_s: float, told: str) -> str:
+    """What holds it back: in the progress line of a terminal; elsewhere a line whenever it is something else."""
+    held_back = verdict.failures or [finding for finding in verdict.findings if finding.is_blocking_unknown]
+    names = [finding.check.id for finding in held_back or verdict.warnings or verdict.unknowns]
+    reasons = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+    examination.doing = f"waiting for {reasons} ({left_s:.0f} s left): sampling"
+    if reasons != told and not sys.stderr.isatty():
+        print(f"noisewatch: waiting for {reasons} ({left_s:.0f} s left)", file=sys.stderr, flush=True)
+    return reasons

@@ -1,0 +1,105 @@
+"""The fixes of a verdict as one shell script, and the script that brings back what was read."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+from noisewatch import __version__
+from noisewatch.judgement.kernel_arguments import merged_arguments
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.names import clean
+from noisewatch.surfaces.reports.machine_text import describe_platform
+
+_PROLOGUE = """\
+set -u
+failures=$(mktemp) || exit 1
+trap 'rm -f "$failures"' EXIT
+# As root it works without sudo, too. What fails is counted; the other fixes are made all the same.
+sudo() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi ||
+        { echo "failed: $*" >&2; echo "$*" >>"$failures"; return 1; }
+}"""
+_EPILOGUE = """\
+if [ -s "$failures" ]; then
+    echo "$(wc -l <"$failures") of the commands failed" >&2
+    exit 1
+fi"""
+_NOTHING = "# There is nothing to do."
+
+
+def fix_script(verdict: Verdict) -> str:
+    """What to run now; in its comments what needs a reboot, what would make it last, and what is left to people."""
+    fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
+    arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
+    lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
+    lines = [
+        *_head(verdict, "Fixes for what noisewatch found"),
+        *_steps((finding, fix.now) for finding, fix in fixes),
+        *_comments("Only a reboot brings the rest: append this to the kernel's command line.", [arguments]),
+        *_comments(
+            "The commands above last until the next boot. To keep what they do:",
+            [_about(finding, fix.persist) for finding, fix in lasting if fix.now],
+        ),
+        *_comments("To be done by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def undo_script(verdict: Verdict) -> str:
+    """Brings back the values that were read, in the reverse order."""
+    fixable = [finding for finding in _fixable(verdict) if finding.answer.fix and finding.answer.fix.now]
+    undone = [(finding, finding.answer.fix.undo) for finding in reversed(fixable) if finding.answer.fix]
+    silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
+    head = _head(verdict, "Brings back what noisewatch read before the fixes")
+    return "\n".join([*head, *_steps(undone), *_comments("What is left:", silent), ""])
+
+
+def _fixable(verdict: Verdict) -> Iterator[Finding]:
+    """What failed or warned and has a fix, the gravest first; each fix once."""
+    seen = set()
+    for finding in [*verdict.failures, *verdict.warnings]:
+        fix = finding.answer.fix
+        if fix is not None and (fix.now, fix.persist) not in seen:
+            seen.add((fix.now, fix.persist))
+            yield finding
+
+
+def _head(verdict: Verdict, what: str) -> list[str]:
+    snapshot = verdict.case.snapshot
+    about = f"{describe_platform(snapshot)}; {name_cpus(verdict.case.target)}, profile {verdict.profile}"
+    return [
+        "#!/bin/sh",
+        f"# {what} (version {__version__}).",
+        f"# {_one_line(about)}",
+        "# It needs root, or sudo, and may be run twice. noisewatch itself changes nothing.",
+    ]
+
+
+def _steps(commands: Iterable[tuple[Finding, str | None]]) -> list[str]:
+    """The commands one after the other, or that there are none."""
+    steps = [line for finding, command in commands if command for line in _step(finding, command)]
+    return [_PROLOGUE, *steps, "", _EPILOGUE] if steps else ["", _NOTHING]
+
+
+def _step(finding: Finding, command: str) -> list[str]:
+    return [
+        "",
+        f"echo {shlex.quote(_one_line(f'{finding.check.id}: {finding.answer.said}'))}",
+        f"{{ {command}; }} >/dev/null",
+    ]
+
+
+def _comments(heading: str, lines: list[str]) -> list[str]:
+    """The lines as comments below their heading; nothing where there are none."""
+    said = [line for line in lines if line]
+    return ["", f"# {heading}", *(f"#   {line}" for line in said)] if said else []
+
+
+def _about(finding: Finding, text: str | None) -> str:
+    return f"{finding.check.id}: {_one_line(text or '')}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(clean(text).split())

@@ -1,0 +1,129 @@
+"""The scripts do what the findings say, may be run twice, and bring back exactly what was read."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.quiet_machine import CPUS
+from tests.surfaces.running import Run, quiet_tree
+
+_GOVERNOR = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
+_FAULTS = {
+    _GOVERNOR.format(2): "schedutil\n",
+    _GOVERNOR.format(3): "ondemand\n",
+    f"{CPUS}/cpufreq/boost": "1\n",
+    f"{CPUS}/isolated": "\n",
+    "/proc/irq/24/smp_affinity_list": "0-3\n",
+}
+_SHELLCHECK = str(Path(sys.executable).with_name("shellcheck"))
+_OPTIONS = ("--cpus", "2-3", "--sample", "0", "--no-calibration")
+
+
+@pytest.fixture
+def untuned(tmp_path: Path) -> Path:
+    return quiet_tree(tmp_path, _FAULTS)
+
+
+def _scripts(run: Run, tree: Path, *options: str) -> tuple[str, str]:
+    preflight = ("preflight", "--sysroot", str(tree), *_OPTIONS, *options)
+    both = [run(*preflight, option) for option in ("--fix-script", "--undo-script")]
+    assert [ran.status for ran in both] == [1, 1]
+    return both[0].out, both[1].out
+
+
+def _sh(tree: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """Runs it with the tree in place of the machine, and a sudo that does nothing but run."""
+    programs = tree.parent / "bin"
+    programs.mkdir(exist_ok=True)
+    (programs / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
+    (programs / "sudo").chmod(0o755)
+    moved = script.replace(" /sys/", f" {tree}/sys/").replace(" /proc/", f" {tree}/proc/")
+    path = f"{programs}:{os.environ['PATH']}"
+    return subprocess.run(["sh"], input=moved, capture_output=True, text=True, check=False, env={"PATH": path})
+
+
+def _texts(tree: Path) -> dict[str, str]:
+    return {path: (tree / path.lstrip("/")).read_text() for path in _FAULTS if path != f"{CPUS}/isolated"}
+
+
+def test_the_fixes_and_their_undo_may_be_run_twice_and_bring_back_what_was_read(run: Run, untuned: Path) -> None:
+    fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")  # no folder here acts as a cgroup does
+    before = _texts(untuned)
+    for _ in range(2):
+        ran = _sh(untuned, fix)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert [text.strip() for text in _texts(untuned).values()] == ["performance", "performance", "0", "0-1"]
+    assert "governor-not-performance: governor ondemand/schedutil on CPUs 2-3" in ran.stdout
+    for _ in range(2):
+        assert _sh(untuned, undo).returncode == 0
+        assert _texts(untuned) == before
+
+
+def test_what_fails_is_counted_and_does_not_stop_the_rest(run: Run, untuned: Path) -> None:
+    fix, _ = _scripts(run, untuned)
+    (untuned / _GOVERNOR.format(3).lstrip("/")).unlink()
+    (untuned / _GOVERNOR.format(3).lstrip("/")).mkdir()
+    ran = _sh(untuned, fix)
+    assert ran.returncode == 1
+    assert "1 of the commands failed" in ran.stderr
+    assert (untuned / f"{CPUS.lstrip('/')}/cpufreq/boost").read_text() == "0\n"
+
+
+def test_arguments_of_the_kernel_stand_in_one_line(run: Run, untuned: Path) -> None:
+    fix, _ = _scripts(run, untuned)
+    lines = fix.splitlines()
+    wanted = lines[lines.index("# Only a reboot brings the rest: append this to the kernel's command line.") + 1]
+    assert wanted == "#   isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
+
+
+def test_both_are_proper_shell(run: Run, untuned: Path, tmp_path: Path) -> None:
+    for number, script in enumerate(_scripts(run, untuned)):
+        path = tmp_path / f"{number}.sh"
+        path.write_text(script)
+        assert subprocess.run(["sh", "-n", str(path)], check=False).returncode == 0
+        ran = subprocess.run([_SHELLCHECK, "--norc", str(path)], capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stdout) == (0, "")
+
+
+def test_a_script_may_stand_beside_the_report(run: Run, untuned: Path, tmp_path: Path) -> None:
+    files = [str(tmp_path / name) for name in ("fix.sh", "undo.sh")]
+    options = ["--fix-script", files[0], "--undo-script", files[1]]
+    ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, *options)
+    assert ran.out.splitlines()[-1].startswith("noisewatch: UNSTABLE")
+    assert tuple(Path(file).read_text() for file in files) == _scripts(run, untuned)
+    assert stat.S_IMODE(os.stat(files[0]).st_mode) & 0o111 == 0
+
+
+def test_a_printed_script_leaves_the_verdict_to_standard_error(run: Run, untuned: Path) -> None:
+    ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, "--fix-script")
+    assert ran.out.startswith("#!/bin/sh\n")
+    assert ran.err.startswith("noisewatch: UNSTABLE - ")
+
+
+def test_a_quiet_machine_needs_no_script(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--sysroot", str(quiet_tree(tmp_path)), *_OPTIONS, "--fix-script")
+    assert ran.out.splitlines()[-1] == "# There is nothing to do."
+    assert subprocess.run(["sh"], input=ran.out, text=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--fix-script", "--undo-script"], ["--fix-script", "--output", "x"], ["--fix-script", "x", "--output", "x"]],
+)
+def test_two_answers_cannot_go_to_one_place(run: Run, untuned: Path, options: list[str]) -> None:
+    ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert "--output" in ran.err
+
+
+def test_a_name_from_the_machine_cannot_end_a_comment(run: Run, tmp_path: Path) -> None:
+    tree = quiet_tree(tmp_path, _FAULTS | {"/proc/cpuinfo": "model name : a\x1b[31m`touch x`\n\nprocessor : 0\n"})
+    script = run("preflight", "--sysroot", str(tree), *_OPTIONS, "--fix-script").out
+    assert "\x1b" not in script
+    assert [line for line in script.splitlines() if "touch x" in line and not line.startswith("#")] == []
