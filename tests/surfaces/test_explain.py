@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
+from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Check
+from noisewatch.surfaces.reports.explain_text import differences
 from tests.surfaces.running import Run
 
 _IDS = [each.id for each in CATALOGUE]
@@ -13,7 +19,8 @@ _IDS = [each.id for each in CATALOGUE]
 
 def test_the_list_has_one_row_for_each_check(run: Run) -> None:
     ran = run("explain")
-    assert [line.split()[0] for line in ran.out.splitlines()] == ["CHECK", *_IDS]
+    ids = [line.split()[0] for line in ran.out.splitlines()]
+    assert (ids[0], sorted(ids[1:])) == ("CHECK", sorted(_IDS))
     assert (ran.status, ran.err) == (0, "")
 
 
@@ -29,9 +36,11 @@ def test_a_page_has_all_sections(run: Run, check: Check) -> None:
     ran = run("explain", check.id)
     headings = [line for line in ran.out.splitlines() if line and not line.startswith(" ")]
     limits = ["Limits"] if check.limits else []
+    profiles = ["Under other profiles"] if differences(check) else []
+    stand_in = ["Where it cannot be read"] if check.answered_by else []
     assert headings == [
         f"{check.id} ({check.area}, {check.severity})",
-        *("Why it matters", "What it reads", *limits, "What to do", "Sources"),
+        *("Why it matters", "What it reads", *limits, *profiles, *stand_in, "What to do", "Sources"),
     ]
     assert ran.status == 0
 
@@ -55,3 +64,46 @@ def test_prose_is_wrapped_to_the_terminal(run: Run, monkeypatch: pytest.MonkeyPa
     wide = run("explain", "cpu-quota").out
     monkeypatch.setenv("COLUMNS", "300")
     assert max(map(len, wide.splitlines())) <= 100
+
+
+def test_the_list_goes_from_area_to_area(run: Run) -> None:
+    areas = [line.split()[1] for line in run("explain").out.splitlines()[1:]]
+    changes = [area for area, before in zip(areas, ["", *areas], strict=False) if area != before]
+    assert len(changes) == len(set(changes)) > 5
+
+
+def test_a_page_says_what_differs_between_profiles(run: Run) -> None:
+    assert (
+        "parallel: not asked, as several threads need the load balancer" in run("explain", "target-not-isolated").words
+    )
+    assert "strict: blocking" in run("explain", "turbo-enabled").words
+
+
+def test_json_has_the_whole_declaration(run: Run) -> None:
+    listed = run("explain", "--format", "json").json
+    assert [each["id"] for each in listed] == _IDS
+    turbo = run("explain", "turbo-enabled", "--format", "json").json
+    assert turbo in listed
+    assert (turbo["severity"]["micro"], turbo["severity"]["strict"]) == ("warning", "blocking")
+
+
+@pytest.mark.parametrize("arguments", [(), ("cpu-quota",)])
+def test_markdown_is_read_by_its_own_parser(run: Run, arguments: tuple[str, ...]) -> None:
+    tokens = MarkdownIt("commonmark").enable("table").parse(run("explain", *arguments, "--format", "markdown").out)
+    kinds = {token.type for token in tokens}
+    assert ("table_open" in kinds, "heading_open" in kinds) == (not arguments, bool(arguments))
+
+
+def test_the_readme_lists_the_checks_as_they_are(run: Run) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    assert run("explain", "--format", "markdown").out in readme, "paste what `explain --format markdown` prints"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    script.write_text(run("completion", shell).out)
+    assert "turbo-enabled" in script.read_text()
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    assert subprocess.run([shell, "-n", str(script)], check=False).returncode == 0

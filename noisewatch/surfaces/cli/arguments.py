@@ -9,21 +9,16 @@ from importlib import import_module
 
 from noisewatch import __version__
 from noisewatch.errors import UsageError
-from noisewatch.judgement.rules import MICRO, PROFILES
+from noisewatch.surfaces.cli.option_groups import add_budget, add_interval, add_machine_options, add_output, add_record
+from noisewatch.surfaces.cli.preflight_options import fill_preflight
 from noisewatch.surfaces.cli.values import (
     SHORTEST_CALIBRATION_S,
     calibration_seconds,
-    inflation,
-    sample_count,
-    sample_length,
-    sample_seconds,
     seconds,
-    share,
     words,
 )
 
 MONITOR, PREFLIGHT = "monitor", "preflight"
-_SHORTEST_INTERVAL_S = 0.1
 
 _COMMANDS = {
     "preflight": "check whether a benchmark may start: a verdict with an exit status",
@@ -31,6 +26,7 @@ _COMMANDS = {
     "show": "show the machine as it was read, without judging it",
     "explain": "explain one check, or list them all",
     "record": "record the machine into a file that replays anywhere",
+    "completion": "print the script that completes noisewatch's words in a shell",
     "screenshot": "draw the monitor's screen into an SVG or PNG file",
 }
 
@@ -47,109 +43,9 @@ class _Parser(ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def _add_machine_options(parser: ArgumentParser, default: object) -> None:
-    group = parser.add_argument_group("what to look at")
-    group.add_argument(
-        "--cpus",
-        metavar="LIST",
-        default=default,
-        help="the target CPUs, such as 2-7 or 1,3 (kernel list syntax)",
-    )
-    machine = group.add_mutually_exclusive_group()
-    machine.add_argument(
-        "--sysroot",
-        metavar="DIR",
-        default=default,
-        help="a copied tree of /proc and /sys instead of this host",
-    )
-    machine.add_argument("--replay", metavar="FILE", default=default, help="a recording instead of this host")
-
-
-def _add_interval(parser: ArgumentParser, default: object) -> None:
-    parser.add_argument(
-        "--interval",
-        metavar="SECONDS",
-        type=seconds(_SHORTEST_INTERVAL_S),
-        default=default,
-        help="time between two snapshots (default 1)",
-    )
-
-
-def _add_output(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
-    parser.add_argument("--format", choices=formats, default=formats[0])
-    parser.add_argument("--output", metavar="FILE", default=None, help="write there instead of to standard output")
-
-
-def _add_budget(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("what is to be measured afterwards")
-    group.add_argument(
-        "--at", metavar="DURATION", type=sample_length, default="100ms", help="how long a sample lasts (default 100ms)"
-    )
-    group.add_argument(
-        "--samples", metavar="N", type=sample_count, default="25", help="how many samples are taken (default 25)"
-    )
-    group.add_argument(
-        "--max-cv",
-        metavar="SHARE",
-        type=share,
-        default="1%",
-        help="how much samples may vary: their relative standard deviation (default 1%%)",
-    )
-    group.add_argument(
-        "--max-inflation",
-        metavar="FACTOR",
-        type=inflation,
-        help="how much longer the worst sample may take than the median, such as 1.2 (default: any)",
-    )
-    parser.add_argument(
-        "--realtime",
-        action="store_true",
-        help="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second",
-    )
-
-
-def _add_rules(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("what is asked, and how much it weighs")
-    group.add_argument(
-        "--profile",
-        choices=tuple(PROFILES),
-        default=MICRO,
-        help="; ".join(f"{name}: {what}" for name, what in PROFILES.items()) + f" (default {MICRO})",
-    )
-    for name, what in (("--select", "ask only these checks"), ("--ignore", "do not ask these checks")):
-        group.add_argument(name, metavar="LIST", action="append", default=[], help=f"{what} or areas")
-    group.add_argument(
-        "--severity", metavar="CHECK=LEVEL", action="append", default=[], help="blocking, warning or information"
-    )
-    group.add_argument(
-        "--limit",
-        metavar="CHECK[.KEY]=VALUE",
-        action="append",
-        default=[],
-        help="another limit, such as target-cpu-busy=2%%",
-    )
-    group.add_argument(
-        "--expect",
-        metavar="SECONDS",
-        type=seconds(0),
-        help="how long the benchmark will take: what is scheduled until then is named",
-    )
-    group.add_argument(
-        "--config",
-        metavar="FILE",
-        help="read options from there (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])",
-    )
-    group.add_argument("--no-config", action="store_true", help="read no file of options")
-    parser.set_defaults(configured_by=None)
-
-
-def _add_record(parser: ArgumentParser) -> None:
-    parser.add_argument("--record", metavar="FILE", help="also record what the answer rests on, so that it replays")
-
-
 def _fill_calibrate(parser: ArgumentParser) -> None:
-    _add_machine_options(parser, SUPPRESS)
-    _add_output(parser, ("text", "json", "pyperf"))
+    add_machine_options(parser, SUPPRESS)
+    add_output(parser, ("text", "json", "pyperf"))
     parser.add_argument(
         "--duration",
         metavar="SECONDS",
@@ -161,73 +57,27 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--workload", metavar="COMMAND", type=words, default=(), help="measure this short command in place of our work"
     )
-    _add_budget(parser)
-    _add_record(parser)
-
-
-def _fill_preflight(parser: ArgumentParser) -> None:
-    _add_machine_options(parser, SUPPRESS)
-    _add_output(parser, ("text", "json"))
-    parser.add_argument(
-        "--sample",
-        metavar="SECONDS",
-        type=sample_seconds,
-        default=3.0,
-        help="how long to look (default 3; 0: settings only)",
-    )
-    parser.add_argument(
-        "--calibration",
-        metavar="SECONDS",
-        type=calibration_seconds,
-        default=3.0,
-        help="how long to run the microbenchmark after that (default 3; 0: not at all)",
-    )
-    parser.add_argument(
-        "--no-calibration",
-        action="store_const",
-        const=0.0,
-        dest="calibration",
-        help="run no microbenchmark: the verdict rests on settings and sample",
-    )
-    _add_rules(parser)
-    _add_budget(parser)
-    _add_record(parser)
-    parser.add_argument(
-        "--wait",
-        metavar="SECONDS",
-        type=seconds(0),
-        default=0.0,
-        help="look again and again until the machine is fit, for so long at most (exit status 4: it never was)",
-    )
-    parser.add_argument(
-        "--lock",
-        action="store_true",
-        help="take the machine for the process that calls this one, until it ends: nobody else may start",
-    )
-    for name, what in (("--fix-script", "fixes what failed"), ("--undo-script", "brings back what was read")):
-        parser.add_argument(
-            name,
-            metavar="FILE",
-            nargs="?",
-            const="-",
-            help=f"also write the shell script that {what} (without FILE: print it in place of the report)",
-        )
-    parser.add_argument("--strict", action="store_true", help="warnings and unknowns make the verdict unstable")
-    parser.add_argument("--exit-zero", action="store_true", help="report only: exit 0 whatever the verdict")
+    add_budget(parser)
+    add_record(parser)
 
 
 def _fill_show(parser: ArgumentParser) -> None:
-    _add_machine_options(parser, SUPPRESS)
-    _add_output(parser, ("text", "json"))
+    add_machine_options(parser, SUPPRESS)
+    add_output(parser, ("text", "json"))
 
 
 def _fill_explain(parser: ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target")
+    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+
+
+def _fill_completion(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
 
 
 def _fill_record(parser: ArgumentParser) -> None:
-    _add_machine_options(parser, SUPPRESS)
-    _add_interval(parser, SUPPRESS)
+    add_machine_options(parser, SUPPRESS)
+    add_interval(parser, SUPPRESS)
     parser.add_argument("file", metavar="FILE", help="the recording to write")
     parser.add_argument(
         "--duration",
@@ -249,8 +99,8 @@ def _fill_record(parser: ArgumentParser) -> None:
 
 
 def _fill_screenshot(parser: ArgumentParser) -> None:
-    _add_machine_options(parser, SUPPRESS)
-    _add_interval(parser, SUPPRESS)
+    add_machine_options(parser, SUPPRESS)
+    add_interval(parser, SUPPRESS)
     parser.add_argument("file", metavar="FILE", help="the picture to write: .svg, or .png (needs resvg-py)")
     parser.add_argument(
         "--size", metavar="COLUMNSxLINES", default="100x30", help="the terminal's size (default 100x30)"
@@ -259,11 +109,12 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
 
 
 _FILL = {
-    "preflight": _fill_preflight,
+    "preflight": fill_preflight,
     "calibrate": _fill_calibrate,
     "show": _fill_show,
     "explain": _fill_explain,
     "record": _fill_record,
+    "completion": _fill_completion,
     "screenshot": _fill_screenshot,
 }
 
@@ -277,8 +128,8 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"noisewatch {__version__}")
-    _add_machine_options(parser, None)
-    _add_interval(parser, 1.0)
+    add_machine_options(parser, None)
+    add_interval(parser, 1.0)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in _COMMANDS.items():
         _FILL[name](commands.add_parser(name, help=summary, description=summary))

@@ -1,0 +1,45 @@
+"""`noisewatch completion SHELL`"""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser, Namespace
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.cli.rules import areas
+from noisewatch.surfaces.output import print_answer
+
+_FILES = ("--sysroot", "--replay", "--output", "--record", "--config", "--fix-script", "--undo-script", "file")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the script that completes words of our command line in that shell."""
+    import shtab
+
+    parser, commands = build_parsers()
+    checks = [each.id for each in CATALOGUE]
+    _offer(commands["explain"], "id", checks)
+    for option in ("--select", "--ignore"):
+        _offer(commands["preflight"], option, [*checks, *areas()])
+    for each in (parser, *commands.values()):
+        for name in _FILES:
+            _complete_files(each, name)
+    print_answer(shtab.complete(parser, shell=arguments.shell))
+    return 0
+
+
+def _offer(parser: ArgumentParser, name: str, words: list[str]) -> None:
+    for action in _called(parser, name):
+        action.choices = words
+
+
+def _complete_files(parser: ArgumentParser, name: str) -> None:
+    import shtab
+
+    for action in _called(parser, name):
+        action.complete = shtab.DIRECTORY if name == "--sysroot" else shtab.FILE  # type: ignore[attr-defined]  # shtab's
+
+
+def _called(parser: ArgumentParser, name: str) -> list[Action]:
+    """The arguments of that name; argparse has no other way to go through them."""
+    return [each for each in parser._actions if name in each.option_strings or name == each.dest]
