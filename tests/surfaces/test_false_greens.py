@@ -1,0 +1,71 @@
+"""Machines that `pyperf system show` calls ready, and that are not.
+
+It has no criterion for isolation, the frequency window and interrupts, leaves the cable out of its verdict, and
+takes a turbo state that it cannot read for turbo switched off.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch.judgement.rules import PROFILES
+from tests.quiet_machine import CPUS
+from tests.surfaces.running import Run, quiet_tree
+
+_OPTIONS = ("--cpus", "2-3", "--sample", "0", "--no-calibration", "--format", "json")
+_EACH = range(4)
+
+
+def _frequency(**texts: str) -> dict[str, str | None]:
+    return {f"{CPUS}/cpu{cpu}/cpufreq/{name}": text + "\n" for cpu in _EACH for name, text in texts.items()}
+
+
+_UNTUNED: dict[str, str | None] = {
+    **_frequency(scaling_driver="acpi-cpufreq", scaling_governor="powersave"),
+    **_frequency(scaling_min_freq="1200000", scaling_max_freq="3000000"),
+    f"{CPUS}/isolated": "\n",
+    f"{CPUS}/nohz_full": "\n",
+    "/proc/cmdline": "root=UUID=1234 quiet\n",
+    "/proc/irq/24/smp_affinity_list": "0-3\n",
+    "/proc/irq/25/smp_affinity_list": "0-3\n",
+    "/proc/irq/25/effective_affinity_list": "2\n",
+    "/proc/irq/default_smp_affinity": "f\n",
+    "/sys/class/power_supply/AC/online": "0\n",
+}
+_BOOSTED: dict[str, str | None] = {
+    **_frequency(scaling_driver="amd-pstate-epp", scaling_governor="performance"),
+    f"{CPUS}/cpufreq/boost": "1\n",
+}
+_UNREADABLE: dict[str, str | None] = {**_BOOSTED, f"{CPUS}/cpufreq/boost": None}
+
+
+def _judged(run: Run, tmp_path: Path, changes: dict[str, str | None], *options: str) -> tuple[int, dict[str, Any]]:
+    ran = run("preflight", "--sysroot", str(quiet_tree(tmp_path, changes)), *_OPTIONS, *options)
+    return ran.status, {each["id"]: (each["status"], each["severity"]) for each in ran.json["findings"]}
+
+
+def test_an_untuned_machine_on_battery_is_unstable_for_its_governor_and_its_cable(run: Run, tmp_path: Path) -> None:
+    status, found = _judged(run, tmp_path, _UNTUNED)
+    failed = {name for name, answer in found.items() if answer == ("fail", "blocking")}
+    assert (status, failed) == (1, {"governor-not-performance", "on-battery"})
+    assert found["target-not-isolated"] == ("fail", "warning")
+    assert found["frequency-window-open"] == ("warn", "warning")
+    assert found["irq-routed-to-target"] == ("warn", "warning")
+
+
+def test_boost_behind_an_active_driver_is_a_warning_and_in_a_laboratory_a_failure(run: Run, tmp_path: Path) -> None:
+    status, found = _judged(run, tmp_path, _BOOSTED)
+    assert (status, found["turbo-enabled"]) == (0, ("fail", "warning"))
+    (tmp_path / "strict").mkdir()
+    status, found = _judged(run, tmp_path / "strict", _BOOSTED, "--profile", "strict")
+    assert (status, found["turbo-enabled"]) == (1, ("fail", "blocking"))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_turbo_state_that_cannot_be_read_is_never_a_pass(run: Run, tmp_path: Path, profile: str) -> None:
+    status, found = _judged(run, tmp_path, _UNREADABLE, "--profile", profile)
+    assert found["turbo-enabled"][0] == "unknown"
+    assert status == (3 if profile == "strict" else 0)
