@@ -7,33 +7,18 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.noise import CHILDREN, CPU, LOOP, noise
+
 pytestmark = pytest.mark.live
-
-_CPU = max(os.sched_getaffinity(0))
-_LOOP = "while True: pass"
-_CHILDREN = "import subprocess\nwhile True: subprocess.run(['/bin/true'])"
-
-
-@contextmanager
-def _noise(program: str) -> Iterator[int]:
-    """A Python program pinned to the last CPU."""
-    process = subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{_CPU}}})\n{program}"])
-    try:
-        yield process.pid
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _preflight() -> tuple[int, dict[str, Any]]:
-    command = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(_CPU), "--no-calibration"]
+    command = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), "--no-calibration"]
     ran = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
     return ran.returncode, json.loads(ran.stdout)
 
@@ -45,9 +30,9 @@ def _culprits(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_busy_loop_is_named_with_its_pid_and_share() -> None:
-    with _noise(_LOOP) as pid:
+    with noise(LOOP) as process:
         status, report = _preflight()
-    (culprit,) = [each for each in _culprits(report) if each["pid"] == pid]
+    (culprit,) = [each for each in _culprits(report) if each["pid"] == process.pid]
     assert (status, report["verdict"], culprit["kind"]) == (1, "unstable", "thread")
     assert culprit["share"] == pytest.approx(1, abs=0.1)
 
@@ -57,9 +42,9 @@ def test_without_it_nothing_is_blamed() -> None:
 
 
 def test_a_loop_of_short_lived_children_is_not_lost() -> None:
-    with _noise(_CHILDREN) as pid:
+    with noise(CHILDREN) as process:
         status, report = _preflight()
-    blamed = [each for each in _culprits(report) if each["pid"] == pid or each["kind"] == "unexplained"]
+    blamed = [each for each in _culprits(report) if each["pid"] == process.pid or each["kind"] == "unexplained"]
     assert status == 1
     assert sum(each["share"] for each in blamed) > 0.7
 
@@ -82,9 +67,9 @@ def test_a_monitor_whose_terminal_is_gone_ends_and_does_not_spin() -> None:
 
 def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_unstable() -> None:
     options = ["--sample", "0", "--calibration", "2", "--at", "10ms", "--format", "json"]
-    with _noise(_LOOP):
+    with noise(LOOP):
         ran = subprocess.run(
-            [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(_CPU), *options],
+            [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), *options],
             capture_output=True,
             text=True,
             check=False,
@@ -92,7 +77,7 @@ def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_u
     report = json.loads(ran.stdout)
     (cpu,) = report["calibration"]["cpus"]
     (floor,) = [each for each in report["findings"] if each["id"] == "noise-floor-above-budget"]
-    assert (ran.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [_CPU])
+    assert (ran.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [CPU])
     assert floor["evidence"]["dominated_by"] in {"interruptions", "throughput"}  # a host may take more than the loop
     assert cpu["stolen_share"] == pytest.approx(0.5, abs=0.15)
     assert cpu["waited_share"] == pytest.approx(cpu["stolen_share"], abs=0.05)
@@ -100,7 +85,7 @@ def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_u
 
 def test_a_recording_keeps_the_calibration_and_gives_the_same_verdict(tmp_path: Path) -> None:
     recording = tmp_path / "host.nw"
-    preflight = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(_CPU), "--format", "json"]
+    preflight = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), "--format", "json"]
     live = subprocess.run(
         [*preflight, "--sample", "1", "--calibration", "1", "--record", recording],
         capture_output=True,
