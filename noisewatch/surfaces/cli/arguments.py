@@ -20,6 +20,7 @@ from noisewatch.surfaces.cli.values import (
     share,
     words,
 )
+from noisewatch.surfaces.reports.formats import FORMATS
 
 MONITOR = "monitor"
 _SHORTEST_INTERVAL_S = 0.1
@@ -36,7 +37,8 @@ _COMMANDS = {
 _EPILOG = """\
 Without a command noisewatch opens the monitor.
 
-exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown;
+exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown
+(--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
 of all other commands: 0 done, 2 usage or input error, 3 could not measure
 """
 
@@ -75,7 +77,8 @@ def _add_interval(parser: ArgumentParser, default: object) -> None:
 
 
 def _add_output(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
-    parser.add_argument("--format", choices=formats, default=formats[0])
+    told = f"how the answer is written: {', '.join(formats)} (default {formats[0]})"
+    parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=told)
     parser.add_argument("--output", metavar="FILE", default=None, help="write there instead of to standard output")
 
 
@@ -131,7 +134,7 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
 
 def _fill_preflight(parser: ArgumentParser) -> None:
     _add_machine_options(parser, SUPPRESS)
-    _add_output(parser, ("text", "json"))
+    _add_output(parser, tuple(FORMATS))
     parser.add_argument(
         "--sample",
         metavar="SECONDS",
@@ -165,7 +168,9 @@ def _fill_show(parser: ArgumentParser) -> None:
 
 
 def _fill_explain(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target")
+    what.add_argument("--schema", action="store_true", help="print the JSON Schema of `preflight --format json`")
 
 
 def _fill_record(parser: ArgumentParser) -> None:

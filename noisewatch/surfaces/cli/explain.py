@@ -1,4 +1,4 @@
-"""`noisewatch explain [ID]`"""
+"""`noisewatch explain [ID | --schema]`"""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.explain_text import text_of_catalogue, text_of_check
+from noisewatch.surfaces.reports.verdict_schema import schema_of_verdict
 
 
 def run(arguments: Namespace) -> int:
-    """Prints one check's page, or the list of all."""
+    """Prints one check's page, the list of all, or the schema of a verdict."""
+    if arguments.schema:
+        print_answer(schema_of_verdict())
+        return 0
     if arguments.id is None:
         print_answer(text_of_catalogue(CATALOGUE))
         return 0

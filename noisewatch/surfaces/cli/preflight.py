@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from argparse import Namespace
 from dataclasses import dataclass, replace
 
 from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.judgement.verdict import judge
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.interval import Interval, interval_between
@@ -20,11 +19,11 @@ from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
 from noisewatch.surfaces.cli.live import LivePicture
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.surfaces.cli.step_summary import fill_step_summary
 from noisewatch.surfaces.cli.terminal import Progress, takes_colour, width
 from noisewatch.surfaces.cli.values import SHORTEST_SAMPLE_S
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.verdict_json import describe_verdict
-from noisewatch.surfaces.reports.verdict_text import text_of_verdict
+from noisewatch.surfaces.reports.formats import FORMATS, Occasion
 
 _PROGRESS_EVERY_S = 0.5
 _STANDS_STILL = "a copied tree stands still: nothing can be sampled (--sample 0 judges its settings alone)"
@@ -44,16 +43,17 @@ def run(arguments: Namespace) -> int:
         wish = wish_of(arguments, source)
         sampled = _calibrated(source, _sample(source, wish, arguments.sample), wish, arguments)
         verdict = judge(sampled.case, strict=arguments.strict)
-        exit_status = 0 if arguments.exit_zero else verdict.exit_status
-        output.write(_report(verdict, sampled, exit_status, arguments).encode("utf-8", "replace"))
+        wanted = FORMATS[arguments.format]
+        occasion = _occasion(0 if arguments.exit_zero else wanted.exit_status(verdict), sampled, arguments)
+        output.write(wanted.render(verdict, occasion).encode("utf-8", "replace"))
+    if wanted.fills_step_summary:
+        fill_step_summary(verdict)
     report_damage(machine)
-    return exit_status
+    return occasion.exit_status
 
 
-def _report(verdict: Verdict, sampled: _Sampled, exit_status: int, arguments: Namespace) -> str:
-    if arguments.format == "json":
-        return json.dumps(describe_verdict(verdict, sampled.own_cpu_share, exit_status), indent=1) + "\n"
-    return text_of_verdict(verdict, exit_status, width(), takes_colour(arguments.output))
+def _occasion(exit_status: int, sampled: _Sampled, arguments: Namespace) -> Occasion:
+    return Occasion(exit_status, time.time(), sampled.own_cpu_share, width(), takes_colour(arguments.output))
 
 
 def _calibrated(machine: Machine, sampled: _Sampled, wish: Wish, arguments: Namespace) -> _Sampled:
