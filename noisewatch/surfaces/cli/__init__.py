@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from noisewatch.errors import CannotMeasure, NoisewatchError
 from noisewatch.surfaces.cli.arguments import command_of, parse_arguments
+from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.reports.formats import Format, format_named_in
 
 _USAGE_ERROR = 2
 _NOT_MEASURED = 3
@@ -17,12 +20,15 @@ _NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdic
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command and returns the exit status: 0 done, 2 usage or input error, 3 could not measure."""
+    words = sys.argv[1:] if argv is None else argv
     try:
-        arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
+        arguments = parse_arguments(words)
         return command_of(arguments)(arguments)
     except NoisewatchError as error:
-        _complain(str(error))
-        return _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
+        message = " ".join(str(error).split())
+        print(f"noisewatch: {message}", file=sys.stderr)
+        status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
+        return _told_as_wanted(message, status, format_named_in(words))
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -30,9 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _NOBODY_READS
 
 
-def _complain(message: str) -> None:
-    one_line = " ".join(message.split())
-    print(f"noisewatch: {one_line}", file=sys.stderr)
+def _told_as_wanted(message: str, status: int, wanted: Format | None) -> int:
+    """The exit status of the format's consumer, which may read the message from standard output alone."""
+    if wanted is not None and wanted.prints_trouble:
+        with suppress(NoisewatchError, BrokenPipeError):  # it may be standard output that is in trouble
+            print_answer(wanted.describe_trouble(message))
+    return status if wanted is None or wanted.trouble_status is None else wanted.trouble_status
 
 
 def _drop_output() -> None:

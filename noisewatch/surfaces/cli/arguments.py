@@ -33,7 +33,8 @@ _COMMANDS = {
 _EPILOG = """\
 Without a command noisewatch opens the monitor.
 
-exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 --wait ran out;
+exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown, 4 --wait ran out
+(--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
 of all other commands: 0 done, 2 usage or input error, 3 could not measure
 """
 
@@ -67,7 +68,9 @@ def _fill_show(parser: ArgumentParser) -> None:
 
 
 def _fill_explain(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target")
+    what.add_argument("--schema", action="store_true", help="print the JSON Schema of `preflight --format json`")
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
 
 

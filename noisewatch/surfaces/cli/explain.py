@@ -1,4 +1,4 @@
-"""`noisewatch explain [ID]`"""
+"""`noisewatch explain [ID | --schema]`"""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.explain_json import describe_check
 from noisewatch.surfaces.reports.explain_markdown import markdown_of_catalogue, markdown_of_check
 from noisewatch.surfaces.reports.explain_text import text_of_catalogue, text_of_check
+from noisewatch.surfaces.reports.verdict_schema import schema_of_verdict
 
 _WIDEST = 100
 
 
 def run(arguments: Namespace) -> int:
-    """Prints one check's page, or the list of all."""
-    print_answer(_catalogue(arguments.format) if arguments.id is None else _page(arguments.id, arguments.format))
+    """Prints one check's page, the list of all, or the schema of a verdict."""
+    if arguments.schema:
+        print_answer(schema_of_verdict())
+    elif arguments.id is None:
+        print_answer(_catalogue(arguments.format))
+    else:
+        print_answer(_page(arguments.id, arguments.format))
     return 0
 
 

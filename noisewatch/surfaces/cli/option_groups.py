@@ -41,7 +41,8 @@ def add_interval(parser: ArgumentParser, default: object) -> None:
 
 def add_output(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
     """In which format, and where to."""
-    parser.add_argument("--format", choices=formats, default=formats[0])
+    told = f"how the answer is written: {', '.join(formats)} (default {formats[0]})"
+    parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=told)
     parser.add_argument("--output", metavar="FILE", default=None, help="write there instead of to standard output")
 
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sys
+import time
 from argparse import Namespace
 from contextlib import ExitStack
 
 from noisewatch.errors import UsageError
-from noisewatch.judgement.verdict import STABLE, Verdict
+from noisewatch.judgement.verdict import STABLE
 from noisewatch.surfaces.cli.calibration import recorded
 from noisewatch.surfaces.cli.examination import Examination
 from noisewatch.surfaces.cli.lock import locked
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.cli.scripts import opened_scripts
+from noisewatch.surfaces.cli.step_summary import fill_step_summary
 from noisewatch.surfaces.cli.terminal import takes_colour, width
-from noisewatch.surfaces.cli.waiting import RAN_OUT, verdict_in_time
+from noisewatch.surfaces.cli.waiting import verdict_in_time
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.verdict_json import describe_verdict
-from noisewatch.surfaces.reports.verdict_text import summary_of_verdict, text_of_verdict
+from noisewatch.surfaces.reports.formats import FORMATS, Occasion
+from noisewatch.surfaces.reports.verdict_text import summary_of_verdict
 
 
 def run(arguments: Namespace) -> int:
@@ -36,21 +37,20 @@ def run(arguments: Namespace) -> int:
         lock = stack.enter_context(locked(machine, arguments.lock))
         examination = Examination(source, wish_of(arguments, source), rules, arguments)
         verdict, has_run_out = verdict_in_time(examination, arguments.wait, lock)
-        exit_status = 0 if arguments.exit_zero else RAN_OUT if has_run_out else verdict.exit_status
+        wanted = FORMATS[arguments.format]
+        exit_status = 0 if arguments.exit_zero else wanted.exit_status(verdict, has_run_out)
         for script in scripts:
             script.write(verdict)
         if output is not None:
-            report = _report(verdict, examination.own_cpu_share, exit_status, arguments)
-            output.write(report.encode("utf-8", "replace"))
+            occasion = Occasion(
+                exit_status, time.time(), examination.own_cpu_share, width(), takes_colour(arguments.output)
+            )
+            output.write(wanted.render(verdict, occasion).encode("utf-8", "replace"))
         else:
             print(summary_of_verdict(verdict, exit_status), file=sys.stderr)
         if lock is not None and verdict.verdict != STABLE:
             lock.give_back()
+    if wanted.fills_step_summary:
+        fill_step_summary(verdict)
     report_damage(machine)
     return exit_status
-
-
-def _report(verdict: Verdict, own_cpu_share: float | None, exit_status: int, arguments: Namespace) -> str:
-    if arguments.format == "json":
-        return json.dumps(describe_verdict(verdict, own_cpu_share, exit_status), indent=1) + "\n"
-    return text_of_verdict(verdict, exit_status, width(), takes_colour(arguments.output))

@@ -7,6 +7,7 @@ from argparse import SUPPRESS, ArgumentParser
 from noisewatch.judgement.rules import MICRO, PROFILES
 from noisewatch.surfaces.cli.option_groups import add_budget, add_machine_options, add_output, add_record
 from noisewatch.surfaces.cli.values import calibration_seconds, sample_seconds, seconds
+from noisewatch.surfaces.reports.formats import FORMATS
 
 
 def _add_rules(parser: ArgumentParser) -> None:
@@ -47,7 +48,7 @@ def _add_rules(parser: ArgumentParser) -> None:
 def fill_preflight(parser: ArgumentParser) -> None:
     """All of them."""
     add_machine_options(parser, SUPPRESS)
-    add_output(parser, ("text", "json"))
+    add_output(parser, tuple(FORMATS))
     parser.add_argument(
         "--sample",
         metavar="SECONDS",

@@ -10,7 +10,6 @@ from noisewatch.judgement.verdict import STABLE, Verdict, judge
 from noisewatch.surfaces.cli.examination import Examination
 from noisewatch.surfaces.cli.lock import Lock
 
-RAN_OUT = 4
 _BETWEEN_LOOKS_S = 1.0  # where no sample takes its time
 _NOT_CALIBRATED = "the machine was not quiet enough to calibrate before the time ran out"
 _MOST_NAMED = 4

@@ -37,15 +37,19 @@ def text_of_snapshot(snapshot: Snapshot) -> str:
 
 def describe_platform(snapshot: Snapshot) -> str:
     """The machine in one line."""
+    return " · ".join(word for word in (snapshot.machine_name, *describe_kind(snapshot)) if word)
+
+
+def describe_kind(snapshot: Snapshot) -> list[str]:
+    """What kind of machine it is: kernel, processor, hypervisor, container."""
     platform = snapshot.platform
     words = [
-        snapshot.machine_name,
         f"Linux {platform.kernel}" if platform.kernel else None,
         platform.cpu_model,
         _said(platform.virtual, "bare metal", "virtual machine"),
         f"container ({platform.container})" if platform.container not in (None, "none") else None,
     ]
-    return " · ".join(word for word in words if word)
+    return [word for word in words if word]
 
 
 def _said(virtual: str | None, if_none: str, else_kind: str) -> str:

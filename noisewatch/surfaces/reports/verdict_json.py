@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from noisewatch import __version__
@@ -9,11 +10,17 @@ from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.formats import Occasion
 from noisewatch.surfaces.reports.machine_json import SCHEMA, describe_machine
 
 
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format json`."""
+    return json.dumps(describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status), indent=1) + "\n"
+
+
 def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> dict[str, Any]:
-    """All of `preflight --format json`. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
+    """The verdict as one object. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
     case = verdict.case
     calibrated = case.calibrated
     return {

@@ -5,12 +5,21 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN, Fix, Limit
+from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN, Limit
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
 from noisewatch.surfaces.reports.calibration_text import REALTIME_REMARK, floor_lines
+from noisewatch.surfaces.reports.finding_words import (
+    commands_of,
+    counts,
+    culprit_line,
+    describe_limit_of,
+    judged,
+    remark_on_commands,
+)
+from noisewatch.surfaces.reports.formats import Occasion
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
 _LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown"}
@@ -29,13 +38,18 @@ NO_CALIBRATION = "No microbenchmark was run: this rests on settings and counters
 _SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and tasks on the target CPUs."
 
 
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format text`."""
+    return text_of_verdict(verdict, occasion.exit_status, occasion.width, occasion.in_colour)
+
+
 def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: bool) -> str:
     """The whole report, its lines wrapped at `width` but for commands, which are there to be copied."""
     lines = [_headline(verdict), ""]
     for findings in _in_order(verdict.findings):
         lines += _describe(findings, width, in_colour)
-    if not verdict.case.snapshot.is_live and any(finding.answer.fix for finding in verdict.findings):
-        lines += ["", "The commands are for the machine that was copied or recorded, as it was then."]
+    remark = remark_on_commands(verdict)
+    lines += ["", remark] if remark else []
     lines += [line for line in _collapsed(verdict, width) if line]
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
@@ -92,27 +106,19 @@ def _describe(findings: list[Finding], width: int, in_colour: bool) -> list[str]
     answer = finding.answer
     label = _LABELS[WARN if finding.is_warning else answer.status]
     padded = _painted(label, in_colour) + " " * (8 - len(label))
-    said = answer.reason if answer.status == UNKNOWN else answer.said + _limit_of(finding)
+    said = answer.reason if answer.status == UNKNOWN else answer.said + describe_limit_of(finding)
     names = ", ".join(each.check.id for each in findings)
     lines = [f"{padded}{names} ({_WEIGHT[finding.severity]})", *_wrapped(said or "", width)]
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
     lines += _culprits(answer.culprits, said or "")
-    lines += _fix(answer.fix) if answer.fix is not None else []
+    lines += [f"{_INDENT}{name + ':':<9}{command}" for name, command in commands_of(answer.fix)]
     return lines
-
-
-def _limit_of(finding: Finding) -> str:
-    answer = finding.answer
-    if answer.limit is None or answer.status != FAIL:
-        return ""
-    value = f"{answer.limit:.1%}" if answer.unit == "share" else f"{answer.limit:g} {answer.unit}"
-    return f" (limit {value})"
 
 
 def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]:
     """Those that the sentence has not named yet."""
-    lines = [_culprit(each) for each in culprits if _label(each) not in already_said]
+    lines = [_INDENT + culprit_line(each) for each in culprits if _label(each) not in already_said]
     if len(lines) > _MOST_CULPRITS:
         lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines
@@ -120,19 +126,6 @@ def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]
 
 def _label(culprit: Disturbance) -> str:
     return f"{culprit.name} (pid {culprit.pid})" if culprit.pid is not None else f"{culprit.name}:"
-
-
-def _culprit(culprit: Disturbance) -> str:
-    pid = f" (pid {culprit.pid})" if culprit.pid is not None else ""
-    share = f" {culprit.share:.2%}" if culprit.share is not None else ""
-    rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
-    mark = " (estimated)" if culprit.is_inferred and culprit.rate_per_s is not None else ""
-    return f"{_INDENT}CPU {culprit.cpu}: {culprit.kind} {culprit.name}{pid}{rate}{share}{mark}"
-
-
-def _fix(fix: Fix) -> list[str]:
-    named = (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist))
-    return [f"{_INDENT}{name + ':':<9}{clean(command)}" for name, command in named if command]
 
 
 def _collapsed(verdict: Verdict, width: int) -> list[str]:
@@ -153,12 +146,8 @@ def _collapsed(verdict: Verdict, width: int) -> list[str]:
 
 def summary_of_verdict(verdict: Verdict, exit_status: int, in_colour: bool = False) -> str:
     """The verdict in one line."""
-    warnings = len(verdict.warnings)
-    counts = f"{len(verdict.failures)} failed, {warnings} warning{'' if warnings == 1 else 's'}, "
-    counts += f"{len(verdict.unknowns)} unknown" + (", strict" if verdict.is_strict else "")
     word = _painted(verdict.verdict.upper(), in_colour)
-    judged = f"{name_cpus(verdict.case.target)}, profile {verdict.profile}, exit {exit_status}"
-    return f"noisewatch: {word} - {counts} ({judged})"
+    return f"noisewatch: {word} - {counts(verdict)} ({judged(verdict)}, exit {exit_status})"
 
 
 def describe_limit(limit: Limit) -> str:

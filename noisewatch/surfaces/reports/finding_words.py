@@ -1,0 +1,111 @@
+"""What the reports have in common: how grave a finding is, its sentence, its culprits, its commands."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, PASS, UNKNOWN, Fix
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.model.disturbance import Disturbance
+from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.names import clean
+from noisewatch.sources.snapshot import Snapshot
+from noisewatch.surfaces.reports.machine_text import describe_kind
+
+FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT = (
+    "failed", "unanswered", "warned", "open", "noted", "passed", "left out",
+)  # fmt: skip
+_GRAVEST_FIRST = (FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT)
+
+
+def gravity_of(finding: Finding, is_strict: bool) -> str:
+    """What the finding does to the verdict: FAILED and UNANSWERED decide it, the others do not."""
+    if finding.is_blocking_failure or (is_strict and finding.is_warning):
+        return FAILED
+    if finding.is_blocking_unknown or (is_strict and finding.is_unknown):
+        return UNANSWERED
+    if finding.is_warning:
+        return WARNED
+    if finding.is_note:
+        return NOTED
+    return {UNKNOWN: OPEN, PASS: PASSED}.get(finding.status, LEFT_OUT)
+
+
+def by_gravity(verdict: Verdict) -> dict[str, list[Finding]]:
+    """All findings, the gravest first."""
+    found: dict[str, list[Finding]] = {gravity: [] for gravity in _GRAVEST_FIRST}
+    for finding in verdict.findings:
+        found[gravity_of(finding, verdict.is_strict)].append(finding)
+    return found
+
+
+def sentence(finding: Finding) -> str:
+    """What was found, or why nothing was."""
+    answer = finding.answer
+    if answer.status in (UNKNOWN, NOT_APPLICABLE, IGNORED):
+        by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
+        return clean((answer.reason or answer.said) + by)
+    return clean(answer.said + describe_limit_of(finding))
+
+
+def describe_limit_of(finding: Finding) -> str:
+    """` (limit 5.0%)` of a failure that has one."""
+    answer = finding.answer
+    if answer.limit is None or answer.status != FAIL:
+        return ""
+    value = f"{answer.limit:.1%}" if answer.unit == "share" else f"{answer.limit:g} {answer.unit}"
+    return f" (limit {value})"
+
+
+def culprit_line(culprit: Disturbance) -> str:
+    """One source of noise in a line."""
+    pid = f" (pid {culprit.pid})" if culprit.pid is not None else ""
+    share = f" {culprit.share:.2%}" if culprit.share is not None else ""
+    rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
+    mark = " (estimated)" if culprit.is_inferred and culprit.rate_per_s is not None else ""
+    return clean(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{pid}{rate}{share}{mark}")
+
+
+def remark_on_commands(verdict: Verdict) -> str | None:
+    """Where the commands are not for the machine that shows them; None where they are, or where there are none."""
+    if verdict.case.snapshot.is_live or not any(finding.answer.fix for finding in verdict.findings):
+        return None
+    return "The commands are for the machine that was copied or recorded, as it was then."
+
+
+def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
+    """What may be run now, what takes it back, and what lasts."""
+    named = () if fix is None else (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist))
+    return [(name, clean(command)) for name, command in named if command]
+
+
+def counts(verdict: Verdict) -> str:
+    """`2 failed, 1 warning, 3 unknown`."""
+    warnings = len(verdict.warnings)
+    said = f"{len(verdict.failures)} failed, {warnings} warning{'' if warnings == 1 else 's'}, "
+    return said + f"{len(verdict.unknowns)} unknown" + (", strict" if verdict.is_strict else "")
+
+
+def judged(verdict: Verdict) -> str:
+    """`CPUs 2-3, profile micro`."""
+    return f"{name_cpus(verdict.case.target)}, profile {verdict.profile}"
+
+
+def measured(verdict: Verdict) -> str:
+    """`3.0 s sample · 3.0 s calibration (native core)`."""
+    case = verdict.case
+    sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
+    if case.calibrated is None:
+        return f"{sample} · no calibration"
+    calibration = case.calibrated.calibration
+    return clean(f"{sample} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)")
+
+
+def measured_seconds(verdict: Verdict) -> float:
+    """How long the machine was looked at."""
+    case = verdict.case
+    sampled = 0.0 if case.interval is None else case.interval.seconds
+    return sampled + (0.0 if case.calibrated is None else case.calibrated.calibration.seconds)
+
+
+def describe_host(snapshot: Snapshot) -> str:
+    """The machine in a line that may be shown to strangers: without its name."""
+    return clean(" · ".join(describe_kind(snapshot)) or "unknown")

@@ -1,0 +1,37 @@
+"""The verdict for a custom plugin of the node problem detector: one line, which becomes a node's condition.
+
+UNSTABLE (2 failed): tasks-on-target: hog (pid 900): 50.0% of CPU 2 (limit 1...
+https://github.com/kubernetes/node-problem-detector/blob/master/docs/custom_plugin_monitor.md
+"""
+
+from __future__ import annotations
+
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.sources.names import clean
+from noisewatch.surfaces.reports.finding_words import FAILED, UNANSWERED, WARNED, by_gravity, judged, sentence
+from noisewatch.surfaces.reports.formats import Occasion
+
+_GRAVEST_FIRST = ((FAILED, "failed"), (UNANSWERED, "unknown"), (WARNED, "warned"))
+_MOST_BYTES = 80  # its default for max_output_length, which cuts bytes, not characters
+
+
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format problem-detector`, the gravest finding first."""
+    found = by_gravity(verdict)
+    word = verdict.verdict.upper()
+    for gravity, said in _GRAVEST_FIRST:
+        if found[gravity]:
+            worst = found[gravity][0]
+            return _line(f"{word} ({len(found[gravity])} {said}): {worst.check.id}: {sentence(worst)}")
+    return _line(f"{word}: {judged(verdict)}")
+
+
+def describe_trouble(message: str) -> str:
+    """What the condition says where nothing could be judged."""
+    return _line(f"UNKNOWN: {message}")
+
+
+def _line(said: str) -> str:
+    """In ASCII, so that a byte is a character."""
+    text = clean(said).encode("ascii", "replace").decode()
+    return (text if len(text) <= _MOST_BYTES else text[: _MOST_BYTES - 3] + "...") + "\n"
