@@ -125,3 +125,27 @@ def test_a_driver_that_looks_like_markup_or_escapes_is_named_as_plain_text(run: 
     assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
     assert f"·]0;x·{_MARKUP}" in ran.words
     assert ran.status == 1
+
+
+_NOTED = {"/proc/irq/default_smp_affinity": "f\n"}
+_SETTINGS = ("preflight", "--sample", "0", "--no-calibration", "--cpus", "2-3", "--sysroot")
+
+
+def test_what_is_only_information_takes_one_line_and_is_no_warning(run: Run, tmp_path: Path) -> None:
+    lines = run(*_SETTINGS, quiet_tree(tmp_path, _NOTED)).out.splitlines()
+    noted = [line for line in lines if "default-irq-affinity-includes-target" in line]
+    assert noted == ["note    default-irq-affinity-includes-target: new interrupts may go to CPUs 2-3"]
+    assert " 0 warnings" in lines[-1]
+
+
+def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, _NOTED)
+    said = run(*_SETTINGS, root, "--verbose").out
+    findings = run(*_SETTINGS, root, "--format", "json").json["findings"]
+    assert [each["id"] for each in findings if each["id"] not in said] == []
+    words = " ".join(said.split())
+    told = {
+        each["id"]: each["said"] if each["status"] in ("pass", "warn", "fail") else each["reason"] for each in findings
+    }
+    assert {name: sentence for name, sentence in told.items() if " ".join(sentence.split()) not in words} == {}
+    assert "undo: echo f | sudo tee /proc/irq/default_smp_affinity" in words

@@ -42,8 +42,9 @@ def run(arguments: Namespace) -> int:
         for script in scripts:
             script.write(verdict)
         if output is not None:
+            in_colour = takes_colour(arguments.output)
             occasion = Occasion(
-                exit_status, time.time(), examination.own_cpu_share, width(), takes_colour(arguments.output)
+                exit_status, time.time(), examination.own_cpu_share, width(), in_colour, arguments.verbose
             )
             output.write(wanted.render(verdict, occasion).encode("utf-8", "replace"))
         else:

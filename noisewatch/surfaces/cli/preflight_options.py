@@ -93,5 +93,6 @@ def fill_preflight(parser: ArgumentParser) -> None:
             const="-",
             help=f"also write the shell script that {what} (without FILE: print it in place of the report)",
         )
+    parser.add_argument("-v", "--verbose", action="store_true", help="tell of all checks what they found (text)")
     parser.add_argument("--strict", action="store_true", help="warnings and unknowns make the verdict unstable")
     parser.add_argument("--exit-zero", action="store_true", help="report only: exit 0 whatever the verdict")

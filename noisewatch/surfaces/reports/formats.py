@@ -24,6 +24,7 @@ class Occasion:
     own_cpu_share: float | None = None
     width: int = 100
     in_colour: bool = False
+    is_verbose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from noisewatch.surfaces.reports.finding_words import (
 from noisewatch.surfaces.reports.formats import Occasion
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
-_LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown"}
+_LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown", PASS: "pass", NOT_APPLICABLE: "n/a", IGNORED: "ignored"}
+_TELLING = (FAIL, WARN, UNKNOWN)
 _WEIGHT = {"blocking": "blocking", "warning": "warning", "information": "info"}
 _STYLES = {
     "FAIL": "1;31",
@@ -40,17 +41,21 @@ _SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and 
 
 def render(verdict: Verdict, occasion: Occasion) -> str:
     """All of `preflight --format text`."""
-    return text_of_verdict(verdict, occasion.exit_status, occasion.width, occasion.in_colour)
+    return text_of_verdict(verdict, occasion.exit_status, occasion.width, occasion.in_colour, occasion.is_verbose)
 
 
-def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: bool) -> str:
-    """The whole report, its lines wrapped at `width` but for commands, which are there to be copied."""
+def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: bool, is_verbose: bool = False) -> str:
+    """The whole report, its lines wrapped at `width` but for commands, which are there to be copied.
+
+    What is only information has a line each, and what passed its name; `is_verbose` tells everything of all.
+    """
     lines = [_headline(verdict), ""]
-    for findings in _in_order(verdict.findings):
+    for findings in _in_order(finding for finding in verdict.findings if is_verbose or _matters(finding)):
         lines += _describe(findings, width, in_colour)
     remark = remark_on_commands(verdict)
     lines += ["", remark] if remark else []
-    lines += [line for line in _collapsed(verdict, width) if line]
+    if not is_verbose:
+        lines += [*_notes(verdict, width), *_collapsed(verdict, width)]
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
@@ -83,20 +88,34 @@ def _headline(verdict: Verdict) -> str:
     )
 
 
+def _matters(finding: Finding) -> bool:
+    return finding.status in _TELLING and finding.severity != INFORMATION
+
+
+def _notes(verdict: Verdict, width: int) -> list[str]:
+    """What is worth knowing, in a sentence each."""
+    lines = []
+    for finding in verdict.notes:
+        wrapped = _wrapped(f"{finding.check.id}: {finding.answer.said}", width)
+        lines += [f"{'note':<8}{wrapped[0].strip()}", *wrapped[1:]]
+    return lines
+
+
 def _in_order(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Those that say something, the gravest first; unknowns of one reason together."""
+    """The gravest first; unknowns, and those that do not apply, of one reason together."""
 
     def gravity(finding: Finding) -> int:
         if finding.is_blocking_failure:
             return 0
         if finding.is_blocking_unknown:
             return 1
-        return {FAIL: 2, WARN: 3}.get(finding.status, 4) + 3 * (finding.severity == INFORMATION)
+        order = [FAIL, WARN, UNKNOWN, PASS, NOT_APPLICABLE, IGNORED]
+        return 2 + order.index(finding.status) + len(_TELLING) * (finding.severity == INFORMATION)
 
     grouped: dict[object, list[Finding]] = {}
-    for finding in sorted((each for each in findings if each.status in _LABELS), key=gravity):
-        is_alone = finding.status != UNKNOWN
-        key = finding.check.id if is_alone else (finding.severity, finding.answer.reason, finding.answered_by)
+    for finding in sorted(findings, key=gravity):
+        is_alone = finding.status in (FAIL, WARN, PASS)
+        key = (finding.check.id,) if is_alone else (finding.severity, finding.answer.reason, finding.answered_by)
         grouped.setdefault(key, []).append(finding)
     return list(grouped.values())
 
@@ -104,9 +123,9 @@ def _in_order(findings: Iterable[Finding]) -> list[list[Finding]]:
 def _describe(findings: list[Finding], width: int, in_colour: bool) -> list[str]:
     finding = findings[0]
     answer = finding.answer
-    label = _LABELS[WARN if finding.is_warning else answer.status]
+    label = "note" if finding.is_note else _LABELS[WARN if finding.is_warning else answer.status]
     padded = _painted(label, in_colour) + " " * (8 - len(label))
-    said = answer.reason if answer.status == UNKNOWN else answer.said + describe_limit_of(finding)
+    said = answer.said + describe_limit_of(finding) if answer.status in (FAIL, WARN, PASS) else answer.reason
     names = ", ".join(each.check.id for each in findings)
     lines = [f"{padded}{names} ({_WEIGHT[finding.severity]})", *_wrapped(said or "", width)]
     if finding.answered_by:
@@ -129,15 +148,11 @@ def _label(culprit: Disturbance) -> str:
 
 
 def _collapsed(verdict: Verdict, width: int) -> list[str]:
-    passes = [finding.check.id for finding in verdict.findings if finding.status == PASS]
-    ignored = [finding.check.id for finding in verdict.findings if finding.status == IGNORED]
-    absent = [
-        f"{finding.check.id} ({finding.answer.reason})"
-        for finding in verdict.findings
-        if finding.status == NOT_APPLICABLE
-    ]
+    """The rest by name; --verbose tells the reasons."""
     lines = []
-    for label, names in (("pass", passes), ("n/a", absent), ("ignored", ignored)):
+    for status in (UNKNOWN, PASS, NOT_APPLICABLE, IGNORED):
+        label = _LABELS[status]
+        names = [each.check.id for each in verdict.findings if each.status == status and not _matters(each)]
         if names:
             wrapped = _wrapped(", ".join(names), width)
             lines += [f"{label:<8}{len(names)}: {wrapped[0].strip()}", *wrapped[1:]]
