@@ -89,6 +89,11 @@ def test_a_code_span_holds_whatever_backticks_there_are(text: str) -> None:
     assert read_markdown(f"{code(text)}\n") == [text]
 
 
+@pytest.mark.parametrize("fence", ["```", "`````", "~~~"])
+def test_a_command_that_is_a_fence_does_not_end_its_own(fence: str) -> None:
+    assert f"{fence}\n" in read_markdown(rendered("markdown", hostile_verdict(fence)))
+
+
 def test_a_pipe_stays_in_its_cell() -> None:
     table = tables(rendered("markdown", hostile_verdict("a|b \\| c\\\\|d")))[1]
     assert table[1][3] == "a|b ·| c\\·|d (limit 0.5%)"
