@@ -35,7 +35,7 @@ from noisewatch.surfaces.reports.formats import Occasion
 
 _MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
 _MOST_CULPRITS = 10
-_CUT = "_The rest was cut off: it is too long for this place._\n"
+_CUT = "The rest was cut off: it is too long for this place.\n"
 # Letters and what stands between them in a sentence; a dot or a colon only where it is no part of an address.
 _HARMLESS = re.compile(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=\s|$))*")
 
