@@ -55,7 +55,8 @@ def read_tracing(reader: Reader) -> Tracing:
         names = reader.names(FOLDER, expected=False)
     except Absent:
         return Tracing(())
-    except Unreadable:
+    except Unreadable as error:
+        reader.note(FOLDER, error.reason)
         names = []
     for folder, listed in ((FOLDER, names), (_OLD_FOLDER, None)):
         found = listed if listed is not None else reader.names_or_none(folder, expected=False) or []

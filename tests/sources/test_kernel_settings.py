@@ -70,6 +70,7 @@ def test_a_kernel_without_the_folder_cannot_trace_and_one_of_a_copy_is_unknown()
     assert read_tracing(reading({})) == Tracing(())
     copied = reading({}, is_copy=True)
     assert read_tracing(copied) == Tracing(None)
+    assert copied.reason_by_path == {FOLDER: "no such file"}
 
 
 def test_a_folder_without_its_file_system_says_so() -> None:

@@ -84,6 +84,8 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         return unknown(why_not)
     evidence = {"rcu_nocbs": sorted(offloaded)}
     kept = case.target - offloaded
+    if kept and case.snapshot.isolation.nohz_full is None:
+        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))  # which would offload them as well
     if kept or not case.target:
         option = boot_options(f"rcu_nocbs={format_cpu_list(offloaded | case.target)}")
         said = f"{name_cpus(kept)}: callbacks are run where they arise{why_not}"

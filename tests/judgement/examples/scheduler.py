@@ -58,6 +58,10 @@ EXAMPLES = [
     Example("rcu-callbacks-on-target", "pass", _OFFLOADED | _rcu_thread("0-1"), "on other CPUs"),
     Example("rcu-callbacks-on-target", "unknown", _OFFLOADED, "not all rcuo"),
     Example("rcu-callbacks-on-target", "unknown", gone=("/proc/cmdline",)),
+    Example("rcu-callbacks-on-target", "unknown", {f"{CPUS}/nohz_full": "rubbish\n"}, "nohz_full"),
+    Example(
+        "rcu-callbacks-on-target", "unknown", _OFFLOADED | _rcu_thread("0-1"), "not all", gone=("/proc/50/status",)
+    ),
     #
     Example("workqueues-on-target", "fail", {f"{WORKQUEUES}/cpumask": "f\n"}, "CPUs 2-3", {2, 3}),
     Example("workqueues-on-target", "fail", {f"{WORKQUEUES}/cpumask": "5\n"}, "CPU 2", {2}, rules=Rules("strict")),
