@@ -11,24 +11,44 @@ import os
 import re
 
 from noisewatch.machine import Json
+from noisewatch.machine.compressed import gunzip
 
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
 _CPUINFO = "/proc/cpuinfo"  # ARM tells the board's serial number there
 _SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
 
-_TELLING_OPTIONS = frozenset(
+MITIGATION_OPTIONS = frozenset(
+    {
+        *("mitigations", "gather_data_sampling", "indirect_target_selection", "kpti", "kvm.nx_huge_pages", "l1d_flush"),
+        *("l1tf", "mds", "mmio_stale_data", "nopti", "nospectre_bhb", "nospectre_v1", "nospectre_v2", "nospec"),
+        *("nospec_store_bypass_disable", "no_entry_flush", "no_stf_barrier", "no_uaccess_flush", "pti"),
+        *("reg_file_data_sampling", "retbleed", "spec_rstack_overflow", "spec_store_bypass_disable", "spectre_bhi"),
+        *("spectre_v2", "spectre_v2_user", "srbds", "ssbd", "tsa", "tsx", "tsx_async_abort", "vmscape"),
+    }
+)
+TELLING_OPTIONS = MITIGATION_OPTIONS | frozenset(
     {
         *("isolcpus", "nohz", "nohz_full", "rcu_nocbs", "rcu_nocb_poll", "irqaffinity", "threadirqs", "skew_tick"),
-        *("nosmt", "mitigations", "preempt", "psi", "numa_balancing", "transparent_hugepage"),
+        *("nosmt", "preempt", "psi", "numa_balancing", "transparent_hugepage"),
         *("idle", "intel_idle.max_cstate", "processor.max_cstate", "intel_pstate", "amd_pstate"),
         *("cpufreq.default_governor", "tsc", "clocksource", "mce", "nmi_watchdog", "nowatchdog", "nosoftlockup"),
         *("workqueue.unbound_cpus", "cgroup_no_v1", "systemd.unified_cgroup_hierarchy"),
+        *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug"),
+    }
+)
+TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells who built it, and where
+    {
+        *("HZ", "NO_HZ_FULL", "NO_HZ_IDLE", "HZ_PERIODIC", "PREEMPT_RT", "PREEMPT_DYNAMIC", "RT_GROUP_SCHED"),
+        *("RCU_NOCB_CPU", "RCU_NOCB_CPU_DEFAULT_ALL", "RUNTIME_TESTING_MENU", "GCOV_PROFILE_ALL", "KCOV"),
+        *("KASAN", "KASAN_HW_TAGS", "KCSAN", "KMSAN", "LOCK_STAT", "PROVE_LOCKING", "DEBUG_OBJECTS", "SLUB_DEBUG_ON"),
+        *("DEBUG_PAGEALLOC", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "DEBUG_KMEMLEAK", "DEBUG_KMEMLEAK_DEFAULT_OFF"),
     }
 )
 
-
-_STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
+_STATUS = re.compile(r"/proc/(?:self|\d+(?:/task/\d+)?)/status")
+_CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
+_CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
 
 
@@ -64,7 +84,9 @@ class Scrubber:
         if path == _CPUINFO:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):
-            return _lines_with(text, ("Cpus_allowed_list:",))
+            return _lines_with(text, ("Cpus_allowed_list:", "Seccomp:"))
+        if _CONFIG.fullmatch(path):
+            return _telling_config(text)
         return self._without_host(text)
 
     def _without_host(self, text: str) -> str:
@@ -78,8 +100,18 @@ def _without_arguments(command: list[str]) -> list[str]:
 
 def _telling_options(command_line: str) -> str:
     """The options that matter to noise; all others are dropped, with their values."""
-    kept = [option for option in command_line.split() if option.partition("=")[0] in _TELLING_OPTIONS]
+    kept = [option for option in command_line.split() if option.partition("=")[0] in TELLING_OPTIONS]
     return " ".join(kept) + "\n"
+
+
+def _telling_config(text: str) -> str:
+    """The options that matter to noise, as plain text also where the file is compressed."""
+    try:
+        lines = gunzip(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace").split("\n")
+    except ValueError:
+        return ""
+    names = ((line, _CONFIG_NAME.match(line)) for line in lines)
+    return "".join(line + "\n" for line, name in names if name is not None and name[1] in TELLING_CONFIG)
 
 
 def _lines_with(text: str, words: tuple[str, ...]) -> str:

@@ -22,6 +22,7 @@ class Knob(StrEnum):
     """The files that are read, by what they set."""
 
     NMI_WATCHDOG = "/proc/sys/kernel/nmi_watchdog"
+    WATCHDOG = "/proc/sys/kernel/watchdog"
     SOFT_WATCHDOG = "/proc/sys/kernel/soft_watchdog"
     WATCHDOG_CPUS = "/proc/sys/kernel/watchdog_cpumask"
     WATCHDOG_THRESHOLD = "/proc/sys/kernel/watchdog_thresh"
@@ -51,11 +52,6 @@ class Knob(StrEnum):
     SCHED_EXT_STATE = "/sys/kernel/sched_ext/state"
     SCHED_EXT_OPS = "/sys/kernel/sched_ext/root/ops"
 
-    CURRENT_TRACER = "/sys/kernel/tracing/current_tracer"
-    TRACING_ON = "/sys/kernel/tracing/tracing_on"
-    TRACED_EVENTS = "/sys/kernel/tracing/set_event"
-    KPROBES = "/sys/kernel/tracing/kprobe_events"
-
     IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
     IDLE_GOVERNOR = "/sys/devices/system/cpu/cpuidle/current_governor"
     PSTATE_STATUS = "/sys/devices/system/cpu/intel_pstate/status"
@@ -64,6 +60,7 @@ class Knob(StrEnum):
     PSTATE_DYNAMIC_BOOST = "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost"
     PLATFORM_PROFILE = "/sys/firmware/acpi/platform_profile"
     MACHINE_CHECK_INTERVAL = "/sys/devices/system/machinecheck/machinecheck0/check_interval"
+    MACHINE_CHECK_IGNORED = "/sys/devices/system/machinecheck/machinecheck0/ignore_ce"
 
     LOCKDOWN = "/sys/kernel/security/lockdown"
     CURSOR_BLINK = "/sys/class/graphics/fbcon/cursor_blink"

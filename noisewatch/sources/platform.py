@@ -1,23 +1,27 @@
-"""What kind of machine this is: kernel, processor, hypervisor, container.
+"""What kind of machine this is, as long as it is up: kernel, processor, hypervisor, container.
 
 /proc/cpuinfo               model name, and the flag `hypervisor` on x86
 /sys/class/dmi/id/*         sys_vendor QEMU
 /sys/hypervisor/type        xen
+/proc/cmdline, /proc/config.gz, /sys/devices/system/cpu/vulnerabilities/*
 /.dockerenv, /run/.containerenv, /run/systemd/container, /proc/self/cgroup
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from noisewatch.machine.privacy import HOST_NAME
+from noisewatch.machine.privacy import HOST_NAME, TELLING_OPTIONS
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP, is_inside_namespace
 from noisewatch.sources.clock_source import AVAILABLE
-from noisewatch.sources.kernel import read_release
+from noisewatch.sources.kernel import read_command_line, read_release
+from noisewatch.sources.kernel_config import KernelConfig, read_kernel_config
 from noisewatch.sources.names import clean
 from noisewatch.sources.online import CPUINFO
 from noisewatch.sources.reader import Reader
+from noisewatch.sources.vulnerabilities import Vulnerabilities, read_vulnerabilities
 
 NONE = "none"
 UNIDENTIFIED = "unidentified"
@@ -56,12 +60,16 @@ class Platform:
     cpu_model: str | None
     virtual: str | None
     container: str | None
+    config: KernelConfig | None = None
+    options: Mapping[str, tuple[str, ...]] | None = None  # that it was booted with, and that matter to noise
+    vulnerabilities: Vulnerabilities = field(default_factory=Vulnerabilities)
 
 
 def read_platform(reader: Reader) -> Platform:
     """The platform. /proc/cpuinfo interrupts all CPUs on x86 before Linux 5.19, so nobody should ask twice."""
     kernel = read_release(reader)
     cpuinfo = reader.text_or_none(CPUINFO)
+    options = _read_options(reader)
     host = reader.text_or_none(HOST_NAME, expected=False)
     return Platform(
         host=clean(host.strip()) if host is not None else None,
@@ -69,7 +77,15 @@ def read_platform(reader: Reader) -> Platform:
         cpu_model=_cpu_model(cpuinfo),
         virtual=_read_virtual(reader, cpuinfo),
         container=_read_container(reader),
+        config=read_kernel_config(reader, kernel),
+        options=options,
+        vulnerabilities=read_vulnerabilities(reader, options),
     )
+
+
+def _read_options(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
+    options = read_command_line(reader)
+    return None if options is None else {name: options[name] for name in options if name in TELLING_OPTIONS}
 
 
 def _cpu_model(cpuinfo: str | None) -> str | None:

@@ -10,6 +10,7 @@ from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.frequency import Frequency
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import Irqs, read_irqs
+from noisewatch.sources.kernel_settings import KernelSettings, read_kernel_settings
 from noisewatch.sources.knobs import Knobs, read_knobs
 from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
@@ -27,6 +28,7 @@ class Settings:
     mains_power: MainsPower
     frequency: Frequency
     knobs: Knobs
+    kernel: KernelSettings
 
 
 def read_settings(
@@ -47,4 +49,5 @@ def read_settings(
         mains_power=read_mains_power(reader),
         frequency=frequency,
         knobs=read_knobs(reader),
+        kernel=read_kernel_settings(reader),
     )

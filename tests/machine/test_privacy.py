@@ -128,3 +128,36 @@ def test_a_machine_without_a_host_name_can_be_recorded() -> None:
     sink = io.BytesIO()
     Recorder(WrittenMachine({}), sink, interval_s=1.0).close()
     assert _text(sink.getvalue()).count("\n") == 1
+
+
+CONFIG = """\
+CONFIG_CC_VERSION_TEXT="gcc of benchmark-builder"
+CONFIG_LOCALVERSION="-acme"
+CONFIG_HZ=250
+# CONFIG_KASAN is not set
+"""
+
+
+@pytest.mark.parametrize("path", ["/proc/config.gz", "/boot/config-6.14.0", "/lib/modules/6.14.0/config"])
+def test_of_the_kernels_configuration_only_what_matters_to_noise_is_kept(path: str) -> None:
+    packed = gzip.compress(CONFIG.encode()).decode("utf-8", "surrogateescape")
+    answer = packed if path.endswith(".gz") else CONFIG
+    assert Scrubber("host")(path, answer) == "CONFIG_HZ=250\n# CONFIG_KASAN is not set\n"
+    assert Scrubber("host", identify=True)(path, answer) == answer
+
+
+def test_a_damaged_configuration_is_not_kept() -> None:
+    assert Scrubber("host")("/proc/config.gz", "\x1f\udc8bCONFIG_HZ=250\n") == ""
+
+
+def test_a_packed_configuration_says_the_same_in_a_recording(tmp_path: Path) -> None:
+    packed = gzip.compress(quiet_files()["/boot/config-6.14.0"].encode()).decode("utf-8", "surrogateescape")
+    content, (before,) = recorded(quiet_files() | {"/proc/config.gz": packed})
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert before.platform.config is not None
+    assert after.platform.config == before.platform.config
+
+
+def test_of_our_own_status_nothing_but_the_filter_is_recorded(tmp_path: Path) -> None:
+    content, _ = recorded(quiet_files())
+    assert Recording(written(tmp_path, content)).read_bytes("/proc/self/status") == b"Seccomp:\t0\n"

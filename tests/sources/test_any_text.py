@@ -11,18 +11,22 @@ from hypothesis import strategies as st
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
 from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
+from noisewatch.sources.consoles import parse_consoles
 from noisewatch.sources.cpu_time import parse_cpu_time
 from noisewatch.sources.cpulist import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.sources.interrupts import parse_header, parse_interrupts
 from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
 from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
+from noisewatch.sources.kernel_config import parse_kernel_config
 from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.sources.online import parse_processors
+from noisewatch.sources.own_process import parse_nice, parse_seccomp_mode
 from noisewatch.sources.pressure import parse_stall
 from noisewatch.sources.run_queue import parse_run_time
 from noisewatch.sources.softirqs import parse_softirqs
 from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.tracing import parse_events
 from tests.quiet_machine import quiet_files, stat_line
 
 Parser = Callable[[str], object]
@@ -34,20 +38,25 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_allowed: "Name:\tx\nCpus_allowed_list:\t0-1,4\n",
     parse_cgroup_mounts: _FILES["/proc/self/mounts"],
     parse_command_line: _FILES["/proc/cmdline"],
+    parse_consoles: _FILES["/proc/consoles"],
     parse_cpu_list: "0-3,8,1-7:2/4\n",
     parse_cpu_mask: "ff,ffffffff\n",
     parse_cpu_max: "50000 100000\n",
     parse_cpu_time: _FILES["/proc/stat"],
+    parse_events: "sched:sched_switch\nirq:softirq_entry\n",
     parse_flag: "1\n",
     parse_header: "CPU0 CPU1",
     parse_integer: "-17\n",
     parse_interrupts: _FILES["/proc/interrupts"],
     parse_isolcpus: "managed_irq,domain,2-7",
+    parse_kernel_config: _FILES["/boot/config-6.14.0"],
     parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
+    parse_nice: _FILES["/proc/self/stat"],
     parse_nonempty_cpu_list: "0-3\n",
     parse_processors: _FILES["/proc/cpuinfo"],
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
     parse_schedstat: "177645329 16002335 366\n",
+    parse_seccomp_mode: _FILES["/proc/self/status"],
     parse_softirqs: _FILES["/proc/softirqs"],
     parse_stall: _STALL,
     parse_stat: stat_line(4711, "a (b) c", 1),

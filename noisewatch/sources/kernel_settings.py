@@ -1,0 +1,38 @@
+"""What the kernel does beside running tasks, as it is set now: all that is more than one value in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.sources.consoles import Console, read_consoles
+from noisewatch.sources.livepatches import read_livepatches
+from noisewatch.sources.own_process import OwnProcess, read_own_process
+from noisewatch.sources.reader import Reader
+from noisewatch.sources.services import Services, read_services
+from noisewatch.sources.tracing import Tracing, read_tracing
+from noisewatch.sources.workqueues import Workqueues, read_workqueues
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSettings:
+    """None is unknown, in all of them."""
+
+    tracing: Tracing
+    workqueues: Workqueues
+    services: Services
+    consoles: tuple[Console, ...] | None
+    livepatches: Mapping[str, bool | None] | str | None
+    own_process: OwnProcess
+
+
+def read_kernel_settings(reader: Reader) -> KernelSettings:
+    """The settings now."""
+    return KernelSettings(
+        tracing=read_tracing(reader),
+        workqueues=read_workqueues(reader),
+        services=read_services(reader),
+        consoles=read_consoles(reader),
+        livepatches=read_livepatches(reader),
+        own_process=read_own_process(reader),
+    )

@@ -1,0 +1,49 @@
+"""What the kernel does about the processor's vulnerabilities, and what it was told to do.
+
+    /sys/devices/system/cpu/vulnerabilities/meltdown     Mitigation: PTI      (or `Vulnerable`, `Not affected`)
+    /proc/cmdline                                        mitigations=off
+
+https://docs.kernel.org/admin-guide/hw-vuln/index.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.machine.privacy import MITIGATION_OPTIONS
+from noisewatch.sources.names import clean
+from noisewatch.sources.reader import Reader
+
+FOLDER = "/sys/devices/system/cpu/vulnerabilities"
+
+
+@dataclass(frozen=True, slots=True)
+class Vulnerabilities:
+    """What each file says. None is unknown; without the folder (before Linux 4.15) there is none."""
+
+    state_by_name: Mapping[str, str] | None = None
+    chosen: tuple[str, ...] | None = None  # the boot options that change what the kernel would do by itself
+
+
+def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] | None) -> Vulnerabilities:
+    """They change with a reboot, or with new microcode."""
+    return Vulnerabilities(_read_states(reader), None if options is None else choices_among(options))
+
+
+def choices_among(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The options about mitigations, as they were written; `auto` is what the kernel does anyhow."""
+    given = {name: values[-1] for name, values in options.items() if name in MITIGATION_OPTIONS and values}
+    return tuple(clean(f"{name}={value}" if value else name) for name, value in given.items() if value != "auto")
+
+
+def _read_states(reader: Reader) -> Mapping[str, str] | None:
+    try:
+        names = reader.names(FOLDER, expected=False)
+    except Absent:
+        return {}
+    except Unreadable:
+        return None
+    states = {name: reader.text_or_none(f"{FOLDER}/{name}") for name in names}
+    return {name: clean(state.strip()) for name, state in states.items() if state is not None}

@@ -1,0 +1,76 @@
+"""Area `kernel`: who watches it, and what it writes down about itself."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.rules import Rules
+from noisewatch.sources.knobs import Knob
+from tests.judgement.example import Example
+from tests.quiet.kernel import TRACING
+from tests.quiet_machine import process, quiet_files
+
+_INTERRUPTS = quiet_files()["/proc/interrupts"]
+_STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
+_KTHREADD = {
+    "/proc/2/stat": quiet_files()["/proc/2/stat"].replace("2 (kthreadd)", "2 (sh)").replace(" 2097152 ", " 0 ")
+}
+_BOUND = {"/proc/30/stat": quiet_files()["/proc/30/stat"].replace(" 69206016 ", " 0 ")}
+
+
+def _overflows(*counts: int) -> dict[str, str]:
+    row = "PMI: " + " ".join(map(str, counts)) + "   Performance monitoring interrupts\n"
+    return {"/proc/interrupts": _INTERRUPTS.replace("RES:", f"{row}RES:")}
+
+
+EXAMPLES = [
+    Example("profiler-runs", "fail", process(901, "perf", 0, 0), "perf (pid 901)"),
+    Example("profiler-runs", "fail", process(901, "async-profiler", 0, 0), "async-profiler (pid 901)"),
+    Example("profiler-runs", "pass", process(901, "perfect", 0, 0), "no profiler"),
+    Example("profiler-runs", "pass", {Knob.PERF_SAMPLE_RATE: "100000\n"}, "no profiler"),
+    Example(
+        *("profiler-runs", "fail", _overflows(0, 0, 0, 0), "CPU 2 is sampled 100 times", {2}),
+        after=_overflows(0, 0, 300, 0),
+    ),
+    Example(
+        *("profiler-runs", "fail", _overflows(0, 0, 0, 0), "CPU 3 is sampled 1000 times", {3}),
+        loaded=_overflows(0, 0, 0, 3000),
+    ),
+    Example("profiler-runs", "pass", _overflows(0, 0, 0, 0), "no profiler", after=_overflows(900, 900, 15, 0)),
+    Example("profiler-runs", "unknown", _KTHREADD | _BOUND, "only this container's"),
+    Example("profiler-runs", "unknown", gone=("/proc/1", "/proc/2", "/proc/30", "/proc/700")),
+    #
+    Example("kernel-traced", "fail", {f"{TRACING}/current_tracer": "function\n"}, "tracer function"),
+    Example("kernel-traced", "fail", {f"{TRACING}/set_event": "sched:sched_switch\n"}, "sched:sched_switch"),
+    Example(
+        *("kernel-traced", "fail", {f"{TRACING}/instances/rasdaemon/set_event": "ras:mc_event\nirq:softirq_entry\n"}),
+        "instances/rasdaemon: irq:softirq_entry",
+    ),
+    Example("kernel-traced", "fail", {f"{TRACING}/set_event": "a:b\na:c\na:d\na:e\n"}, "a:d and 1 more"),
+    Example("kernel-traced", "pass", {f"{TRACING}/set_event": "mce:mce_record\n"}, "nothing is traced"),
+    Example(
+        *(
+            "kernel-traced",
+            "fail",
+            {f"{TRACING}/other": "", "/sys/kernel/debug/tracing/current_tracer": "osnoise\n"},
+        ),
+        "debug/tracing: tracer osnoise",
+        gone=(f"{TRACING}/current_tracer", f"{TRACING}/set_event", f"{TRACING}/instances"),
+    ),
+    Example("kernel-traced", "unknown", {f"{TRACING}/set_event": "two words\n"}, "two words"),
+    Example("kernel-traced", "unknown", gone=(f"{TRACING}/instances/rasdaemon/current_tracer",)),
+    Example("kernel-traced", "unknown", gone=(TRACING,), is_copy=True),
+    Example("kernel-traced", "not-applicable", gone=(TRACING,)),
+    #
+    Example("kernel-statistics-collected", "fail", {Knob.BPF_STATISTICS: "1\n"}, "bpf_stats_enabled is on"),
+    Example("kernel-statistics-collected", "fail", {Knob.DELAY_ACCOUNTING: "1\n"}, "task_del", rules=Rules("latency")),
+    Example("kernel-statistics-collected", "pass", {}, "all are off", gone=(Knob.SCHEDULER_STATISTICS,)),
+    Example("kernel-statistics-collected", "unknown", {Knob.SCHEDULER_STATISTICS: "x\n"}, "'x'"),
+    Example("kernel-statistics-collected", "not-applicable", gone=_STATISTICS),
+    #
+    Example("security-agent-runs", "fail", process(901, "auditd", 0, 0), "auditd (pid 901)"),
+    Example("security-agent-runs", "fail", process(901, "auditd", 0, 0), "auditd", rules=Rules("io")),
+    Example("security-agent-runs", "unknown", _KTHREADD | _BOUND, "only this container's"),
+    #
+    Example("system-calls-filtered", "fail", {"/proc/self/status": "Seccomp:\t2\nSeccomp_filters:\t1\n"}, "a filter"),
+    Example("system-calls-filtered", "unknown", {"/proc/self/status": "Name:\tx\n"}, "Seccomp"),
+    Example("system-calls-filtered", "unknown", gone=("/proc/self/status",)),
+]
