@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.sources.clock_rate import ClockRate, read_clock_rate
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
+from noisewatch.sources.cooling import Cooling, read_cooling
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.frequency import Frequency
+from noisewatch.sources.frequency_caps import FrequencyCap, read_frequency_caps
+from noisewatch.sources.idle import Idle, read_idle
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import Irqs, read_irqs
 from noisewatch.sources.knobs import Knobs, read_knobs
@@ -27,6 +31,10 @@ class Settings:
     mains_power: MainsPower
     frequency: Frequency
     knobs: Knobs
+    caps: Mapping[int, FrequencyCap]  # of the target CPUs
+    idle: Idle
+    cooling: Cooling
+    clock_rate: ClockRate | None
 
 
 def read_settings(
@@ -47,4 +55,8 @@ def read_settings(
         mains_power=read_mains_power(reader),
         frequency=frequency,
         knobs=read_knobs(reader),
+        caps=read_frequency_caps(reader, target),
+        idle=read_idle(reader, target),
+        cooling=read_cooling(reader),
+        clock_rate=read_clock_rate(reader),
     )
