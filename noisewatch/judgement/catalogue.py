@@ -5,7 +5,11 @@ from __future__ import annotations
 from noisewatch.judgement.checks import (
     clock,
     confinement,
+    energy,
     frequency,
+    frequency_limits,
+    heat,
+    idle,
     interrupts,
     irq_settings,
     isolation,
@@ -17,6 +21,7 @@ from noisewatch.judgement.checks import (
     power,
     quota,
     target,
+    temperature,
     throughput,
 )
 from noisewatch.judgement.declaration import Check
@@ -32,6 +37,11 @@ CATALOGUE: tuple[Check, ...] = (
     *irq_settings.CHECKS,
     *load.CHECKS,
     *frequency.CHECKS,
+    *energy.CHECKS,
+    *frequency_limits.CHECKS,
+    *idle.CHECKS,
+    *heat.CHECKS,
+    *temperature.CHECKS,
     *power.CHECKS,
     *clock.CHECKS,
     *memory.CHECKS,
