@@ -48,7 +48,6 @@ def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, Frequenc
         limit_khz = reader.parsed(path, parse_integer, expected=False)
         if limit_khz is None:
             if not reader.is_absent(path):
-                reader.note(path, "not told by this machine")
                 caps[cpu] = FrequencyCap(None, None)
             continue
         table = reader.parsed(

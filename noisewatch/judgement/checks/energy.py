@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.frequency import ACTIVE_DRIVERS, clocks_of, why_no_clock
+from noisewatch.judgement.checks.frequency import ACTIVE_DRIVERS, INTEL_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.commands import CPUS, persist_knob, persist_per_cpu, write, write_per_cpu
 from noisewatch.judgement.declaration import (
     FAIL,
@@ -21,12 +21,13 @@ from noisewatch.judgement.knob_answers import unread
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
-from noisewatch.sources.frequency import NO_PREFERENCE
+from noisewatch.sources.frequency import NO_PREFERENCE, CpuFrequency
 from noisewatch.sources.hardware import bias_path
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.platform import NONE
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
+_DRIVERS_WITH_PREFERENCE = INTEL_DRIVERS | {"amd-pstate", "amd-pstate-epp"}
 _FASTEST = frozenset({"performance", "0"})
 _PREFERENCE = "cpufreq/energy_performance_preference"
 
@@ -65,12 +66,23 @@ def energy_preference_not_performance(case: Case) -> Answer:
         said += ", which governor performance would set right" if is_blamed else ""
         severity = INFORMATION if is_blamed else None  # governor-not-performance warns of it
         return Answer(FAIL, said, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
-    silent = [cpu for cpu, clock in clocks.items() if clock.energy_preference is None]
+    if clocks and not any(_takes_preference(case, clock) for clock in clocks.values()):
+        return not_applicable(f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} takes none")
+    silent = [
+        cpu for cpu, clock in clocks.items() if clock.energy_preference is None and _takes_preference(case, clock)
+    ]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "energy_performance_preference"))
-    if all(clock.energy_preference == NO_PREFERENCE for clock in clocks.values()):
-        return not_applicable(f"{case.snapshot.frequency.driver} takes no preference")
     return Answer(PASS, "performance", evidence=evidence)
+
+
+def _takes_preference(case: Case, clock: CpuFrequency) -> bool:
+    """Whether its driver passes a preference on to the hardware, as far as known."""
+    if clock.energy_preference is not None or clock.driver is None:
+        return clock.energy_preference != NO_PREFERENCE
+    if f"{CPUS}/cpu{clock.cpu}/{_PREFERENCE}" in case.snapshot.reason_by_path:
+        return True  # it is there, and cannot be read
+    return clock.driver in _DRIVERS_WITH_PREFERENCE
 
 
 _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-power", 15: "power"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.frequency import clocks_of, why_no_clock
+from noisewatch.judgement.checks.frequency import INTEL_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.commands import CPUS, persist_lines, write
 from noisewatch.judgement.declaration import (
     FAIL,
@@ -69,7 +69,8 @@ def clock_capped(case: Case) -> Answer:
     silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_driver"))
-    if most is None and Knob.PSTATE_MAX_PERF not in knobs.absent:
+    is_intel = any(clock.driver in INTEL_DRIVERS for clock in clocks.values())
+    if most is None and (knobs.word(Knob.PSTATE_MAX_PERF) or (is_intel and Knob.PSTATE_MAX_PERF not in knobs.absent)):
         return unread(case, Knob.PSTATE_MAX_PERF)
     doubtful = [cpu for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap) is None]
     if doubtful:
@@ -84,7 +85,7 @@ def clock_capped(case: Case) -> Answer:
 def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
     """Whether firmware's limit keeps the CPU from a clock that it would have; None is unknown."""
     if cap.limit_khz is None:
-        return None
+        return False if clock.driver in INTEL_DRIVERS else None  # which tells none
     is_pinned = clock.min_khz is not None and clock.min_khz == clock.max_khz
     wanted_khz = [khz for khz in (cap.highest_khz or clock.base_khz, clock.max_khz if is_pinned else None) if khz]
     if cap.highest_khz is None and clock.base_khz is None:  # the highest clock may be turbo's, which is no part of it
@@ -106,8 +107,12 @@ def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
 )
 def clock_boosted_after_io(case: Case) -> Answer:
     clocks = clocks_of(case)
+    boost = case.snapshot.settings.knobs.word(Knob.PSTATE_DYNAMIC_BOOST)
+    drivers = {clock.driver for clock in clocks.values()}
+    if boost is None and drivers and not drivers & {None, *INTEL_DRIVERS}:
+        return not_applicable("only intel_pstate does it")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
-    if is_held and case.snapshot.settings.knobs.integer(Knob.PSTATE_DYNAMIC_BOOST) is not None:
+    if is_held and boost in ("0", "1"):
         return Answer(PASS, "governor performance leaves nothing to boost")
     return judged_knob(case, Knob.PSTATE_DYNAMIC_BOOST, lambda value: value == 0, "the boost is on", quiet=0)
 

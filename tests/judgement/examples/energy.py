@@ -20,6 +20,8 @@ _LAPTOP = {
         (_PREFERENCE, "balance_performance\n"),
     )
 }
+_INTEL = {f"{folder}/scaling_driver": "intel_cpufreq\n" for folder in (_CPU2, _CPU3)}
+_NO_LIMIT = (f"{_CPU2}/bios_limit", f"{_CPU3}/bios_limit")
 _PINNED = ("bios_limit", "scaling_min_freq", "scaling_max_freq")
 _NO_TABLE = tuple(f"{folder}/scaling_available_frequencies" for folder in (_CPU2, _CPU3))
 _POWERSAVE = {f"{folder}/scaling_governor": "powersave\n" for folder in (_CPU2, _CPU3)}
@@ -39,7 +41,8 @@ _PREFERENCES = [
     Example("energy-preference-not-performance", "pass", {f"{CPUS}/cpu0/cpufreq/{_PREFERENCE}": "power\n"}),
     Example("energy-preference-not-performance", "pass", gone=(f"{_CPU3}/{_PREFERENCE}",)),
     Example("energy-preference-not-performance", "not-applicable", gone=_ALL_PREFERENCES, named="acpi-cpufreq"),
-    Example("energy-preference-not-performance", "unknown", gone=_ALL_PREFERENCES, is_copy=True),
+    Example("energy-preference-not-performance", "not-applicable", gone=_ALL_PREFERENCES, is_copy=True),
+    Example("energy-preference-not-performance", "unknown", _INTEL, gone=_ALL_PREFERENCES, is_copy=True),
     Example("energy-preference-not-performance", "unknown", {f"{_CPU3}/{_PREFERENCE}": "rub bish\n"}, "word"),
     Example("energy-preference-not-performance", "unknown", gone=(_CPU2,)),
     Example("energy-bias-not-performance", "fail", {f"{CPUS}/cpu3/{_BIAS}": "6\n"}, "normal", cpus={3}),
@@ -78,7 +81,10 @@ _CAPS = [
     Example("clock-capped", "pass", {Knob.PSTATE_MAX_PERF: "70\n", Knob.PSTATE_MIN_PERF: "70\n"}),
     Example("clock-capped", "unknown", {Knob.PSTATE_MAX_PERF: "rubbish\n"}),
     Example("clock-capped", "pass", gone=(f"{CPUS}/intel_pstate",)),
-    Example("clock-capped", "unknown", gone=(f"{CPUS}/intel_pstate",), is_copy=True),
+    Example("clock-capped", "pass", gone=(f"{CPUS}/intel_pstate",), is_copy=True),
+    Example("clock-capped", "unknown", _INTEL, gone=(f"{CPUS}/intel_pstate",), is_copy=True),
+    Example("clock-capped", "pass", _INTEL, gone=_NO_LIMIT, is_copy=True),
+    Example("clock-capped", "unknown", gone=_NO_LIMIT, is_copy=True),
     Example("clock-capped", "fail", {f"{_CPU3}/bios_limit": "1800000\n"}, "1800000 kHz", cpus={3}),
     Example("clock-capped", "pass", {f"{CPUS}/cpu1/cpufreq/bios_limit": "1800000\n"}),
     Example("clock-capped", "pass", {f"{_CPU3}/{name}": "1800000\n" for name in _PINNED}),
@@ -97,7 +103,8 @@ _CAPS = [
     Example("clock-boosted-after-io", "fail", {Knob.PSTATE_DYNAMIC_BOOST: "1\n", **_POWERSAVE}, "the boost is on"),
     Example("clock-boosted-after-io", "pass", {Knob.PSTATE_DYNAMIC_BOOST: "1\n"}, "leaves nothing"),
     Example("clock-boosted-after-io", "unknown", {Knob.PSTATE_DYNAMIC_BOOST: "rubbish\n"}),
-    Example("clock-boosted-after-io", "unknown", gone=(Knob.PSTATE_DYNAMIC_BOOST,), is_copy=True),
+    Example("clock-boosted-after-io", "unknown", _INTEL, gone=(Knob.PSTATE_DYNAMIC_BOOST,), is_copy=True),
+    Example("clock-boosted-after-io", "not-applicable", _INTEL, gone=(Knob.PSTATE_DYNAMIC_BOOST,)),
     Example("clock-boosted-after-io", "not-applicable", gone=(Knob.PSTATE_DYNAMIC_BOOST,)),
 ]
 _UNCORE = [
