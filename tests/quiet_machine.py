@@ -19,7 +19,8 @@ ANSWERS: dict[str, Json] = {
 }
 
 _CPUINFO = "".join(
-    f"processor\t: {cpu}\nmodel name\t: A Processor @ 3.00GHz\nflags\t\t: fpu tsc sse2\n\n" for cpu in range(4)
+    f"processor\t: {cpu}\nmodel name\t: A Processor @ 3.00GHz\nflags\t\t: fpu tsc constant_tsc nonstop_tsc sse2\n\n"
+    for cpu in range(4)
 )
 _INTERRUPTS = """\
            CPU0       CPU1       CPU2       CPU3

@@ -5,7 +5,11 @@ from __future__ import annotations
 from noisewatch.judgement.checks import (
     clock,
     confinement,
+    energy,
     frequency,
+    frequency_limits,
+    heat,
+    idle,
     interrupts,
     irq_settings,
     isolation,
@@ -24,6 +28,7 @@ from noisewatch.judgement.checks import (
     scheduler,
     scheduler_policy,
     target,
+    temperature,
     throughput,
 )
 from noisewatch.judgement.declaration import Check
@@ -40,6 +45,11 @@ CATALOGUE: tuple[Check, ...] = (
     *load.CHECKS,
     *lock.CHECKS,
     *frequency.CHECKS,
+    *energy.CHECKS,
+    *frequency_limits.CHECKS,
+    *idle.CHECKS,
+    *heat.CHECKS,
+    *temperature.CHECKS,
     *power.CHECKS,
     *clock.CHECKS,
     *memory.CHECKS,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.sources.cooling import read_cooling_states
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.memory import Memory, read_memory
 from noisewatch.sources.reader import Reader
+from noisewatch.sources.settings import Settings
+from noisewatch.sources.throttling import Throttling, read_throttling
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +18,14 @@ class Background:
     """None is unknown, in all of them."""
 
     memory: Memory
+    throttling: Throttling
+    cooling_states: Mapping[str, int | None]  # by path, of the devices that the settings name
 
 
-def read_background(reader: Reader, target: CpuSet) -> Background:
+def read_background(reader: Reader, target: CpuSet, settings: Settings) -> Background:
     """The counters now; those of single CPUs for the target CPUs alone."""
-    return Background(memory=read_memory(reader))
+    return Background(
+        memory=read_memory(reader),
+        throttling=read_throttling(reader, target, settings.topology),
+        cooling_states=read_cooling_states(reader, settings.cooling),
+    )

@@ -90,6 +90,11 @@ class CalibrationSamples:
     command: tuple[str, ...]
     cpus: tuple[CpuSamples, ...]
 
+    @property
+    def is_native(self) -> bool:
+        """Whether the compiled core measured, and not the interpreter."""
+        return self.core == NATIVE
+
 
 @dataclass(frozen=True, slots=True)
 class CalibrationWish:

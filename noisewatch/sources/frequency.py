@@ -21,6 +21,7 @@ from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
 NO_DRIVER = "none"
+NO_PREFERENCE = "none"
 _HARMLESS_SINCE = (5, 19)  # before, x86 interrupted the CPU, and slept 10 ms, to answer scaling_cur_freq
 
 
@@ -36,7 +37,7 @@ class CpuFrequency:
     hardware_min_khz: int | None = None
     hardware_max_khz: int | None = None
     base_khz: int | None = None  # without turbo: told by intel_pstate, and by firmware with CPPC
-    energy_preference: str | None = None
+    energy_preference: str | None = None  # none where the driver takes none
     driver: str | None = None
 
 
@@ -52,11 +53,17 @@ class Frequency:
 
 
 def read_frequency(
-    reader: Reader, cpus: CpuSet, undisturbed: CpuSet, release: str | None, previous: Frequency | None = None
+    reader: Reader,
+    cpus: CpuSet,
+    undisturbed: CpuSet,
+    release: str | None,
+    previous: Frequency | None = None,
+    first: Frequency | None = None,
 ) -> Frequency:
     """The clocks of `cpus`. The limits are taken from `previous` where it has them: they rarely change.
 
-    The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them.
+    The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them; nor are those that
+    `first` knows asked again for their energy preference, which intel_pstate reads on the CPU itself.
     """
     knobs_are_missing = previous is not None and previous.turbo_path is None
     turbo, turbo_path, turbo_by_cpu = (None, None, {}) if knobs_are_missing else _read_turbo(reader, cpus)
@@ -64,7 +71,8 @@ def read_frequency(
     clocks = {}
     for cpu in sorted(cpus):
         known = previous.cpus.get(cpu) if previous is not None else None
-        limits = known or _read_limits(reader, cpu)
+        asked = first.cpus.get(cpu) if first is not None and cpu in undisturbed else None
+        limits = known or _read_limits(reader, cpu, asked.energy_preference if asked is not None else None)
         clocks[cpu] = _read_now(reader, limits, harmless or cpu not in undisturbed)
     driver = previous.driver if previous is not None else _read_driver(reader, cpus)
     return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks)
@@ -78,7 +86,7 @@ def _has_cpufreq(reader: Reader, cpu: int) -> bool:
     return reader.names_or_none(CPUS) is not None and reader.names_or_none(_folder(cpu)) is not None
 
 
-def _read_limits(reader: Reader, cpu: int) -> CpuFrequency:
+def _read_limits(reader: Reader, cpu: int, preference: str | None = None) -> CpuFrequency:
     if not _has_cpufreq(reader, cpu):
         return CpuFrequency(cpu)
 
@@ -93,10 +101,14 @@ def _read_limits(reader: Reader, cpu: int) -> CpuFrequency:
         hardware_min_khz=khz("cpuinfo_min_freq"),
         hardware_max_khz=khz("cpuinfo_max_freq"),
         base_khz=khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
-        energy_preference=reader.parsed(
-            f"{_folder(cpu)}/energy_performance_preference", parse_identifier, expected=False
-        ),
+        energy_preference=preference or _read_preference(reader, cpu),
     )
+
+
+def _read_preference(reader: Reader, cpu: int) -> str | None:
+    path = f"{_folder(cpu)}/energy_performance_preference"
+    preference = reader.parsed(path, parse_identifier, expected=False)
+    return NO_PREFERENCE if preference is None and reader.is_absent(path) else preference
 
 
 def _nominal_khz(reader: Reader, cpu: int) -> int | None:

@@ -59,6 +59,7 @@ class Knob(StrEnum):
     PSTATE_MAX_PERF = "/sys/devices/system/cpu/intel_pstate/max_perf_pct"
     PSTATE_DYNAMIC_BOOST = "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost"
     PLATFORM_PROFILE = "/sys/firmware/acpi/platform_profile"
+    PLATFORM_PROFILES = "/sys/firmware/acpi/platform_profile_choices"
     MACHINE_CHECK_INTERVAL = "/sys/devices/system/machinecheck/machinecheck0/check_interval"
     MACHINE_CHECK_IGNORED = "/sys/devices/system/machinecheck/machinecheck0/ignore_ce"
 

@@ -48,6 +48,8 @@ _MAKERS = (  # of machines alone, so that their name in the firmware means one
 _HYPERVISOR_BY_CLOCK = {"kvm-clock": "kvm", "hyperv_clocksource": "microsoft", "xen": "xen"}
 _CONTAINER_IN_CGROUP = re.compile(r"/(?P<kind>docker[-/]|libpod[-/]|lxc[./]|kubepods|machine\.slice/machine-)")
 _KIND_IN_CGROUP = {"kubepods": "kubernetes", "libpod": "podman"}
+_TSC_FLAGS = frozenset({"tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable"})
+_ANOTHER_ARCHITECTURE = r"^(CPU implementer|Features|features|isa|cpu)\s*:"
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM
 
 
@@ -63,6 +65,7 @@ class Platform:
     config: KernelConfig | None = None
     options: Mapping[str, tuple[str, ...]] | None = None  # that it was booted with, and that matter to noise
     vulnerabilities: Vulnerabilities = field(default_factory=Vulnerabilities)
+    tsc_flags: frozenset[str] | str | None = None  # what x86 says of its counter; none on another architecture
 
 
 def read_platform(reader: Reader) -> Platform:
@@ -80,6 +83,7 @@ def read_platform(reader: Reader) -> Platform:
         config=read_kernel_config(reader, kernel),
         options=options,
         vulnerabilities=read_vulnerabilities(reader, options),
+        tsc_flags=_tsc_flags(cpuinfo),
     )
 
 
@@ -128,6 +132,17 @@ def _flags(cpuinfo: str | None) -> list[set[str] | None]:
         set(line[1].split()) if line is not None and (whole or number < last) else None
         for number, line in enumerate(lines)
     ]
+
+
+def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
+    """Those that all processors have of the flags that speak of the time stamp counter."""
+    flags = _flags(cpuinfo)
+    if not flags:
+        return NONE if re.search(_ANOTHER_ARCHITECTURE, cpuinfo or "", re.MULTILINE) else None
+    known = [each for each in flags if each is not None]
+    if len(known) < len(flags):
+        return None
+    return frozenset.intersection(*map(frozenset, known)) & _TSC_FLAGS
 
 
 def _is_virtual_product(reader: Reader) -> bool:

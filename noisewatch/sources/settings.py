@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.sources.clock_rate import ClockRate, read_clock_rate
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
+from noisewatch.sources.cooling import Cooling, read_cooling
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.frequency import Frequency
+from noisewatch.sources.frequency_caps import FrequencyCap, read_frequency_caps
+from noisewatch.sources.idle import Idle, read_idle
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import Irqs, read_irqs
 from noisewatch.sources.kernel_settings import KernelSettings, read_kernel_settings
@@ -29,6 +33,10 @@ class Settings:
     frequency: Frequency
     knobs: Knobs
     kernel: KernelSettings
+    caps: Mapping[int, FrequencyCap]  # of the target CPUs
+    idle: Idle
+    cooling: Cooling
+    clock_rate: ClockRate | None
 
 
 def read_settings(
@@ -50,4 +58,8 @@ def read_settings(
         frequency=frequency,
         knobs=read_knobs(reader),
         kernel=read_kernel_settings(reader),
+        caps=read_frequency_caps(reader, target),
+        idle=read_idle(reader, target),
+        cooling=read_cooling(reader),
+        clock_rate=read_clock_rate(reader),
     )

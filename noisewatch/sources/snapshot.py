@@ -13,6 +13,7 @@ from noisewatch.sources.cgroup import Cgroup, read_cgroup
 from noisewatch.sources.cpu_time import CpuTime, read_cpu_time
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.frequency import Frequency, read_frequency
+from noisewatch.sources.hardware import Hardware, read_hardware
 from noisewatch.sources.interrupts import Interrupts, read_interrupts
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.isolation import Isolation, read_isolation
@@ -45,6 +46,7 @@ class Snapshot:
     isolation: Isolation
     target: Target
     pin_trial: PinTrial
+    hardware: Hardware
     settings: Settings
     frequency: Frequency
     interrupts: Interrupts | None
@@ -105,6 +107,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         target.cpus,
         platform.kernel,
         kept.frequency if kept is not None else None,
+        previous.frequency if previous is not None else None,
     )
     settings = kept or read_settings(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus)
     return Snapshot(
@@ -117,6 +120,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         isolation=isolation,
         target=target,
         pin_trial=_pin_trial(reader, target, previous),
+        hardware=_hardware(reader, target, topology, previous),
         settings=settings,
         frequency=frequency,
         interrupts=interrupts,
@@ -124,8 +128,8 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         cpu_time=cpu_time,
         run_time_ns=run_time_ns,
         pressure=read_pressure(reader),
-        background=read_background(reader, target.cpus),
         machine_lock=read_machine_lock(reader),
+        background=read_background(reader, target.cpus, settings),
         cgroup=read_cgroup(reader),
         tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
         if task_reader is not None
@@ -163,6 +167,13 @@ def _pin_trial(reader: Reader, target: Target, previous: Snapshot | None) -> Pin
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.pin_trial
     return read_pin_trial(reader, target.cpus)
+
+
+def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:
+    """Asked once for a target, as the answers take time from it."""
+    if previous is not None and previous.target.cpus == target.cpus:
+        return previous.hardware
+    return read_hardware(reader, target.cpus, topology)
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:

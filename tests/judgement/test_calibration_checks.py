@@ -81,6 +81,25 @@ def test_a_fault_is_found(check_id: str, status: str, written: dict[str, Any], n
     assert (found.status, named in found.answer.said) == (status, True), found.answer.said
 
 
+@pytest.mark.parametrize(
+    ("core", "clock_ns", "status", "named"),
+    [
+        ("native", 149, "pass", "ns a reading (CPU 2)"),
+        ("native", 160, "warn", "passes up to 150"),
+        ("native", 1100, "fail", "1100 ns"),
+        ("python", 160, "pass", "from Python"),
+        ("python", 1100, "warn", "from Python"),
+        ("python", 2100, "fail", "from Python"),
+    ],
+)
+def test_a_reading_of_the_clock_has_a_price_that_depends_on_who_reads(
+    core: str, clock_ns: int, status: str, named: str
+) -> None:
+    spun_ns = written_calibration(core=core)["cpus"][0]["spun_ns"]
+    found = finding(_verdict(core=core, changes={2: {"iterations": spun_ns // clock_ns}}), "slow-clock-reading")
+    assert (found.status, named in found.answer.said) == (status, True), found.answer.said
+
+
 def test_only_the_noise_floor_blocks() -> None:
     assert [each.id for each in CATALOGUE if each.asks_calibration and each.severity == "blocking"] == [
         "noise-floor-above-budget"

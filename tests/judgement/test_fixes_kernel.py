@@ -12,6 +12,7 @@ from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import judge
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.snapshot import Wish, read_snapshot
+from tests.judgement.example import Example
 from tests.judgement.judging import answered, finding, judged, quiet_calibration
 from tests.quiet.kernel import TRACING
 from tests.quiet.scheduler import SYSTEM, USER, WORKQUEUES
@@ -169,7 +170,9 @@ def test_a_governor_that_waits_for_the_tick_goes_back_to_powersave() -> None:
     own = f"{CPUS}/cpu{{}}/cpufreq"
     files = {f"{own.format(cpu)}/scaling_driver": "intel_pstate\n" for cpu in (2, 3)}
     files |= {f"{own.format(3)}/scaling_governor": "powersave\n", f"{own.format(3)}/scaling_min_freq": "800000\n"}
-    fix = _fix("clock-waits-for-tick", files)
+    gone = tuple(f"{own.format(cpu)}/energy_performance_preference" for cpu in (2, 3))
+    fix = Example("clock-waits-for-tick", "fail", files, gone=gone).found().answer.fix
+    assert fix is not None
     assert fix.now == f"echo performance | sudo tee {own.format(3)}/scaling_governor"
     assert fix.undo == f"echo powersave | sudo tee {own.format(3)}/scaling_governor"
 

@@ -14,6 +14,8 @@ from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membersh
 from noisewatch.sources.consoles import parse_consoles
 from noisewatch.sources.cpu_time import parse_cpu_time
 from noisewatch.sources.cpulist import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.sources.frequency_caps import parse_frequencies
+from noisewatch.sources.idle import parse_resume_latency
 from noisewatch.sources.interrupts import parse_header, parse_interrupts
 from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
@@ -45,6 +47,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_cpu_time: _FILES["/proc/stat"],
     parse_events: "sched:sched_switch\nirq:softirq_entry\n",
     parse_flag: "1\n",
+    parse_frequencies: "2100000 1400000 \n",
     parse_header: "CPU0 CPU1",
     parse_integer: "-17\n",
     parse_interrupts: _FILES["/proc/interrupts"],
@@ -54,6 +57,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_nice: _FILES["/proc/self/stat"],
     parse_nonempty_cpu_list: "0-3\n",
     parse_processors: _FILES["/proc/cpuinfo"],
+    parse_resume_latency: "133\n",
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
     parse_schedstat: "177645329 16002335 366\n",
     parse_seccomp_mode: _FILES["/proc/self/status"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.sources.frequency import CPUS, NO_DRIVER, CpuFrequency, Frequency, read_frequency
+from noisewatch.sources.frequency import CPUS, NO_DRIVER, NO_PREFERENCE, CpuFrequency, Frequency, read_frequency
 from noisewatch.sources.reader import Reader
 from tests.written import Files, WrittenMachine, reading
 
@@ -148,3 +148,24 @@ def test_limits_are_taken_over_and_what_moves_is_read_again() -> None:
     after = read_frequency(Reader(machine), frozenset({0}), frozenset(), "6.1", before)
     assert (after.cpus[0].governor, after.cpus[0].current_khz, after.cpus[0].max_khz) == ("powersave", 1000000, 3000000)
     assert [path for path in machine.reads if path.endswith(("max_freq", "min_freq", "driver"))] == []
+
+
+@pytest.mark.parametrize(
+    ("files", "is_copy", "preference"),
+    [
+        (_cpufreq(0, energy_performance_preference="power"), False, "power"),
+        (_cpufreq(0), False, NO_PREFERENCE),
+        (_cpufreq(0), True, None),
+        (_cpufreq(0, energy_performance_preference="a; b"), False, None),
+    ],
+)
+def test_only_a_kernel_can_say_that_it_takes_no_preference(files: Files, is_copy: bool, preference: str | None) -> None:
+    assert _read(files, 0, is_copy=is_copy).cpus[0].energy_preference == preference
+
+
+@pytest.mark.parametrize(("undisturbed", "preference"), [(frozenset({0}), "power"), (frozenset(), "performance")])
+def test_a_target_is_asked_for_its_preference_once(undisturbed: frozenset[int], preference: str) -> None:
+    first = _read(_cpufreq(0, energy_performance_preference="power"), 0)
+    reader = reading(_cpufreq(0, energy_performance_preference="performance"))
+    after = read_frequency(reader, frozenset({0}), undisturbed, "6.1", None, first)
+    assert after.cpus[0].energy_preference == preference

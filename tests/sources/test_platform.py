@@ -150,3 +150,19 @@ def test_a_container_leaves_a_trace(files: Files, container: str) -> None:
 
 def test_traces_missing_from_a_copy_are_unknown() -> None:
     assert _read({"/proc/self/cgroup": "0::/\n"}, is_copy=True).container is None
+
+
+@pytest.mark.parametrize(
+    ("files", "flags"),
+    [
+        (BARE, frozenset({"tsc"})),
+        ({"/proc/cpuinfo": "processor : 0\nflags : tsc constant_tsc\n\nprocessor : 1\nflags : tsc\n"}, {"tsc"}),
+        ({"/proc/cpuinfo": "processor : 0\nflags : tsc\n\nprocessor : 1\nflags : tsc constant_"}, None),
+        (ARM, NONE),
+        ({"/proc/cpuinfo": "processor\t: 0\ncpu\t\t: POWER9\n"}, NONE),
+        ({"/proc/cpuinfo": "processor\t: 0\ncpu MHz\t\t: 2000\n"}, None),
+        ({}, None),
+    ],
+)
+def test_the_flags_of_the_counter_are_those_that_all_processors_have(files: Files, flags: object) -> None:
+    assert _read(files).tsc_flags == flags

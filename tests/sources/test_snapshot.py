@@ -66,6 +66,15 @@ def test_what_interrupts_all_cpus_is_read_once_for_ever() -> None:
     assert "/proc/cpuinfo" not in machine.reads
 
 
+def test_what_interrupts_a_target_is_read_once_for_each_target() -> None:
+    names = ("energy_perf_bias", "energy_performance_preference", "temp1_input", "power_limit_uw", "min_freq_khz")
+    _, machine = _snapshots(*[quiet_files()] * 3, seconds_between=20.0)
+    assert [path for path in machine.reads if path.endswith(names) and "cpu0" not in path and "cpu1" not in path] == []
+    other_target = quiet_files() | {"/sys/devices/system/cpu/isolated": "3\n"}
+    _, machine = _snapshots(quiet_files(), other_target, seconds_between=20.0)
+    assert "/sys/class/hwmon/hwmon1/temp1_input" in machine.reads
+
+
 def test_a_governor_that_changes_is_seen_at_once() -> None:
     later = quiet_files() | {"/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor": "powersave\n"}
     (_, after), _ = _snapshots(quiet_files(), later)

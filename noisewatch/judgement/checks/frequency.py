@@ -24,15 +24,16 @@ _CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 
 # There `powersave` is not the slowest clock but the driver's own algorithm, and the only other choice.
-_ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
+ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
+INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module, active and passive
 
 
-def _clocks(case: Case) -> dict[int, CpuFrequency]:
+def clocks_of(case: Case) -> dict[int, CpuFrequency]:
     known = case.snapshot.frequency.cpus
     return {cpu: known.get(cpu, CpuFrequency(cpu)) for cpu in sorted(case.target)}
 
 
-def _why_no_clock(case: Case, cpu: int, name: str) -> str:
+def why_no_clock(case: Case, cpu: int, name: str) -> str:
     reason = case.why_unknown(f"{CPUS}/cpu{cpu}/cpufreq/{name}", f"{CPUS}/cpu{cpu}/cpufreq")
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
     if case.snapshot.frequency.driver == NO_DRIVER:
@@ -53,7 +54,7 @@ def _why_no_clock(case: Case, cpu: int, name: str) -> str:
     is_hidden_from_guests=True,
 )
 def governor_not_performance(case: Case) -> Answer:
-    clocks = _clocks(case)
+    clocks = clocks_of(case)
     evidence = {
         "driver": case.snapshot.frequency.driver,
         "governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()},
@@ -64,7 +65,7 @@ def governor_not_performance(case: Case) -> Answer:
         if clock.governor is not None and clock.governor != "performance" and not _is_fixed(clock)
     }
     failing = {
-        cpu: name for cpu, name in others.items() if not (name == "powersave" and clocks[cpu].driver in _ACTIVE_DRIVERS)
+        cpu: name for cpu, name in others.items() if not (name == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS)
     }
     fix = Fix(
         write_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
@@ -76,7 +77,7 @@ def governor_not_performance(case: Case) -> Answer:
         return Answer(FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
     silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
     if silent or not clocks:
-        return unknown(_why_no_clock(case, min(silent, default=0), "scaling_governor"))
+        return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
         driver = clocks[min(others)].driver
         said = f"governor powersave of {driver} on {name_cpus(others)}: its own algorithm moves the clock"
@@ -157,10 +158,10 @@ def _turbo_off(case: Case) -> Fix:
     is_hidden_from_guests=True,
 )
 def frequency_window_open(case: Case) -> Answer:
-    clocks = _clocks(case)
+    clocks = clocks_of(case)
     silent = [cpu for cpu, clock in clocks.items() if clock.min_khz is None or clock.max_khz is None]
     if silent or not clocks:
-        return unknown(_why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
+        return unknown(why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
     window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
     evidence = {"window_khz_by_cpu": window}
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]

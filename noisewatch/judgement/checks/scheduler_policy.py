@@ -17,7 +17,7 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.knob_answers import unread
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
-from noisewatch.sources.frequency import NO_DRIVER, CpuFrequency
+from noisewatch.sources.frequency import NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.names import clean
 from noisewatch.sources.platform import NONE
@@ -159,18 +159,27 @@ def clock_waits_for_tick(case: Case) -> Answer:
     if waiting:
         said = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
         return Answer(FAIL, said, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
-    silent = [cpu for cpu, clock in clocks.items() if clock.governor is None or clock.driver is None]
+    silent = [cpu for cpu, clock in clocks.items() if _is_silent(clock)]
     if silent:
         folder = f"{CPUS}/cpu{silent[0]}/cpufreq"
-        return unknown(case.why_unknown(f"{folder}/scaling_driver", f"{folder}/scaling_governor", folder))
+        names = ("scaling_driver", "scaling_governor", "energy_performance_preference")
+        return unknown(case.why_unknown(*(f"{folder}/{name}" for name in names), folder))
     return Answer(PASS, "the clock does not wait for the tick", evidence=evidence)
 
 
 def _follows_the_tick(clock: CpuFrequency) -> bool:
     """Only with hardware that chooses the clock does intel_pstate show an energy preference."""
     is_open = clock.min_khz is None or clock.min_khz != clock.max_khz
-    chooses = clock.driver == "intel_pstate" and clock.governor == "powersave"
-    return chooses and clock.energy_preference is None and is_open
+    return _chooses(clock) and clock.energy_preference == NO_PREFERENCE and is_open
+
+
+def _chooses(clock: CpuFrequency) -> bool:
+    return clock.driver == "intel_pstate" and clock.governor == "powersave"
+
+
+def _is_silent(clock: CpuFrequency) -> bool:
+    is_undecided = _chooses(clock) and clock.energy_preference is None
+    return clock.governor is None or clock.driver is None or is_undecided
 
 
 def _hold(governor_by_cpu: dict[int, str]) -> Fix:

@@ -19,8 +19,8 @@ from noisewatch.surfaces.cli.step_summary import fill_step_summary
 from noisewatch.surfaces.cli.terminal import takes_colour, width
 from noisewatch.surfaces.cli.waiting import verdict_in_time
 from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.reports.finding_words import summary_of_verdict
 from noisewatch.surfaces.reports.formats import FORMATS, Occasion
-from noisewatch.surfaces.reports.verdict_text import summary_of_verdict
 
 
 def run(arguments: Namespace) -> int:

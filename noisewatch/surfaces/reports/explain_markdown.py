@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from noisewatch.judgement.declaration import Check
 from noisewatch.surfaces.reports.explain_text import by_area, differences, substitutes
-from noisewatch.surfaces.reports.verdict_text import describe_limit
+from noisewatch.surfaces.reports.limit_words import describe_limit
 
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:

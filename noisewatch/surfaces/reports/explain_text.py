@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable
 
 from noisewatch.judgement.declaration import Check
+from noisewatch.surfaces.reports.limit_words import describe_limit, describe_value
 from noisewatch.surfaces.reports.table import align
-from noisewatch.surfaces.reports.verdict_text import describe_limit
 
 
 def text_of_catalogue(checks: Iterable[Check]) -> str:
@@ -46,7 +46,7 @@ def differences(each: Check) -> list[str]:
         *(f"{profile}: {severity}" for profile, severity in each.severity_in.items()),
         *(f"{profile}: not asked, as {reason}" for profile, reason in each.not_asked_in.items()),
         *(
-            f"{profile}: {limit.name}: {limit.under(profile):g} {limit.unit}"
+            f"{profile}: {limit.name}: {describe_value(limit.under(profile), limit.unit)}"
             for limit in each.limits
             for profile in limit.value_in
         ),

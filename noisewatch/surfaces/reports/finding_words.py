@@ -8,6 +8,7 @@ from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Snapshot
+from noisewatch.surfaces.reports.limit_words import describe_value
 from noisewatch.surfaces.reports.machine_text import describe_kind
 
 FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT = (
@@ -51,8 +52,7 @@ def describe_limit_of(finding: Finding) -> str:
     answer = finding.answer
     if answer.limit is None or answer.status != FAIL:
         return ""
-    value = f"{answer.limit:.1%}" if answer.unit == "share" else f"{answer.limit:g} {answer.unit}"
-    return f" (limit {value})"
+    return f" (limit {describe_value(answer.limit, answer.unit or '')})"
 
 
 def culprit_line(culprit: Disturbance) -> str:
@@ -82,6 +82,11 @@ def counts(verdict: Verdict) -> str:
     warnings = len(verdict.warnings)
     said = f"{len(verdict.failures)} failed, {warnings} warning{'' if warnings == 1 else 's'}, "
     return said + f"{len(verdict.unknowns)} unknown" + (", strict" if verdict.is_strict else "")
+
+
+def summary_of_verdict(verdict: Verdict, exit_status: int) -> str:
+    """The verdict in one line."""
+    return f"noisewatch: {verdict.verdict.upper()} - {counts(verdict)} ({judged(verdict)}, exit {exit_status})"
 
 
 def judged(verdict: Verdict) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN, Limit
+from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
@@ -13,11 +13,10 @@ from noisewatch.sources.names import clean
 from noisewatch.surfaces.reports.calibration_text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.finding_words import (
     commands_of,
-    counts,
     culprit_line,
     describe_limit_of,
-    judged,
     remark_on_commands,
+    summary_of_verdict,
 )
 from noisewatch.surfaces.reports.formats import Occasion
 from noisewatch.surfaces.reports.machine_text import describe_platform
@@ -59,7 +58,9 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
-    return "\n".join([*lines, summary_of_verdict(verdict, exit_status, in_colour)]) + "\n"
+    word = verdict.verdict.upper()
+    summary = summary_of_verdict(verdict, exit_status).replace(word, _painted(word, in_colour), 1)
+    return "\n".join([*lines, summary]) + "\n"
 
 
 def _calibration_lines(verdict: Verdict) -> list[str]:
@@ -157,18 +158,6 @@ def _collapsed(verdict: Verdict, width: int) -> list[str]:
             wrapped = _wrapped(", ".join(names), width)
             lines += [f"{label:<8}{len(names)}: {wrapped[0].strip()}", *wrapped[1:]]
     return lines
-
-
-def summary_of_verdict(verdict: Verdict, exit_status: int, in_colour: bool = False) -> str:
-    """The verdict in one line."""
-    word = _painted(verdict.verdict.upper(), in_colour)
-    return f"noisewatch: {word} - {counts(verdict)} ({judged(verdict)}, exit {exit_status})"
-
-
-def describe_limit(limit: Limit) -> str:
-    """A limit in a sentence."""
-    value = f"{limit.value:.1%}" if limit.unit == "share" else f"{limit.value:g} {limit.unit}"
-    return f"{limit.name}: {value} ({limit.reason})"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

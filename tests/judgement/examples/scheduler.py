@@ -95,12 +95,13 @@ EXAMPLES = [
     Example("custom-scheduler-loaded", "not-applicable", gone=(Knob.SCHED_EXT_STATE,)),
     Example("custom-scheduler-loaded", "unknown", gone=(Knob.SCHED_EXT_STATE,), is_copy=True),
     #
-    Example("clock-waits-for-tick", "fail", _INTEL | _POWERSAVE | _WINDOW, "CPUs 2-3", {2, 3}),
+    Example("clock-waits-for-tick", "fail", _INTEL | _POWERSAVE | _WINDOW, "CPUs 2-3", {2, 3}, gone=tuple(_HARDWARE)),
     Example(
         *("clock-waits-for-tick", "fail"),
         _INTEL | _WINDOW | {f"{CPUS}/cpu3/cpufreq/scaling_governor": "powersave\n"},
         "CPU 3",
         {3},
+        gone=tuple(_HARDWARE),
     ),
     Example(
         *("clock-waits-for-tick", "pass"),
@@ -110,6 +111,7 @@ EXAMPLES = [
     Example("clock-waits-for-tick", "pass", _INTEL | _POWERSAVE | _WINDOW | _HARDWARE, "does not wait"),
     Example("clock-waits-for-tick", "pass", _INTEL | _POWERSAVE, "does not wait"),
     Example("clock-waits-for-tick", "not-applicable", _INTEL | _POWERSAVE | _WINDOW | {f"{CPUS}/nohz_full": "\n"}),
+    Example("clock-waits-for-tick", "unknown", _INTEL | _POWERSAVE | _WINDOW, gone=tuple(_HARDWARE), is_copy=True),
     Example("clock-waits-for-tick", "unknown", gone=(f"{CPUS}/cpu3/cpufreq/scaling_governor",)),
     Example("clock-waits-for-tick", "unknown", gone=(f"{CPUS}/nohz_full",), is_copy=True),
 ]

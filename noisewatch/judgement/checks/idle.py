@@ -1,0 +1,175 @@
+"""Area `idle`: how CPUs that have nothing to do wait, and how long they take to wake up."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import boot_options, persist_lines, write_per_cpu
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
+from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.idle import CPUS, LATENCY_REQUEST, CpuIdle, IdleState
+from noisewatch.sources.kernel import COMMAND_LINE
+from noisewatch.sources.knobs import Knob
+from noisewatch.sources.platform import NONE
+
+_CPUIDLE_DOC = "https://docs.kernel.org/admin-guide/pm/cpuidle.html"
+_LATENCY = Limit("fails", "time to wake up", 10, "µs", "C1E takes up to 10 µs, the deeper states 100 µs and more")
+
+
+@check(
+    id="deep-idle-states",
+    area="idle",
+    question="Do the target CPUs wake up quickly?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, PARALLEL: WARNING, IO: WARNING},
+    reads=(
+        f"{CPUS}/cpuN/cpuidle/stateK/{{name,latency,disable}}",
+        f"{CPUS}/cpuN/power/pm_qos_resume_latency_us",
+        f"{LATENCY_REQUEST} (as root)",
+    ),
+    limits=(_LATENCY,),
+    why=(
+        "A CPU that sleeps deeply takes a hundred microseconds and more to wake up, and has lost its caches by then. "
+        "It matters to work that waits for input, timers or other threads, and not to a loop that never sleeps."
+    ),
+    remedy="Disable the deep states of the target CPUs for the time of the benchmark.",
+    sources=(_CPUIDLE_DOC, "https://docs.kernel.org/power/pm_qos_interface.html"),
+    is_hidden_from_guests=True,
+)
+def deep_idle_states(case: Case) -> Answer:
+    idle = case.snapshot.settings.idle
+    evidence = {
+        "states_by_cpu": {
+            str(cpu): [[state.name, state.latency_us, state.is_disabled] for state in own.states or ()]
+            for cpu, own in idle.cpus.items()
+        },
+        "limit_us_by_cpu": {str(cpu): own.limit_us for cpu, own in idle.cpus.items()},
+        "request_us": idle.request_us,
+    }
+    deep = {cpu: found for cpu in sorted(case.target) if (found := _deep(case, idle.cpus.get(cpu)))}
+    if deep:
+        latency_us, name = max((state.latency_us or 0, str(state.name)) for states in deep.values() for state in states)
+        said = f"{name_cpus(deep)} may sleep in {name}, {latency_us} µs from waking up"
+        if idle.request_us is None:
+            said += f"; whether a request forbids it is not known ({case.why_unknown(LATENCY_REQUEST)})"
+        status = WARN if idle.request_us is None else FAIL
+        limit = case.bound(_LATENCY)
+        return Answer(status, said, latency_us, limit, "µs", frozenset(deep), None, evidence, fix=_shallow(deep))
+    silent = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]
+    if silent or not case.target:
+        folder = f"{CPUS}/cpu{min(silent, default=0)}"
+        return unknown(case.why_unknown(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us"))
+    if not any(own.states for own in idle.cpus.values()):
+        return not_applicable("the kernel knows no idle states: a CPU that has nothing to do is halted")
+    if _is_left_to_the_host(case):
+        return unknown("the host decides how deep the CPU of a virtual machine sleeps")
+    return Answer(PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
+
+
+def _limit_us(case: Case, own: CpuIdle) -> float:
+    """The longest time to wake up that is allowed, as far as known."""
+    limits = [limit for limit in (own.limit_us, case.snapshot.settings.idle.request_us) if limit is not None]
+    return min(limits, default=float("inf"))
+
+
+def _deep(case: Case, own: CpuIdle | None) -> list[IdleState]:
+    """The states that take too long, and that nothing forbids."""
+    if own is None:
+        return []
+    most = _limit_us(case, own)
+    return [
+        state
+        for state in own.states or ()
+        if state.is_disabled is False
+        and state.latency_us is not None
+        and case.bound(_LATENCY) < state.latency_us <= most
+    ]
+
+
+def _is_known(own: CpuIdle | None) -> bool:
+    if own is None or own.states is None or own.limit_us is None:
+        return False
+    return all(state.is_disabled is not None and state.latency_us is not None for state in own.states)
+
+
+def _is_left_to_the_host(case: Case) -> bool:
+    """Whether this is a guest that may halt: how long that takes is not in its tables."""
+    settings = case.snapshot.settings
+    if case.snapshot.platform.virtual == NONE and settings.knobs.word(Knob.IDLE_DRIVER) != "haltpoll":
+        return False
+    return any(
+        state.is_sleep and not state.is_disabled for own in settings.idle.cpus.values() for state in own.states or ()
+    )
+
+
+def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
+    """Disables the states, and enables them again: they are enabled now."""
+    cpus_by_index: dict[int, list[int]] = {}
+    for cpu, states in deep.items():
+        for state in states:
+            cpus_by_index.setdefault(state.index, []).append(cpu)
+
+    def switch(value: int) -> str:
+        names = {index: f"cpuidle/state{index}/disable" for index in sorted(cpus_by_index)}
+        return " && ".join(
+            write_per_cpu(dict.fromkeys(cpus_by_index[index], value), name) for index, name in names.items()
+        )
+
+    lines = [
+        f"w {CPUS}/cpu{cpu}/cpuidle/state{index}/disable - - - - 1"
+        for index, cpus in sorted(cpus_by_index.items())
+        for cpu in cpus
+    ]
+    return Fix(switch(1), persist_lines(lines), switch(0))
+
+
+@check(
+    id="idle-cpus-spin",
+    area="idle",
+    question="Do idle CPUs sleep instead of spinning?",
+    severity=INFORMATION,
+    reads=(f"{COMMAND_LINE} (idle=)", f"{LATENCY_REQUEST} (as root)", f"{CPUS}/cpuN/cpuidle/state0/name"),
+    why=(
+        "With idle=poll, or while a process requests a latency of 0, each CPU that has nothing to do runs a loop: it "
+        "takes execution units from its sibling, and power and heat from the turbo of all others."
+    ),
+    remedy="Boot without idle=poll; stop who holds /dev/cpu_dma_latency open; disable deep states instead.",
+    sources=("https://docs.kernel.org/admin-guide/kernel-parameters.html", _CPUIDLE_DOC),
+)
+def idle_cpus_spin(case: Case) -> Answer:
+    idle = case.snapshot.settings.idle
+    evidence = {"idle": idle.boot_option, "request_us": idle.request_us}
+    is_felt = bool(case.siblings) and case.rules.profile != LATENCY
+    severity = WARNING if is_felt else None
+    if idle.boot_option == "poll":
+        fix = Fix(persist=boot_options("without idle=poll"), needs_reboot=True)
+        return Answer(FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
+    if idle.request_us is not None and idle.request_us < _shortest_sleep_us(case):
+        said = f"a request for {idle.request_us} µs lets idle CPUs spin ({LATENCY_REQUEST})"
+        return Answer(FAIL, said, idle.request_us, unit="µs", evidence=evidence, severity=severity)
+    if idle.boot_option is None or idle.request_us is None:
+        return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))
+    return Answer(PASS, "idle CPUs sleep", evidence=evidence)
+
+
+def _shortest_sleep_us(case: Case) -> int:
+    """Requests below this leave nothing but spinning; 0 where the first state is a sleep already."""
+    tables = [own.states for own in case.snapshot.settings.idle.cpus.values() if own.states]
+    spinning = [states for states in tables if not states[0].is_sleep]
+    latencies = [state.latency_us or 0 for states in spinning for state in states if state.is_sleep]
+    return max(min(latencies, default=1), 1) if spinning else 0
+
+
+CHECKS = (deep_idle_states, idle_cpus_spin)

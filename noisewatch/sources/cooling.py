@@ -1,0 +1,67 @@
+"""What the kernel can slow the processor down with when it gets hot, and whether it does.
+
+    /sys/class/thermal/cooling_device0/{type,cur_state}   Processor, 0
+    /sys/class/thermal/cooling_device9/{type,cur_state}   intel_powerclamp, -1   (not in use; 0 of late)
+
+https://docs.kernel.org/driver-api/thermal/sysfs-api.html. Fans, displays and radios are cooling devices as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.reader import Reader
+
+FOLDER = "/sys/class/thermal"
+MOST_WATCHED = 32  # in every snapshot: a trip point slows down all CPUs of its zone
+_NAME = re.compile(r"cooling_device(\d{1,6})")
+_SLOWS_THE_PROCESSOR = re.compile(
+    r"Processor|intel_powerclamp|cpufreq-\S+|thermal-cpufreq-\d+|idle-\S+|thermal-idle-\d+", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CoolingDevice:
+    """One that slows the processor down, or of which nobody knows what it does. None is unknown."""
+
+    path: str
+    kind: str | None
+    state: int | None  # above 0: at work
+
+
+@dataclass(frozen=True, slots=True)
+class Cooling:
+    """None of `devices` is unknown; `is_complete` says that the kernel itself has no further ones."""
+
+    devices: tuple[CoolingDevice, ...] | None
+    is_complete: bool
+
+
+def read_cooling(reader: Reader) -> Cooling:
+    """The devices and their states."""
+    names = reader.names_or_none(FOLDER)
+    if names is None:
+        return Cooling(None, False)
+    numbers = sorted(int(match[1]) for match in map(_NAME.fullmatch, names) if match is not None)
+    devices = [_read_device(reader, f"{FOLDER}/cooling_device{number}") for number in numbers]
+    following = max(numbers, default=-1) + 1
+    return Cooling(
+        tuple(device for device in devices if device is not None),
+        reader.is_absent(f"{FOLDER}/cooling_device{following}"),
+    )
+
+
+def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
+    kind = reader.parsed(f"{path}/type", parse_word)
+    if kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(kind) is None:
+        return None
+    return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", parse_integer))
+
+
+def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:
+    """The states now, by path, of as many devices as can be asked each time."""
+    watched = [device.path for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
+    return {path: reader.parsed(f"{path}/cur_state", parse_integer) for path in watched}

@@ -1,0 +1,57 @@
+"""How far firmware lets the clock of each target CPU go.
+
+    /sys/devices/system/cpu/cpuN/cpufreq/bios_limit                      2100000            kHz
+    /sys/devices/system/cpu/cpuN/cpufreq/scaling_available_frequencies   2100000 1400000    kHz, without turbo
+
+https://docs.kernel.org/admin-guide/pm/cpufreq.html; both are told by acpi-cpufreq, the first by amd-pstate too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.numbers import is_count, parse_integer
+from noisewatch.sources.reader import Reader
+
+CPUS = "/sys/devices/system/cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class FrequencyCap:
+    """What firmware allows, and the highest frequency of its own table, in kHz. None is unknown, or not told."""
+
+    limit_khz: int | None
+    highest_khz: int | None
+
+
+def cap_path(cpu: int) -> str:
+    """The file with firmware's limit."""
+    return f"{CPUS}/cpu{cpu}/cpufreq/bios_limit"
+
+
+def parse_frequencies(text: str) -> tuple[int, ...]:
+    """The frequencies of a table. Raises Malformed."""
+    words = text.split()
+    if not words or not all(map(is_count, words)):
+        raise Malformed("frequencies in kHz", text.strip())
+    return tuple(map(int, words))
+
+
+def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
+    """The caps by CPU; one that is missing is known to have none."""
+    caps: dict[int, FrequencyCap] = {}
+    for cpu in sorted(target):
+        path = cap_path(cpu)
+        limit_khz = reader.parsed(path, parse_integer, expected=False)
+        if limit_khz is None:
+            if not reader.is_absent(path):
+                caps[cpu] = FrequencyCap(None, None)
+            continue
+        table = reader.parsed(
+            f"{CPUS}/cpu{cpu}/cpufreq/scaling_available_frequencies", parse_frequencies, expected=False
+        )
+        caps[cpu] = FrequencyCap(limit_khz, max(table) if table else None)
+    return caps

@@ -1,0 +1,42 @@
+"""What is asked once a run and for each target: to answer, the kernel interrupts the CPU that the question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.hwmon import Sensor, read_sensors
+from noisewatch.sources.knobs import Knobs, read_knobs
+from noisewatch.sources.powercap import PowerLimits, read_power_limits
+from noisewatch.sources.reader import Reader
+from noisewatch.sources.topology import CPUS, CpuPlace
+from noisewatch.sources.uncore import Uncore, read_uncore
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """As it was when the run began. None is unknown."""
+
+    energy_bias: Knobs  # of the target CPUs: 0 performance, 6 normal, 15 power saving
+    sensors: tuple[Sensor, ...] | None
+    power_limits: PowerLimits
+    uncore: Uncore
+
+
+def bias_path(cpu: int) -> str:
+    """The file with the CPU's energy performance bias."""
+    return f"{CPUS}/cpu{cpu}/power/energy_perf_bias"
+
+
+def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Hardware:
+    """What the target CPUs and their packages say."""
+    places = [topology.get(cpu) for cpu in target]
+    known = [place.package for place in places if place is not None and place.package is not None]
+    packages = frozenset(known) if len(known) == len(places) else frozenset()
+    return Hardware(
+        energy_bias=read_knobs(reader, map(bias_path, sorted(target))),
+        sensors=read_sensors(reader, packages),
+        power_limits=read_power_limits(reader, packages),
+        uncore=read_uncore(reader, packages),
+    )

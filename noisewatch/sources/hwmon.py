@@ -1,0 +1,87 @@
+"""How hot the processor is: the sensors in it, as hwmon shows them.
+
+    /sys/class/hwmon/hwmon3/name                       coretemp
+    /sys/class/hwmon/hwmon3/temp1_label                Package id 0
+    /sys/class/hwmon/hwmon3/{temp1_input,temp1_crit}   41000, 100000   (thousandths of a degree Celsius)
+
+https://docs.kernel.org/hwmon/sysfs-interface.html. coretemp interrupts the core in question to ask it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.names import clean
+from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.reader import Reader
+
+FOLDER = "/sys/class/hwmon"
+_CHIP = re.compile(r"hwmon\d{1,6}")
+_OF_PROCESSOR = re.compile(
+    r"coretemp|k10temp|k8temp|zenpower|via_cputemp|cpu\d*_thermal|soc_thermal|(big|little)core\d*_thermal", re.ASCII
+)
+_INPUT = re.compile(r"temp(\d{1,4})_input")
+_PACKAGE = re.compile(r"Package id (\d{1,5})")
+_MOST_SENSORS = 8  # of one chip
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """One sensor, in degrees Celsius. None is unknown, or not told by the chip."""
+
+    path: str
+    chip: str
+    label: str | None
+    celsius: float | None
+    critical_celsius: float | None
+
+
+def read_sensors(reader: Reader, packages: frozenset[int]) -> tuple[Sensor, ...] | None:
+    """The processor's sensors, those of other packages left out; None where nobody tells.
+
+    Of a chip that knows a whole package, or the die, nothing else is asked.
+    """
+    chips = reader.names_or_none(FOLDER)
+    if chips is None:
+        return None
+    sensors: list[Sensor] = []
+    for name in chips:
+        chip = reader.parsed(f"{FOLDER}/{name}/name", parse_word, expected=False) if _CHIP.fullmatch(name) else None
+        if chip is not None and _OF_PROCESSOR.fullmatch(chip):
+            sensors += _read_chip(reader, f"{FOLDER}/{name}", chip, packages)
+    if not sensors:
+        reader.note(FOLDER, "no sensor of the processor")
+    return tuple(sensors) or None
+
+
+def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> list[Sensor]:
+    found = map(_INPUT.fullmatch, reader.names_or_none(folder) or ())
+    numbers = sorted(int(match[1]) for match in found if match is not None)
+    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
+    return [
+        _read_sensor(reader, f"{folder}/temp{number}", chip, labels[number]) for number in _telling(labels, packages)
+    ]
+
+
+def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:
+    by_package = {number: match for number, label in labels.items() if (match := _PACKAGE.fullmatch(label or ""))}
+    if by_package:
+        return [number for number, match in by_package.items() if not packages or int(match[1]) in packages]
+    for wanted in ("Tdie", "Tctl"):  # AMD: the second is the first with an offset for the fans
+        if wanted in labels.values():
+            return [number for number, label in labels.items() if label == wanted]
+    return sorted(labels)[:_MOST_SENSORS]
+
+
+def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sensor:
+    now = reader.parsed(f"{path}_input", parse_integer)
+    critical = reader.parsed(f"{path}_crit", parse_integer, expected=False)
+    return Sensor(
+        path=f"{path}_input",
+        chip=chip,
+        label=clean(label) if label is not None else None,
+        celsius=None if now is None else now / 1000,
+        critical_celsius=critical / 1000 if critical else None,
+    )

@@ -1,0 +1,81 @@
+"""How much power each package may take in the long run: Intel's RAPL.
+
+    /sys/class/powercap/intel-rapl:0/{name,enabled}                  package-0, 1
+    /sys/class/powercap/intel-rapl:0/constraint_0_name               long_term
+    /sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw     125000000
+    /sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw       125000000   (0: not told)
+    /sys/class/powercap/intel-rapl-mmio:0/…                          the same package, as firmware limits it
+
+https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of the package.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
+from noisewatch.sources.reader import Reader
+
+FOLDER = "/sys/class/powercap"
+_ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")
+_PACKAGE = re.compile(r"package-(\d{1,5})(-die-\d{1,5})?")
+_MOST_CONSTRAINTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLimit:
+    """The long-term limit of one zone. None is unknown, or not told."""
+
+    path: str
+    package: int
+    is_enabled: bool | None
+    limit_uw: int | None
+    rated_uw: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLimits:
+    """None of `zones` is unknown; `has_none` says that the kernel knows of packages, and of no limits."""
+
+    zones: tuple[PowerLimit, ...] | None
+    has_none: bool = False
+
+
+def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
+    """Those of the packages, or of all where none are given."""
+    names = reader.names_or_none(FOLDER)
+    if names is None:
+        return PowerLimits(None)
+    zones: list[PowerLimit] = []
+    is_without = False
+    for name in filter(_ZONE.fullmatch, names):
+        folder = f"{FOLDER}/{name}"
+        match = _PACKAGE.fullmatch(reader.parsed(f"{folder}/name", parse_word) or "")
+        if match is None or (packages and int(match[1]) not in packages):
+            continue
+        constraint = _long_term(reader, folder)
+        if constraint is None:
+            is_without |= reader.is_absent(f"{folder}/constraint_0_name")
+            continue
+        zones.append(_read_zone(reader, folder, int(match[1]), constraint))
+    if not zones:
+        reader.note(FOLDER, "no limit of a package")
+    return PowerLimits(tuple(zones) or None, is_without and not zones)
+
+
+def _long_term(reader: Reader, folder: str) -> str | None:
+    """The path that the files of the constraint begin with."""
+    paths = [f"{folder}/constraint_{number}" for number in range(_MOST_CONSTRAINTS)]
+    named = (path for path in paths if reader.parsed(f"{path}_name", parse_word, expected=False) == "long_term")
+    return next(named, None)
+
+
+def _read_zone(reader: Reader, folder: str, package: int, constraint: str) -> PowerLimit:
+    return PowerLimit(
+        path=f"{constraint}_power_limit_uw",
+        package=package,
+        is_enabled=reader.parsed(f"{folder}/enabled", parse_flag),
+        limit_uw=reader.parsed(f"{constraint}_power_limit_uw", parse_integer),
+        rated_uw=reader.parsed(f"{constraint}_max_power_uw", parse_integer, expected=False) or None,
+    )

@@ -1,0 +1,64 @@
+"""How often the processor slowed itself down for heat: counters of Intel's thermal interrupt, since boot.
+
+    /sys/devices/system/cpu/cpuN/thermal_throttle/core_throttle_count       3080
+    /sys/devices/system/cpu/cpuN/thermal_throttle/package_throttle_count    15557
+
+https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c. Other processors count nothing.
+All CPUs of a core, and of a package, take the interrupt, so that one of them is enough to ask. It is the beginning
+that is counted: heat that lasts from before to after is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.numbers import parse_integer
+from noisewatch.sources.reader import Reader
+from noisewatch.sources.topology import CpuPlace
+
+CPUS = "/sys/devices/system/cpu"
+MOST_CORES = 64  # read in every snapshot; a file costs 2 to 10 us
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """Events since boot by the CPU that was asked for its core, or its package; None is unknown.
+
+    `uncounted` are the target CPUs of the cores that were too many to ask.
+    """
+
+    count_by_core_cpu: Mapping[int, int | None]
+    count_by_package_cpu: Mapping[int, int | None]
+    uncounted: CpuSet = frozenset()
+
+
+def throttle_path(cpu: int, what: str) -> str:
+    """The counter of the CPU's core, or package."""
+    return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_count"
+
+
+def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Throttling:
+    """The counters of the cores and packages of the target CPUs; of the first alone where it has none."""
+    if not target:
+        return Throttling({}, {})
+    first = min(target)
+    if reader.parsed(throttle_path(first, "core"), parse_integer) is None:
+        return Throttling({first: None}, {first: None})
+    cores = sorted({_first_of_core(cpu, target, topology) for cpu in target})
+    asked, left = cores[:MOST_CORES], frozenset(cores[MOST_CORES:])
+    packages: dict[int | None, int] = {}
+    for cpu in sorted(target):
+        packages.setdefault(topology[cpu].package if cpu in topology else None, cpu)
+    return Throttling(
+        {cpu: reader.parsed(throttle_path(cpu, "core"), parse_integer) for cpu in asked},
+        {cpu: reader.parsed(throttle_path(cpu, "package"), parse_integer) for cpu in packages.values()},
+        frozenset(cpu for cpu in target if _first_of_core(cpu, target, topology) in left),
+    )
+
+
+def _first_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> int:
+    place = topology.get(cpu)
+    siblings = place.siblings if place is not None else None
+    return min((siblings or frozenset({cpu})) & target, default=cpu)

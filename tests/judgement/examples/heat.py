@@ -1,0 +1,85 @@
+"""Area `heat`."""
+
+from __future__ import annotations
+
+from tests.judgement.example import Example
+from tests.quiet.heat import CHIP, THERMAL, ZONE
+from tests.quiet_machine import CPUS
+
+_CORE3 = f"{CPUS}/cpu3/thermal_throttle/core_throttle_count"
+_PACKAGE = f"{CPUS}/cpu2/thermal_throttle/package_throttle_count"
+_NO_COUNTERS = tuple(f"{CPUS}/cpu{cpu}/thermal_throttle" for cpu in range(4))
+_GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+_DEVICE, _LAST = f"{THERMAL}/cooling_device1", f"{THERMAL}/cooling_device2"
+_MMIO = ZONE.replace("rapl:", "rapl-mmio:")
+_LOWERED = {
+    f"{_MMIO}/name": "package-0\n",
+    f"{_MMIO}/enabled": "1\n",
+    f"{_MMIO}/constraint_0_name": "long_term\n",
+    f"{_MMIO}/constraint_0_power_limit_uw": "45000000\n",
+    f"{_MMIO}/constraint_0_max_power_uw": "0\n",
+}
+_OTHER_CHIP = {
+    "/sys/class/hwmon/hwmon2/name": "coretemp\n",
+    "/sys/class/hwmon/hwmon2/temp1_label": "Package id 1\n",
+    "/sys/class/hwmon/hwmon2/temp1_input": "99000\n",
+    "/sys/class/hwmon/hwmon2/temp1_crit": "100000\n",
+}
+
+_THROTTLING = [
+    Example("throttled", "fail", after={_CORE3: "13\n"}, named="CPU 3 down 1 time", cpus={3}),
+    Example("throttled", "fail", loaded={_CORE3: "15\n"}, named="CPU 3 down 3 times", cpus={3}),
+    Example("throttled", "fail", after={_PACKAGE: "36\n"}, cpus={2, 3}),
+    Example("throttled", "fail", after={_PACKAGE: "36\n", _CORE3: "rubbish\n"}, cpus={2, 3}),
+    Example("throttled", "pass", after={f"{CPUS}/cpu1/thermal_throttle/core_throttle_count": "99\n"}),
+    Example("throttled", "unknown", after={_CORE3: "11\n"}, named="core_throttle_count"),
+    Example("throttled", "unknown", after={_CORE3: "rubbish\n"}),
+    Example("throttled", "unknown", gone=(_CORE3,)),
+    Example("throttled", "unknown", gone=_NO_COUNTERS),
+    Example("throttled", "unknown", _GUEST, gone=_NO_COUNTERS),
+]
+_COOLING = [
+    Example("cooling-active", "fail", {f"{_DEVICE}/cur_state": "3\n"}, "Processor"),
+    Example("cooling-active", "fail", loaded={f"{_DEVICE}/cur_state": "1\n"}, named="Processor"),
+    Example("cooling-active", "fail", {f"{_LAST}/cur_state": "25\n"}, "intel_powerclamp"),
+    Example("cooling-active", "fail", {f"{_LAST}/type": "cpufreq-cpu2\n", f"{_LAST}/cur_state": "1\n"}, "cpufreq-cpu2"),
+    Example("cooling-active", "pass", {f"{_LAST}/type": "TCC Offset\n", f"{_LAST}/cur_state": "10\n"}),
+    Example("cooling-active", "pass", {f"{_LAST}/type": "a\tstrange name /\n", f"{_LAST}/cur_state": "10\n"}),
+    Example("cooling-active", "unknown", {f"{_DEVICE}/cur_state": "rubbish\n"}, "cooling_device1"),
+    Example("cooling-active", "unknown", {f"{_LAST}/type": ""}, "cooling_device2/type"),
+    Example("cooling-active", "unknown", gone=(THERMAL,)),
+    Example("cooling-active", "unknown", gone=(_DEVICE, _LAST), is_copy=True),
+    Example("cooling-active", "unknown", _GUEST, "its host", gone=(_DEVICE, _LAST)),
+    Example("cooling-active", "not-applicable", gone=(_DEVICE, _LAST)),
+]
+_TEMPERATURE = [
+    Example("processor-hot", "fail", {f"{CHIP}/temp1_input": "95000\n"}, "95 °C, 5 K"),
+    Example("processor-hot", "warn", {f"{CHIP}/temp1_input": "81000\n"}, "19 K below"),
+    Example("processor-hot", "pass", {f"{CHIP}/temp1_input": "80000\n"}),
+    Example("processor-hot", "pass", {f"{CHIP}/temp2_input": "99000\n"}),
+    Example("processor-hot", "pass", _OTHER_CHIP),
+    Example(
+        *("processor-hot", "fail", {f"{CHIP}/name": "cpu_thermal\n", f"{CHIP}/temp2_input": "99000\n"}, "cpu_thermal"),
+        gone=(f"{CHIP}/temp1_label", f"{CHIP}/temp2_label"),
+    ),
+    Example("processor-hot", "unknown", {f"{CHIP}/temp1_input": "rubbish\n"}),
+    Example("processor-hot", "unknown", {f"{CHIP}/temp1_crit": "rubbish\n"}, "temp1_crit"),
+    Example("processor-hot", "unknown", {f"{CHIP}/name": "k10temp\n"}, "no critical", gone=(f"{CHIP}/temp1_crit",)),
+    Example("processor-hot", "unknown", gone=(CHIP,), named="no sensor of the processor"),
+    Example("processor-hot", "unknown", gone=("/sys/class/hwmon",)),
+]
+_POWER = [
+    Example("power-limit-lowered", "fail", {f"{ZONE}/constraint_0_power_limit_uw": "99000000\n"}, "99 W"),
+    Example("power-limit-lowered", "pass", {f"{ZONE}/constraint_0_power_limit_uw": "100000000\n"}),
+    Example("power-limit-lowered", "pass", {f"{ZONE}/constraint_0_power_limit_uw": "1\n", f"{ZONE}/enabled": "0\n"}),
+    Example("power-limit-lowered", "fail", _LOWERED, "45 W"),
+    Example("power-limit-lowered", "pass", _LOWERED | {f"{_MMIO}/name": "package-1\n"}),
+    Example("power-limit-lowered", "unknown", {f"{ZONE}/constraint_0_max_power_uw": "0\n"}),
+    Example("power-limit-lowered", "unknown", {f"{ZONE}/constraint_0_power_limit_uw": "rubbish\n"}),
+    Example("power-limit-lowered", "unknown", {f"{ZONE}/enabled": "rubbish\n"}),
+    Example("power-limit-lowered", "unknown", gone=("/sys/class/powercap",)),
+    Example("power-limit-lowered", "unknown", gone=(f"{ZONE}/constraint_0_name",), is_copy=True),
+    Example("power-limit-lowered", "not-applicable", gone=(f"{ZONE}/constraint_0_name",)),
+]
+
+EXAMPLES = [*_THROTTLING, *_COOLING, *_TEMPERATURE, *_POWER]

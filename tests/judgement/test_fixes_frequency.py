@@ -1,0 +1,115 @@
+"""Fixes of the areas `frequency` and `idle`: what is written, and what brings it back."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.rules import Rules
+from noisewatch.sources.idle import LATENCY_REQUEST
+from noisewatch.sources.knobs import Knob
+from tests.judgement.judging import finding, judged
+from tests.quiet.frequency import UNCORE
+from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
+from tests.written import WrittenMachine
+
+
+def _fix(check_id: str, changed: dict[str, str]) -> Fix | None:
+    machine = WrittenMachine(quiet_files() | changed, quiet_files(3.0) | changed, answers=ANSWERS)
+    return finding(judged(machine, frozenset({2, 3})), check_id).answer.fix
+
+
+def _sure_fix(check_id: str, changed: dict[str, str]) -> Fix:
+    fix = _fix(check_id, changed)
+    assert fix is not None
+    return fix
+
+
+def test_each_cpu_gets_back_the_preference_that_it_had() -> None:
+    name = "energy_performance_preference"
+    changed = {f"{CPUS}/cpu2/cpufreq/{name}": "balance_power\n", f"{CPUS}/cpu3/cpufreq/{name}": "128\n"}
+    fix = _sure_fix("energy-preference-not-performance", changed)
+    assert fix.now == f"for cpu in 2 3; do echo performance | sudo tee {CPUS}/cpu$cpu/cpufreq/{name}; done"
+    assert fix.undo == (
+        f"echo balance_power | sudo tee {CPUS}/cpu2/cpufreq/{name} && echo 128 | sudo tee {CPUS}/cpu3/cpufreq/{name}"
+    )
+
+
+def test_the_bias_of_one_cpu_is_written_and_brought_back() -> None:
+    path = f"{CPUS}/cpu3/power/energy_perf_bias"
+    fix = _sure_fix("energy-bias-not-performance", {path: "6\n"})
+    assert (fix.now, fix.undo) == (f"echo 0 | sudo tee {path}", f"echo 6 | sudo tee {path}")
+    assert f"w {path} - - - - 0" in (fix.persist or "")
+
+
+def test_a_profile_is_only_chosen_where_the_platform_offers_it() -> None:
+    balanced: dict[str, str] = {Knob.PLATFORM_PROFILE: "balanced\n"}
+    fix = _sure_fix("platform-profile-saves-power", balanced)
+    assert fix.now == f"echo performance | sudo tee {Knob.PLATFORM_PROFILE}"
+    assert fix.undo == f"echo balanced | sudo tee {Knob.PLATFORM_PROFILE}"
+    without: dict[str, str] = {Knob.PLATFORM_PROFILES: "quiet balanced\n"}
+    assert _fix("platform-profile-saves-power", balanced | without) is None
+
+
+def test_daemons_are_stopped_and_started_by_the_names_of_their_units() -> None:
+    fix = _sure_fix("frequency-daemon-runs", process(900, "thermald", 0, 0) | process(901, "power-profiles-", 0, 0))
+    assert fix.now == "sudo systemctl stop power-profiles-daemon thermald"
+    assert fix.undo == "sudo systemctl start power-profiles-daemon thermald"
+    assert _fix("frequency-daemon-runs", process(900, "gamemoded", 0, 0)) is None
+
+
+def test_the_share_of_the_highest_clock_goes_back_to_what_it_was() -> None:
+    fix = _sure_fix("clock-capped", {Knob.PSTATE_MAX_PERF: "70\n"})
+    assert fix.now == f"echo 100 | sudo tee {Knob.PSTATE_MAX_PERF}"
+    assert fix.undo == f"echo 70 | sudo tee {Knob.PSTATE_MAX_PERF}"
+
+
+def test_the_uncore_is_held_at_its_highest_frequency() -> None:
+    path = f"{UNCORE}/min_freq_khz"
+    fix = _sure_fix("uncore-frequency-moves", {path: "800000\n"})
+    assert (fix.now, fix.undo) == (f"echo 2400000 | sudo tee {path}", f"echo 800000 | sudo tee {path}")
+
+
+def test_deep_states_are_disabled_on_the_cpus_that_may_enter_them_and_enabled_again() -> None:
+    files = {f"{CPUS}/cpu{cpu}/cpuidle/state3/disable": "0\n" for cpu in range(4)}
+    files[f"{CPUS}/cpu2/cpuidle/state2/latency"] = "20\n"
+    fix = _sure_fix("deep-idle-states", files)
+    c1e, c6 = f"{CPUS}/cpu2/cpuidle/state2/disable", f"{CPUS}/cpu$cpu/cpuidle/state3/disable"
+    assert fix.now == f"echo 1 | sudo tee {c1e} && for cpu in 2 3; do echo 1 | sudo tee {c6}; done"
+    assert fix.undo == f"echo 0 | sudo tee {c1e} && for cpu in 2 3; do echo 0 | sudo tee {c6}; done"
+
+
+def test_a_driver_that_governor_performance_would_set_right_is_warned_of_once() -> None:
+    files = {
+        f"{CPUS}/cpu{cpu}/cpufreq/{name}": text
+        for cpu in (2, 3)
+        for name, text in (
+            ("scaling_driver", "amd-pstate-epp\n"),
+            ("scaling_governor", "powersave\n"),
+            ("energy_performance_preference", "balance_performance\n"),
+        )
+    }
+    verdict = judged(WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers=ANSWERS))
+    assert finding(verdict, "governor-not-performance").is_warning
+    assert finding(verdict, "energy-preference-not-performance").is_note
+
+
+def test_what_is_rewritten_every_few_seconds_is_a_warning() -> None:
+    by_name = {}
+    for name in ("auto-cpufreq", "tuned"):
+        files = process(900, name, 0, 0)
+        verdict = judged(WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers=ANSWERS))
+        by_name[name] = finding(verdict, "frequency-daemon-runs").severity
+    assert by_name == {"auto-cpufreq": "warning", "tuned": "information"}
+
+
+@pytest.mark.parametrize(
+    ("siblings", "profile", "severity"),
+    [("2", "micro", "information"), ("1-2", "micro", "warning"), ("1-2", "latency", "information")],
+)
+def test_cpus_that_spin_weigh_more_where_they_share_a_core_with_the_target(
+    siblings: str, profile: str, severity: str
+) -> None:
+    files = {f"{CPUS}/cpu2/topology/thread_siblings_list": siblings + "\n"}
+    machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers={**ANSWERS, LATENCY_REQUEST: 0})
+    assert finding(judged(machine, rules=Rules(profile)), "idle-cpus-spin").severity == severity
