@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.disks import Disk, read_disks
+from noisewatch.sources.load_average import LoadAverage, read_load_average
 from noisewatch.sources.memory import Memory, read_memory
+from noisewatch.sources.memory_limits import MemoryLimits, read_memory_limits
 from noisewatch.sources.reader import Reader
 
 
@@ -14,8 +18,16 @@ class Background:
     """None is unknown, in all of them."""
 
     memory: Memory
+    memory_limits: MemoryLimits
+    load_average: LoadAverage | None
+    disks: Mapping[str, Disk] | None
 
 
 def read_background(reader: Reader, target: CpuSet) -> Background:
     """The counters now; those of single CPUs for the target CPUs alone."""
-    return Background(memory=read_memory(reader))
+    return Background(
+        memory=read_memory(reader),
+        memory_limits=read_memory_limits(reader),
+        load_average=read_load_average(reader),
+        disks=read_disks(reader),
+    )

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.disks import Array, read_arrays
 from noisewatch.sources.frequency import Frequency
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import Irqs, read_irqs
 from noisewatch.sources.knobs import Knobs, read_knobs
 from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
+from noisewatch.sources.sessions import Sessions, read_sessions
+from noisewatch.sources.temporary_files import read_temporary_files
 from noisewatch.sources.topology import CpuPlace
 
 
@@ -27,6 +30,9 @@ class Settings:
     mains_power: MainsPower
     frequency: Frequency
     knobs: Knobs
+    arrays: tuple[Array, ...] | None  # that are being checked or rebuilt
+    sessions: Sessions
+    temporary_files: str | None  # the type of their file system
 
 
 def read_settings(
@@ -47,4 +53,7 @@ def read_settings(
         mains_power=read_mains_power(reader),
         frequency=frequency,
         knobs=read_knobs(reader),
+        arrays=read_arrays(reader),
+        sessions=read_sessions(reader),
+        temporary_files=read_temporary_files(reader),
     )

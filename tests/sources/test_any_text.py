@@ -13,10 +13,14 @@ from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
 from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
 from noisewatch.sources.cpu_time import parse_cpu_time
 from noisewatch.sources.cpulist import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.sources.disks import parse_arrays, parse_diskstats
 from noisewatch.sources.interrupts import parse_header, parse_interrupts
 from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
 from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
+from noisewatch.sources.load_average import parse_load_average
+from noisewatch.sources.memory import parse_meminfo, parse_vmstat
+from noisewatch.sources.memory_limits import parse_limit
 from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.sources.online import parse_processors
 from noisewatch.sources.pressure import parse_stall
@@ -32,18 +36,23 @@ _STALL = _FILES["/proc/pressure/cpu"]
 EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_actions: "PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0, eth1",
     parse_allowed: "Name:\tx\nCpus_allowed_list:\t0-1,4\n",
+    parse_arrays: _FILES["/proc/mdstat"],
     parse_cgroup_mounts: _FILES["/proc/self/mounts"],
     parse_command_line: _FILES["/proc/cmdline"],
     parse_cpu_list: "0-3,8,1-7:2/4\n",
     parse_cpu_mask: "ff,ffffffff\n",
     parse_cpu_max: "50000 100000\n",
     parse_cpu_time: _FILES["/proc/stat"],
+    parse_diskstats: _FILES["/proc/diskstats"],
     parse_flag: "1\n",
     parse_header: "CPU0 CPU1",
     parse_integer: "-17\n",
     parse_interrupts: _FILES["/proc/interrupts"],
     parse_isolcpus: "managed_irq,domain,2-7",
+    parse_limit: "4294967296\n",
+    parse_load_average: _FILES["/proc/loadavg"],
     parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
+    parse_meminfo: _FILES["/proc/meminfo"],
     parse_nonempty_cpu_list: "0-3\n",
     parse_processors: _FILES["/proc/cpuinfo"],
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
@@ -53,6 +62,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_stat: stat_line(4711, "a (b) c", 1),
     parse_throttled: "nr_periods 1\nnr_throttled 12\n",
     parse_version: _FILES["/proc/version"],
+    parse_vmstat: _FILES["/proc/vmstat"],
     parse_word: "tsc\n",
     release_number: "6.1.0-18-amd64",
 }
