@@ -11,6 +11,7 @@ https://man7.org/linux/man-pages/man7/cgroups.7.html
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.numbers import is_count, lines_of
@@ -30,6 +31,7 @@ class CgroupMount:
     controllers: frozenset[str]
 
 
+@lru_cache(maxsize=4)  # asked several times a snapshot, of machines with thousands of mounts
 def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
     """The cgroup file systems among the mounts. Raises Malformed, also without any mount: there is always a root."""
     if not text.strip():
