@@ -45,8 +45,8 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
         ("textual", {"surfaces/tui/app.py", "surfaces/tui/line_view.py"}),
         ("rich", {"surfaces/tui/line_view.py", "surfaces/tui/rows.py", "surfaces/cli/monitor.py"}),
         ("pyudev", {"sources/devices.py"}),
-        ("psutil", {"sources/tasks.py"}),
         ("prometheus_client", {"surfaces/reports/verdict_prometheus.py"}),
+        ("psutil", {"sources/sessions.py", "sources/tasks.py"}),
     ],
 )
 def test_a_library_has_its_place(package: str, only: set[str]) -> None:

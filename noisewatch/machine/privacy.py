@@ -49,6 +49,8 @@ TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells w
 _STATUS = re.compile(r"/proc/(?:self|\d+(?:/task/\d+)?)/status")
 _CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
 _CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
+
+_TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc/stat fuse", " /proc/loadavg fuse", " /proc/diskstats fuse")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
 
 
@@ -80,7 +82,7 @@ class Scrubber:
         if path == KERNEL_COMMAND_LINE:
             return _telling_options(text)
         if path in _MOUNTS:
-            return _lines_with(text, (" cgroup2 ", " cgroup ", " /proc/stat fuse")) or "none / none rw 0 0\n"
+            return _lines_with(text, _TELLING_MOUNTS) or "none / none rw 0 0\n"
         if path == _CPUINFO:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):

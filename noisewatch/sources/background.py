@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from noisewatch.sources.cooling import read_cooling_states
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.disks import Disk, read_disks
+from noisewatch.sources.load_average import LoadAverage, read_load_average
 from noisewatch.sources.memory import Memory, read_memory
+from noisewatch.sources.memory_limits import MemoryLimits, read_memory_limits
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.settings import Settings
 from noisewatch.sources.throttling import Throttling, read_throttling
@@ -20,6 +23,9 @@ class Background:
     memory: Memory
     throttling: Throttling
     cooling_states: Mapping[str, int | None]  # by path, of the devices that the settings name
+    memory_limits: MemoryLimits
+    load_average: LoadAverage | None
+    disks: Mapping[str, Disk] | None
 
 
 def read_background(reader: Reader, target: CpuSet, settings: Settings) -> Background:
@@ -28,4 +34,7 @@ def read_background(reader: Reader, target: CpuSet, settings: Settings) -> Backg
         memory=read_memory(reader),
         throttling=read_throttling(reader, target, settings.topology),
         cooling_states=read_cooling_states(reader, settings.cooling),
+        memory_limits=read_memory_limits(reader),
+        load_average=read_load_average(reader),
+        disks=read_disks(reader),
     )

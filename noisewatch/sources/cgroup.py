@@ -14,7 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.cgroup_mounts import MEMBERSHIP, CgroupMount, parse_membership, read_cgroup_mounts
+from noisewatch.sources.cgroup_mounts import (
+    MEMBERSHIP,
+    find_hierarchy,
+    folders_up,
+    lies_outside,
+    parse_membership,
+    read_cgroup_mounts,
+)
 from noisewatch.sources.numbers import are_counts, is_count, lines_of, parse_integer
 from noisewatch.sources.reader import Reader
 
@@ -51,42 +58,18 @@ def read_cgroup(reader: Reader) -> Cgroup:
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
         return Cgroup(None, None, None, None, None)
-    hierarchy = _hierarchy_of_cpu(reader, mounts, membership)
+    hierarchy = find_hierarchy(reader, mounts, membership, "cpu")
     if hierarchy is None:
         reader.note(MEMBERSHIP, "no hierarchy with the cpu controller is mounted, so limits cannot be seen")
         return Cgroup(None, None, None, None, None)
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
-    folders = _folders(mount.folder, path)
+    folders = folders_up(mount.folder, path)
     levels = [(folder, read_level(reader, folder, folder == mount.folder)) for folder in folders]
-    if ".." in path.split("/") or path.endswith(" (deleted)"):
+    if lies_outside(path):
         reader.note(MEMBERSHIP, f"{path} lies outside of what is mounted")
         levels.append((mount.folder, _UNKNOWN))
     return _combined(mount.version, levels)
-
-
-def _hierarchy_of_cpu(
-    reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str]
-) -> tuple[CgroupMount, str] | None:
-    """The mount that holds the cpu controller, and the path in it; None where none is mounted.
-
-    Where several mounts would do, the one that shows the path: others may belong to somebody else.
-    """
-    if "cpu" in membership:
-        fitting = [mount for mount in mounts if mount.version == 1 and "cpu" in mount.controllers]
-        path = membership["cpu"]
-    else:
-        fitting = [mount for mount in mounts if mount.version == 2 and "" in membership]
-        path = membership.get("", "/")
-    showing = [mount for mount in fitting if reader.names_or_none(f"{mount.folder}{path}".rstrip("/"), expected=False)]
-    chosen = next(iter(showing or fitting), None)
-    return None if chosen is None else (chosen, path)
-
-
-def _folders(root: str, path: str) -> list[str]:
-    """This process's folder and its parents up to the root, the innermost first."""
-    parts = [part for part in path.removesuffix(" (deleted)").split("/") if part and part != ".."]
-    return ["/".join([root, *parts[:count]]) for count in range(len(parts), -1, -1)]
 
 
 def _read_v2(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:

@@ -11,13 +11,15 @@ https://man7.org/linux/man-pages/man7/cgroups.7.html
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.numbers import is_count, lines_of
 from noisewatch.sources.reader import Reader
 
 MEMBERSHIP = "/proc/self/cgroup"
-_MOUNTS = ("/proc/self/mounts", "/proc/mounts")
+MOUNTS = "/proc/mounts"
+_OWN_MOUNTS = "/proc/self/mounts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class CgroupMount:
     controllers: frozenset[str]
 
 
+@lru_cache(maxsize=4)  # asked several times a snapshot, of machines with thousands of mounts
 def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
     """The cgroup file systems among the mounts. Raises Malformed, also without any mount: there is always a root."""
     if not text.strip():
@@ -62,8 +65,37 @@ def parse_membership(text: str) -> dict[str, str]:
 
 def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     """The mounted hierarchies; None where the mounts cannot be read."""
-    own = reader.parsed(_MOUNTS[0], parse_cgroup_mounts, expected=False)
-    return own if own is not None else reader.parsed(_MOUNTS[1], parse_cgroup_mounts)
+    own = reader.parsed(_OWN_MOUNTS, parse_cgroup_mounts, expected=False)
+    return own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts)
+
+
+def find_hierarchy(
+    reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str], controller: str
+) -> tuple[CgroupMount, str] | None:
+    """The mount that holds the controller, and the path in it; None where none is mounted.
+
+    Where several mounts would do, the one that shows the path: others may belong to somebody else.
+    """
+    if controller in membership:
+        fitting = [mount for mount in mounts if mount.version == 1 and controller in mount.controllers]
+        path = membership[controller]
+    else:
+        fitting = [mount for mount in mounts if mount.version == 2 and "" in membership]
+        path = membership.get("", "/")
+    showing = [mount for mount in fitting if reader.names_or_none(f"{mount.folder}{path}".rstrip("/"), expected=False)]
+    chosen = next(iter(showing or fitting), None)
+    return None if chosen is None else (chosen, path)
+
+
+def folders_up(root: str, path: str) -> list[str]:
+    """This process's folder and its parents up to the root, the innermost first."""
+    parts = [part for part in path.removesuffix(" (deleted)").split("/") if part and part != ".."]
+    return ["/".join([root, *parts[:count]]) for count in range(len(parts), -1, -1)]
+
+
+def lies_outside(path: str) -> bool:
+    """Whether the path leads out of what is mounted."""
+    return ".." in path.split("/") or path.endswith(" (deleted)")
 
 
 def is_inside_namespace(reader: Reader) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.lxcfs import is_served_by_lxcfs
 from noisewatch.sources.numbers import are_counts, lines_of
 from noisewatch.sources.reader import Reader
 
@@ -63,16 +64,5 @@ def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:
 
 
 def read_cpu_time(reader: Reader) -> Mapping[int, CpuTime] | None:
-    """The time of each online CPU; None where /proc/stat cannot be read, or is not the kernel's own.
-
-    In a container, lxcfs may serve one that knows this container alone.
-    """
-    if any(_is_mounted_over(reader, mounts) for mounts in ("/proc/self/mounts", "/proc/mounts")):
-        reader.note(PATH, "served by lxcfs, which shows this container alone")
-        return None
-    return reader.parsed(PATH, parse_cpu_time)
-
-
-def _is_mounted_over(reader: Reader, mounts: str) -> bool:
-    text = reader.text_or_none(mounts, expected=False) or ""
-    return re.search(rf"^\S+ {PATH} fuse", text, re.MULTILINE) is not None
+    """The time of each online CPU; None where /proc/stat cannot be read, or is not the kernel's own."""
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_cpu_time)

@@ -46,7 +46,7 @@ class Knob(StrEnum):
 
     THP_ENABLED = "/sys/kernel/mm/transparent_hugepage/enabled"
     THP_DEFRAG = "/sys/kernel/mm/transparent_hugepage/defrag"
-    KHUGEPAGED_COLLAPSED = "/sys/kernel/mm/transparent_hugepage/khugepaged/pages_collapsed"
+    KHUGEPAGED_SLEEP = "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"
     KSM_RUN = "/sys/kernel/mm/ksm/run"
 
     SCHED_EXT_STATE = "/sys/kernel/sched_ext/state"

@@ -9,6 +9,7 @@ from noisewatch.sources.clock_rate import ClockRate, read_clock_rate
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
 from noisewatch.sources.cooling import Cooling, read_cooling
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.disks import Array, read_arrays
 from noisewatch.sources.frequency import Frequency
 from noisewatch.sources.frequency_caps import FrequencyCap, read_frequency_caps
 from noisewatch.sources.idle import Idle, read_idle
@@ -18,6 +19,8 @@ from noisewatch.sources.kernel_settings import KernelSettings, read_kernel_setti
 from noisewatch.sources.knobs import Knobs, read_knobs
 from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
+from noisewatch.sources.sessions import Sessions, read_sessions
+from noisewatch.sources.temporary_files import read_temporary_files
 from noisewatch.sources.topology import CpuPlace
 
 
@@ -37,6 +40,9 @@ class Settings:
     idle: Idle
     cooling: Cooling
     clock_rate: ClockRate | None
+    arrays: tuple[Array, ...] | None  # that are being checked or rebuilt
+    sessions: Sessions
+    temporary_files: str | None  # the type of their file system
 
 
 def read_settings(
@@ -62,4 +68,7 @@ def read_settings(
         idle=read_idle(reader, target),
         cooling=read_cooling(reader),
         clock_rate=read_clock_rate(reader),
+        arrays=read_arrays(reader),
+        sessions=read_sessions(reader),
+        temporary_files=read_temporary_files(reader),
     )

@@ -33,6 +33,7 @@ class Example:
     gone: tuple[str, ...] = ()
     answers: Mapping[str, Any] = field(default_factory=dict)
     is_copy: bool = False
+    own_pids: tuple[int, ...] = ()
     target: frozenset[int] = frozenset({2, 3})
     rules: Rules = Rules()  # noqa: RUF009 - frozen
 
@@ -47,7 +48,8 @@ class Example:
         before = without(quiet_files() | dict(self.changed), *self.gone)
         after = without(quiet_files(3.0) | dict(self.changed) | dict(self.after), *self.gone)
         loaded = without(quiet_files(6.0) | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)
-        machine = WrittenMachine(before, after, loaded, answers={**ANSWERS, **self.answers}, is_copy=self.is_copy)
+        answers = {**ANSWERS, **self.answers}
+        machine = WrittenMachine(before, after, loaded, answers=answers, is_copy=self.is_copy, own_pids=self.own_pids)
         return judged(machine, self.target, is_calibrated=is_calibrated, rules=self.rules)
 
     def found(self, is_calibrated: bool = True) -> Finding:

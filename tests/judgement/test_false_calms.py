@@ -7,7 +7,10 @@ import errno
 import pytest
 
 from noisewatch.errors import Absent
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import judge
 from noisewatch.machine.live import unreadable
+from noisewatch.sources.snapshot import Wish, read_snapshot
 from tests.judgement.judging import answered, finding, judged
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 from tests.written import WrittenMachine
@@ -216,3 +219,10 @@ def test_no_fix_isolates_every_cpu() -> None:
 )
 def test_only_what_the_kernel_says_is_not_there_is_known_not_to_be(number: int, is_absent: bool) -> None:
     assert isinstance(unreadable("/proc/x", OSError(number, "why")), Absent) is is_absent
+
+
+def test_nobody_knows_of_a_machine_that_stands_still_whether_it_swaps() -> None:
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish())
+    found = finding(judge(Case(snapshot, no_sample_reason="stands still")), "swapping")
+    assert (found.status, found.answer.reason) == ("unknown", "stands still")
+    assert finding(judge(Case(snapshot)), "swapping").answer.said == "hardly any swap is in use"

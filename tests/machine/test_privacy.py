@@ -161,3 +161,19 @@ def test_a_packed_configuration_says_the_same_in_a_recording(tmp_path: Path) -> 
 def test_of_our_own_status_nothing_but_the_filter_is_recorded(tmp_path: Path) -> None:
     content, _ = recorded(quiet_files())
     assert Recording(written(tmp_path, content)).read_bytes("/proc/self/status") == b"Seccomp:\t0\n"
+
+
+def test_neither_users_nor_the_folder_of_temporary_files_are_recorded(tmp_path: Path) -> None:
+    content, (before,) = recorded(quiet_files())
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert (before.settings.sessions.users, after.settings.sessions) == (1, before.settings.sessions)
+    assert after.settings.temporary_files == "ext4"
+    assert '"ask sessions of users":{"sessions":2,"users":1}' in _text(content)
+
+
+def test_a_load_that_lxcfs_serves_is_unknown_in_a_replay_as_well(tmp_path: Path) -> None:
+    files = quiet_files()
+    files["/proc/self/mounts"] += "lxcfs /proc/loadavg fuse.lxcfs rw 0 0\nlxcfs /proc/diskstats fuse.lxcfs rw 0 0\n"
+    content, _ = recorded(files)
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert (after.background.load_average, after.background.disks) == (None, None)

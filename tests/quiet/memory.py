@@ -1,6 +1,8 @@
-"""Enough memory, and none swapped."""
+"""Enough memory, none swapped, and nobody who moves it about."""
 
 from __future__ import annotations
+
+from noisewatch.sources.knobs import Knob
 
 MEMINFO = """\
 MemTotal:       16316412 kB
@@ -8,10 +10,41 @@ MemFree:        11094228 kB
 MemAvailable:   12094228 kB
 SwapTotal:        999996 kB
 SwapFree:         999996 kB
+Dirty:               440 kB
+Writeback:             0 kB
 """
-VMSTAT = "".join(f"{name} 0\n" for name in ("pswpin", "pswpout"))
+_COUNTERS = {
+    "numa_pte_updates": 0,
+    "pswpin": 0,
+    "pswpout": 0,
+    "allocstall_dma32": 0,
+    "allocstall_normal": 3,
+    "pgscan_kswapd": 900,
+    "pgscan_direct": 30,
+    "compact_migrate_scanned": 500,
+    "compact_stall": 7,
+    "thp_collapse_alloc": 40,
+    "zswpin": 0,
+    "zswpout": 0,
+}
+VMSTAT = "".join(f"{name} {count}\n" for name, count in _COUNTERS.items())
+
+
+def vmstat(**counts: int) -> str:
+    """The counters, some of which differ."""
+    return "".join(f"{name} {count}\n" for name, count in (_COUNTERS | counts).items())
 
 
 def files(seconds: float) -> dict[str, str]:
     """They stand still."""
-    return {"/proc/meminfo": MEMINFO, "/proc/vmstat": VMSTAT}
+    return {
+        "/proc/meminfo": MEMINFO,
+        "/proc/vmstat": VMSTAT,
+        Knob.THP_ENABLED: "always [madvise] never\n",
+        Knob.THP_DEFRAG: "always defer defer+madvise [madvise] never\n",
+        Knob.KHUGEPAGED_SLEEP: "10000\n",
+        Knob.KSM_RUN: "0\n",
+        Knob.NUMA_BALANCING: "0\n",
+        Knob.ZONE_RECLAIM: "0\n",
+        Knob.COMPACTION: "20\n",
+    }

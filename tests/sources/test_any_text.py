@@ -14,6 +14,7 @@ from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membersh
 from noisewatch.sources.consoles import parse_consoles
 from noisewatch.sources.cpu_time import parse_cpu_time
 from noisewatch.sources.cpulist import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.sources.disks import parse_arrays, parse_diskstats
 from noisewatch.sources.frequency_caps import parse_frequencies
 from noisewatch.sources.idle import parse_resume_latency
 from noisewatch.sources.interrupts import parse_header, parse_interrupts
@@ -21,6 +22,9 @@ from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
 from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
 from noisewatch.sources.kernel_config import parse_kernel_config
+from noisewatch.sources.load_average import parse_load_average
+from noisewatch.sources.memory import parse_meminfo, parse_vmstat
+from noisewatch.sources.memory_limits import parse_limit
 from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.sources.online import parse_processors
 from noisewatch.sources.own_process import parse_nice, parse_seccomp_mode
@@ -38,6 +42,7 @@ _STALL = _FILES["/proc/pressure/cpu"]
 EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_actions: "PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0, eth1",
     parse_allowed: "Name:\tx\nCpus_allowed_list:\t0-1,4\n",
+    parse_arrays: _FILES["/proc/mdstat"],
     parse_cgroup_mounts: _FILES["/proc/self/mounts"],
     parse_command_line: _FILES["/proc/cmdline"],
     parse_consoles: _FILES["/proc/consoles"],
@@ -46,6 +51,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_cpu_max: "50000 100000\n",
     parse_cpu_time: _FILES["/proc/stat"],
     parse_events: "sched:sched_switch\nirq:softirq_entry\n",
+    parse_diskstats: _FILES["/proc/diskstats"],
     parse_flag: "1\n",
     parse_frequencies: "2100000 1400000 \n",
     parse_header: "CPU0 CPU1",
@@ -53,8 +59,11 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_interrupts: _FILES["/proc/interrupts"],
     parse_isolcpus: "managed_irq,domain,2-7",
     parse_kernel_config: _FILES["/boot/config-6.14.0"],
-    parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
     parse_nice: _FILES["/proc/self/stat"],
+    parse_limit: "4294967296\n",
+    parse_load_average: _FILES["/proc/loadavg"],
+    parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
+    parse_meminfo: _FILES["/proc/meminfo"],
     parse_nonempty_cpu_list: "0-3\n",
     parse_processors: _FILES["/proc/cpuinfo"],
     parse_resume_latency: "133\n",
@@ -66,6 +75,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_stat: stat_line(4711, "a (b) c", 1),
     parse_throttled: "nr_periods 1\nnr_throttled 12\n",
     parse_version: _FILES["/proc/version"],
+    parse_vmstat: _FILES["/proc/vmstat"],
     parse_word: "tsc\n",
     release_number: "6.1.0-18-amd64",
 }

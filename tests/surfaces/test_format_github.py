@@ -66,7 +66,7 @@ def test_more_than_github_shows_are_named_in_the_last_one(run: Run) -> None:
     out = run("preflight", "--format", "github", "--replay", "tests/machines/lab-disturbed.nw").out
     notices = [line for line in out.splitlines() if line.startswith("::notice")]
     assert len(notices) == 10
-    assert re.match(r"::notice title=noisewatch%3A \d+ more::turbo-enabled, ", notices[-1])
+    assert re.match(r"::notice title=noisewatch%3A \d+ more::[a-z-]+, [a-z-]+, ", notices[-1])
 
 
 def _summarised(run: Run, root: Path, summary: Path, monkeypatch: pytest.MonkeyPatch, name: str = "github") -> str:

@@ -20,9 +20,9 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import MEMORY
+from noisewatch.judgement.surroundings import busiest, cache_of
 from noisewatch.model.disturbance import Disturbance, disturbances_of
-from noisewatch.model.interval import Interval
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
+from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.sources.platform import NONE
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
@@ -144,7 +144,6 @@ _CACHE_BUSY = Limit(
     "CPUs",
     "one neighbour that never rests can sweep the cache, or fill the way to memory, however many others idle",
 )
-_MOST_CULPRITS = 3
 _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 
 
@@ -172,7 +171,7 @@ def busy_cache_neighbour(case: Case) -> Answer:
         return unknown(case.no_sample_reason or "no sample was taken")
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
-    caches = {_cache_of(case, cpu) for cpu in case.target}
+    caches = {cache_of(case, cpu) for cpu in case.target}
     if None in caches or not caches:
         return unknown(case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in sorted(case.target)), f"{CPUS}/cpu0"))
     neighbours = [(cache & case.online) - case.target - case.siblings for cache in caches if cache is not None]
@@ -184,14 +183,14 @@ def busy_cache_neighbour(case: Case) -> Answer:
     working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
     said = f"{name_cpus(working)}, in one last-level cache with the target: {load:.1f} CPUs busy" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
-        culprits = _busiest(interval, worst)
+        culprits = busiest(interval, worst)
         return Answer(FAIL, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, culprits)
     if len(known) < len(busy):
         return Answer(UNKNOWN, said, load, reason=case.why_unknown("/proc/stat"), evidence=evidence)
     if load > case.bound(_CACHE_QUIET):
         said += f" (passes up to {case.bound(_CACHE_QUIET):g})"
         return Answer(
-            WARN, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, _busiest(interval, worst)
+            WARN, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, busiest(interval, worst)
         )
     if case.snapshot.platform.virtual != NONE:
         reason = f"{said}; a virtual machine cannot see who else is in its cache"
@@ -199,28 +198,8 @@ def busy_cache_neighbour(case: Case) -> Answer:
     return Answer(PASS, said, load, case.bound(_CACHE_BUSY), "CPUs", evidence=evidence)
 
 
-def _cache_of(case: Case, cpu: int) -> CpuSet | None:
-    """The CPUs of its last-level cache; those of its package where none is told that reaches beyond the core.
-
-    Firmware often describes no cache of the system, and what is last in the list is then the core's own.
-    """
-    place = case.snapshot.topology.get(cpu)
-    if place is None:
-        return None
-    cache = place.last_level_cache
-    if place.package is None or (cache is not None and not cache <= (place.siblings or frozenset({cpu}))):
-        return cache
-    return frozenset(other for other, its in case.snapshot.topology.items() if its.package == place.package)
-
-
 def _sum_of(shares: dict[int, float], cpus: Iterable[int]) -> float:
     return sum(shares.get(cpu, 0.0) for cpu in cpus)
-
-
-def _busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """What takes most of the time on those CPUs."""
-    found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.share]
-    return tuple(sorted(found, key=lambda each: -(each.share or 0.0))[:_MOST_CULPRITS])
 
 
 CHECKS = (busy_sibling, busy_cache_neighbour)

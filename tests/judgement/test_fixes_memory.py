@@ -1,0 +1,89 @@
+"""What the checks of memory propose, and how it is undone."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.declaration import Fix
+from noisewatch.sources.knobs import Knob
+from tests.judgement.example import Example
+from tests.quiet.memory import MEMINFO, vmstat
+
+_CI = "/sys/fs/cgroup/ci"
+_LIMITED = {
+    "/proc/self/cgroup": "0::/ci\n",
+    f"{_CI}/memory.max": "4096\n",
+    f"{_CI}/memory.high": "2048\n",
+    f"{_CI}/memory.current": "2040\n",
+    f"{_CI}/memory.stat": "inactive_file 0\nactive_file 0\nslab_reclaimable 0\n",
+    f"{_CI}/memory.events.local": "high 0\nmax 0\noom 0\n",
+}
+_V1 = "/sys/fs/cgroup/memory"
+_LIMITED_V1 = {
+    "/proc/self/mounts": f"cgroup {_V1} cgroup rw,memory 0 0\n",
+    "/proc/self/cgroup": "4:memory:/ci\n",
+    f"{_V1}/memory.limit_in_bytes": "9223372036854771712\n",
+    f"{_V1}/ci/memory.limit_in_bytes": "4096\n",
+    f"{_V1}/ci/memory.usage_in_bytes": "4090\n",
+    f"{_V1}/ci/memory.failcnt": "0\n",
+    f"{_V1}/ci/memory.stat": "total_inactive_file 0\ntotal_active_file 0\n",
+}
+
+
+def _fix(example: Example) -> Fix | None:
+    found = example.found()
+    assert found.status == example.status
+    return found.answer.fix
+
+
+def _set(example: Example) -> tuple[str | None, str | None, str | None]:
+    fix = _fix(example)
+    assert fix is not None
+    return fix.now, fix.persist, fix.undo
+
+
+def test_both_limits_of_a_cgroup_are_lifted_and_brought_back() -> None:
+    now, _, undo = _set(Example("memory-short", "fail", _LIMITED))
+    assert now == f"echo max | sudo tee {_CI}/memory.max && echo max | sudo tee {_CI}/memory.high"
+    assert undo == f"echo 4096 | sudo tee {_CI}/memory.max && echo 2048 | sudo tee {_CI}/memory.high"
+
+
+def test_a_limit_of_the_first_version_is_lifted_with_minus_one() -> None:
+    now, _, undo = _set(Example("memory-short", "fail", _LIMITED_V1))
+    assert now == f"echo -1 | sudo tee {_V1}/ci/memory.limit_in_bytes"
+    assert undo == f"echo 4096 | sudo tee {_V1}/ci/memory.limit_in_bytes"
+
+
+def test_nothing_is_proposed_where_the_machine_itself_is_short() -> None:
+    short = {"/proc/meminfo": MEMINFO.replace("12094228", "800000")}
+    assert _fix(Example("memory-short", "fail", short)) is None
+
+
+def test_khugepaged_sleeps_and_the_policy_stays() -> None:
+    example = Example("khugepaged-collapses-pages", "fail", after={"/proc/vmstat": vmstat(thp_collapse_alloc=41)})
+    now, _, undo = _set(example)
+    assert now == f"echo 3600000 | sudo tee {Knob.KHUGEPAGED_SLEEP}"
+    assert undo == f"echo 10000 | sudo tee {Knob.KHUGEPAGED_SLEEP}"
+
+
+def test_ksm_stops_and_leaves_what_is_merged() -> None:
+    now, persist, undo = _set(Example("ksm-scans", "fail", {Knob.KSM_RUN: "1\n"}))
+    assert (now, undo) == (f"echo 0 | sudo tee {Knob.KSM_RUN}", f"echo 1 | sudo tee {Knob.KSM_RUN}")
+    assert persist == f"printf '%s\\n' 'w {Knob.KSM_RUN} - - - - 0' | sudo tee -a /etc/tmpfiles.d/benchmark.conf"
+
+
+def test_numa_balancing_goes_back_to_its_mode() -> None:
+    nodes = {f"/sys/devices/system/node/node{node}/cpulist": f"{2 * node}-{2 * node + 1}\n" for node in (0, 1)}
+    now, persist, undo = _set(Example("numa-balancing-runs", "warn", nodes | {Knob.NUMA_BALANCING: "2\n"}))
+    assert (now, undo) == (f"echo 0 | sudo tee {Knob.NUMA_BALANCING}", f"echo 2 | sudo tee {Knob.NUMA_BALANCING}")
+    assert persist == "echo 'kernel.numa_balancing = 0' | sudo tee -a /etc/sysctl.d/90-benchmark.conf"
+
+
+def test_compaction_ahead_of_need_is_switched_off_where_it_is_on() -> None:
+    compacted = {"/proc/vmstat": vmstat(compact_stall=8)}
+    now, _, undo = _set(Example("memory-compacted", "fail", after=compacted))
+    assert (now, undo) == (f"echo 0 | sudo tee {Knob.COMPACTION}", f"echo 20 | sudo tee {Knob.COMPACTION}")
+    assert _fix(Example("memory-compacted", "fail", {Knob.COMPACTION: "0\n"}, after=compacted)) is None
+
+
+def test_what_is_dirty_is_written() -> None:
+    dirty = {"/proc/meminfo": MEMINFO.replace("Dirty:               440", "Dirty: 99999")}
+    assert _set(Example("dirty-pages-pending", "warn", dirty)) == ("sync", None, None)
