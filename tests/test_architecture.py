@@ -46,6 +46,7 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
         ("rich", {"surfaces/tui/line_view.py", "surfaces/tui/rows.py", "surfaces/cli/monitor.py"}),
         ("pyudev", {"sources/devices.py"}),
         ("psutil", {"sources/tasks.py"}),
+        ("cronsim", {"model/cron_schedule.py"}),
     ],
 )
 def test_a_library_has_its_place(package: str, only: set[str]) -> None:

@@ -9,15 +9,20 @@ from noisewatch.judgement.checks import (
     interrupts,
     irq_settings,
     isolation,
+    jobs,
     kernel,
     load,
     memory,
     neighbours,
     noise,
     power,
+    priority,
+    process,
     quota,
+    scheduled,
     target,
     throughput,
+    virtual,
 )
 from noisewatch.judgement.declaration import Check
 
@@ -37,4 +42,9 @@ CATALOGUE: tuple[Check, ...] = (
     *memory.CHECKS,
     *kernel.CHECKS,
     *quota.CHECKS,
+    *virtual.CHECKS,
+    *priority.CHECKS,
+    *process.CHECKS,
+    *jobs.CHECKS,
+    *scheduled.CHECKS,
 )

@@ -1,8 +1,8 @@
 """What a recording leaves out, so that it can be attached to a bug report.
 
 Command lines of processes and users are never read in the first place. What is left is the host's name, and
-what may stand beside what matters: addresses and passwords in the kernel's command line and the mounts, user numbers in
-the status of processes.
+what may stand beside what matters: addresses and passwords in the kernel's command line, the mounts and crontabs, user
+numbers in the status of processes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import re
 
 from noisewatch.machine import Json
+from noisewatch.machine.crontab_lines import without_commands
 
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
@@ -29,6 +30,8 @@ _TELLING_OPTIONS = frozenset(
 
 
 _STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
+_OWN_STATUS = "/proc/self/status"
+_CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
 
 
@@ -65,6 +68,10 @@ class Scrubber:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):
             return _lines_with(text, ("Cpus_allowed_list:",))
+        if path == _OWN_STATUS:
+            return _lines_with(text, ("TracerPid:", "CapEff:"))
+        if _CRONTAB.fullmatch(path):
+            return self._without_host(without_commands(text))
         return self._without_host(text)
 
     def _without_host(self, text: str) -> str:

@@ -1,7 +1,7 @@
 """What kind of machine this is: kernel, processor, hypervisor, container.
 
 /proc/cpuinfo               model name, and the flag `hypervisor` on x86
-/sys/class/dmi/id/*         sys_vendor QEMU
+/sys/class/dmi/id/*         sys_vendor QEMU, product_name t3.micro
 /sys/hypervisor/type        xen
 /.dockerenv, /run/.containerenv, /run/systemd/container, /proc/self/cgroup
 """
@@ -21,7 +21,7 @@ from noisewatch.sources.reader import Reader
 
 NONE = "none"
 UNIDENTIFIED = "unidentified"
-_DMI = "/sys/class/dmi/id"
+DMI = "/sys/class/dmi/id"
 _HYPERVISOR_BY_VENDOR = {
     "QEMU": "qemu",
     "Amazon EC2": "amazon",
@@ -56,6 +56,8 @@ class Platform:
     cpu_model: str | None
     virtual: str | None
     container: str | None
+    vendor: str | None = None
+    product: str | None = None
 
 
 def read_platform(reader: Reader) -> Platform:
@@ -69,7 +71,15 @@ def read_platform(reader: Reader) -> Platform:
         cpu_model=_cpu_model(cpuinfo),
         virtual=_read_virtual(reader, cpuinfo),
         container=_read_container(reader),
+        vendor=_read_name(reader, "sys_vendor"),
+        product=_read_name(reader, "product_name"),
     )
+
+
+def _read_name(reader: Reader, name: str) -> str | None:
+    """What the firmware calls the machine or its maker."""
+    text = reader.text_or_none(f"{DMI}/{name}", expected=False)
+    return None if text is None else clean(text.strip()) or None
 
 
 def _cpu_model(cpuinfo: str | None) -> str | None:
@@ -90,7 +100,7 @@ def _read_virtual(reader: Reader, cpuinfo: str | None) -> str | None:
         return named or UNIDENTIFIED
     if named is not None:
         return named
-    vendor = reader.text_or_none(f"{_DMI}/sys_vendor", expected=False) or ""
+    vendor = reader.text_or_none(f"{DMI}/sys_vendor", expected=False) or ""
     if not flags and (
         _is_bare_metal_product(reader) or (vendor.startswith(_MAKERS) and not _is_virtual_product(reader))
     ):
@@ -115,7 +125,7 @@ def _flags(cpuinfo: str | None) -> list[set[str] | None]:
 
 
 def _is_virtual_product(reader: Reader) -> bool:
-    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
+    product = reader.text_or_none(f"{DMI}/product_name", expected=False) or ""
     return re.search(r"virtual|hypervisor|kvm|\bvm\b", product, re.IGNORECASE) is not None
 
 
@@ -123,7 +133,7 @@ def _read_dmi(reader: Reader) -> str | None:
     if _is_bare_metal_product(reader):
         return None
     for name in ("sys_vendor", "product_name", "bios_vendor"):
-        text = reader.text_or_none(f"{_DMI}/{name}", expected=False) or ""
+        text = reader.text_or_none(f"{DMI}/{name}", expected=False) or ""
         for vendor, hypervisor in _HYPERVISOR_BY_VENDOR.items():
             if text.strip().startswith(vendor):
                 return hypervisor
@@ -131,7 +141,7 @@ def _read_dmi(reader: Reader) -> str | None:
 
 
 def _is_bare_metal_product(reader: Reader) -> bool:
-    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
+    product = reader.text_or_none(f"{DMI}/product_name", expected=False) or ""
     return any(word in product for word in _BARE_METAL_PRODUCTS)
 
 

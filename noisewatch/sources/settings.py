@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.sources.cgroup import Cgroup
+from noisewatch.sources.cgroup_weights import CpuWeights, read_cpu_weights
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.event_sources import read_event_sources
 from noisewatch.sources.frequency import Frequency
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import Irqs, read_irqs
 from noisewatch.sources.knobs import Knobs, read_knobs
+from noisewatch.sources.own_process import OwnProcess, read_own_process
 from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CpuPlace
@@ -27,6 +31,9 @@ class Settings:
     mains_power: MainsPower
     frequency: Frequency
     knobs: Knobs
+    own: OwnProcess
+    cpu_weights: CpuWeights | None
+    event_sources: frozenset[str] | None
 
 
 def read_settings(
@@ -37,6 +44,7 @@ def read_settings(
     interrupts: Interrupts | None,
     release: str | None,
     target: CpuSet,
+    cgroup: Cgroup,
 ) -> Settings:
     """The settings now; what is many files a CPU is read for the target CPUs alone."""
     return Settings(
@@ -47,4 +55,7 @@ def read_settings(
         mains_power=read_mains_power(reader),
         frequency=frequency,
         knobs=read_knobs(reader),
+        own=read_own_process(reader),
+        cpu_weights=read_cpu_weights(reader, cgroup),
+        event_sources=read_event_sources(reader),
     )

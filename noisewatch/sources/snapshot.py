@@ -16,6 +16,7 @@ from noisewatch.sources.frequency import Frequency, read_frequency
 from noisewatch.sources.interrupts import Interrupts, read_interrupts
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.isolation import Isolation, read_isolation
+from noisewatch.sources.jobs import Jobs, read_jobs
 from noisewatch.sources.online import Online, read_cpu_folders, read_online
 from noisewatch.sources.platform import Platform, read_platform
 from noisewatch.sources.pressure import Pressure, read_pressure
@@ -43,6 +44,7 @@ class Snapshot:
     online: Online
     isolation: Isolation
     target: Target
+    own_affinity: CpuSet | None  # of what is started from where this process was, before it moved aside
     pin_trial: PinTrial
     settings: Settings
     frequency: Frequency
@@ -53,6 +55,7 @@ class Snapshot:
     pressure: Pressure
     background: Background
     cgroup: Cgroup
+    jobs: Jobs | None  # None is not asked
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
@@ -72,6 +75,7 @@ class Wish:
 
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = None  # the affinity we were started with, before we moved aside
+    asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
 
 
 def read_snapshot(
@@ -104,7 +108,10 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         platform.kernel,
         kept.frequency if kept is not None else None,
     )
-    settings = kept or read_settings(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus)
+    cgroup = read_cgroup(reader)
+    settings = kept or read_settings(
+        reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup
+    )
     return Snapshot(
         taken_at_ns=taken_at_ns,
         machine_name=machine.name,
@@ -114,6 +121,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         online=online,
         isolation=isolation,
         target=target,
+        own_affinity=own_affinity,
         pin_trial=_pin_trial(reader, target, previous),
         settings=settings,
         frequency=frequency,
@@ -123,7 +131,8 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         run_time_ns=run_time_ns,
         pressure=read_pressure(reader),
         background=read_background(reader, target.cpus),
-        cgroup=read_cgroup(reader),
+        cgroup=cgroup,
+        jobs=_jobs(reader, wish, previous),
         tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
         if task_reader is not None
         else None,
@@ -160,6 +169,13 @@ def _pin_trial(reader: Reader, target: Target, previous: Snapshot | None) -> Pin
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.pin_trial
     return read_pin_trial(reader, target.cpus)
+
+
+def _jobs(reader: Reader, wish: Wish, previous: Snapshot | None) -> Jobs | None:
+    """Asked once a run: to ask every few seconds would be a job by itself."""
+    if previous is not None and previous.jobs is not None:
+        return previous.jobs
+    return read_jobs(reader) if wish.asks_jobs else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:

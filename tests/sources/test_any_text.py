@@ -11,18 +11,24 @@ from hypothesis import strategies as st
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
 from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
+from noisewatch.sources.cgroup_weights import parse_uclamp
 from noisewatch.sources.cpu_time import parse_cpu_time
 from noisewatch.sources.cpulist import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.sources.crontabs import parse_crontab
 from noisewatch.sources.interrupts import parse_header, parse_interrupts
 from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
 from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
 from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.sources.online import parse_processors
+from noisewatch.sources.own_process import parse_limits, parse_own_status, parse_personality, parse_scheduling
 from noisewatch.sources.pressure import parse_stall
 from noisewatch.sources.run_queue import parse_run_time
 from noisewatch.sources.softirqs import parse_softirqs
 from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.timers import parse_timers
+from tests.quiet.jobs import CRONTAB
+from tests.quiet.process import own_limits, own_stat, own_status
 from tests.quiet_machine import quiet_files, stat_line
 
 Parser = Callable[[str], object]
@@ -37,21 +43,28 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_cpu_list: "0-3,8,1-7:2/4\n",
     parse_cpu_mask: "ff,ffffffff\n",
     parse_cpu_max: "50000 100000\n",
+    parse_crontab: CRONTAB,
     parse_cpu_time: _FILES["/proc/stat"],
     parse_flag: "1\n",
     parse_header: "CPU0 CPU1",
     parse_integer: "-17\n",
     parse_interrupts: _FILES["/proc/interrupts"],
     parse_isolcpus: "managed_irq,domain,2-7",
+    parse_limits: own_limits(),
     parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
     parse_nonempty_cpu_list: "0-3\n",
+    parse_own_status: own_status(),
+    parse_personality: "00040000\n",
     parse_processors: _FILES["/proc/cpuinfo"],
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
+    parse_scheduling: own_stat(),
     parse_schedstat: "177645329 16002335 366\n",
     parse_softirqs: _FILES["/proc/softirqs"],
     parse_stall: _STALL,
     parse_stat: stat_line(4711, "a (b) c", 1),
     parse_throttled: "nr_periods 1\nnr_throttled 12\n",
+    parse_timers: '[{"next":1589485390891904,"left":1,"unit":"dnf-makecache.timer"},{"next":null,"unit":"a.timer"}]',
+    parse_uclamp: "45.00\n",
     parse_version: _FILES["/proc/version"],
     parse_word: "tsc\n",
     release_number: "6.1.0-18-amd64",

@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
     """Samples, calibrates, judges, reports; the exit status is the verdict's."""
     machine = open_machine(arguments)
     with opened_output(arguments.output) as output, recorded(machine, arguments.record) as source:
-        wish = wish_of(arguments, source)
+        wish = replace(wish_of(arguments, source), asks_jobs=True)
         sampled = _calibrated(source, _sample(source, wish, arguments.sample), wish, arguments)
         verdict = judge(sampled.case, strict=arguments.strict)
         exit_status = 0 if arguments.exit_zero else verdict.exit_status
