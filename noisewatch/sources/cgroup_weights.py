@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from noisewatch.errors import Malformed
+from noisewatch.errors import Malformed, Unreadable
 from noisewatch.sources.cgroup import Cgroup
 from noisewatch.sources.numbers import parse_flag, parse_integer
 from noisewatch.sources.reader import Reader
@@ -77,10 +77,20 @@ def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
         levels = tuple(_read_v1(reader, folder) for folder in cgroup.folders)
         is_true_root = "release_agent" in (reader.names_or_none(root) or ())  # which only that one has
         return CpuWeights(1, levels, cgroup.reaches_root and is_true_root)
-    is_true_root = reader.is_absent(f"{root}/cgroup.events")
+    is_true_root = _is_true_root(reader, root)
     folders = inner if is_true_root else cgroup.folders  # the true root has nobody to share with
     levels = tuple(_read_v2(reader, folder) for folder in folders)
     return CpuWeights(2, levels, cgroup.reaches_root and is_true_root)
+
+
+def _is_true_root(reader: Reader, root: str) -> bool:
+    """Whether it lacks cgroup.events, in the list of its names and when asked for, as only the true root does."""
+    names = reader.names_or_none(root) or []
+    try:
+        reader.bytes(f"{root}/cgroup.events", expected=False)
+    except Unreadable as error:
+        return error.is_missing and "cgroup.controllers" in names and "cgroup.events" not in names
+    return False
 
 
 def _read_v1(reader: Reader, folder: str) -> CpuWeight:

@@ -97,3 +97,8 @@ def test_a_clamp_is_a_percentage_or_none() -> None:
 def test_a_clamp_that_makes_no_sense_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         parse_uclamp(text)
+
+
+def test_a_copy_without_the_file_has_a_true_root_where_the_rest_of_it_is_there() -> None:
+    weights = _read(V2 | {"/proc/self/cgroup": "0::/\n"}, is_copy=True)
+    assert weights == CpuWeights(2, (), reaches_root=True)

@@ -150,3 +150,9 @@ def test_a_container_leaves_a_trace(files: Files, container: str) -> None:
 
 def test_traces_missing_from_a_copy_are_unknown() -> None:
     assert _read({"/proc/self/cgroup": "0::/\n"}, is_copy=True).container is None
+
+
+def test_vendor_and_product_are_told_cleaned_and_an_empty_one_is_unknown() -> None:
+    platform = _read(GUEST | _dmi("Amazon EC2", "t3.\x1bmicro"))
+    assert (platform.vendor, platform.product) == ("Amazon EC2", "t3.·micro")
+    assert _read(GUEST | {f"{DMI}/product_name": "\n"}).product is None
