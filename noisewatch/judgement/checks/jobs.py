@@ -77,7 +77,7 @@ def background_job_runs(case: Case) -> Answer:
         return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence)
     return Answer(
         PASS,
-        "none of them runs",
+        "none of them runs on the other CPUs",
         max(share_by_kind.values(), default=0.0),
         case.bound(_WORKS),
         "CPUs",

@@ -36,7 +36,7 @@ _RUNNING = [
     _works("tracker-miner-f", 0.5, "fail", "indexer"),
     _works("database", 0.5, "pass"),
     _works("apt", 0.5, "warn", "apt", shares_cache=True),
-    _works("apt", 0.5, "pass", cpu=2),
+    _works("apt", 0.5, "pass", "on the other CPUs", cpu=2),
     Example(
         *("background-job-runs", "fail", _OWN_CACHE | _program("make", 0) | process(901, "cc1plus", 0, 0), "make"),
         after=_program("make", 0.05) | process(901, "cc1plus", 0, round(0.19 * _THREE_SECONDS_NS)),
