@@ -12,7 +12,7 @@ from tests.written import Files, WrittenMachine
 CPUS = "/sys/devices/system/cpu"
 TARGET = frozenset({2, 3})
 ANSWERS: dict[str, Json] = {
-    "CPUs this process may use": [0, 1],
+    "CPUs this process may use": [2, 3],
     "pin to CPUs": {"granted": [2, 3]},
     "devices by irq": {"24": "Ethernet Controller X550 (eth0)", "25": "NVMe SSD Controller (nvme0n1)"},
     **quiet.answers(),

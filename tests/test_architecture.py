@@ -47,6 +47,7 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
         ("pyudev", {"sources/devices.py"}),
         ("prometheus_client", {"surfaces/reports/verdict_prometheus.py"}),
         ("psutil", {"sources/sessions.py", "sources/tasks.py"}),
+        ("cronsim", {"model/cron_schedule.py"}),
     ],
 )
 def test_a_library_has_its_place(package: str, only: set[str]) -> None:

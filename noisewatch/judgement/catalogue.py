@@ -14,6 +14,7 @@ from noisewatch.judgement.checks import (
     interrupts,
     irq_settings,
     isolation,
+    jobs,
     kernel,
     kernel_build,
     kernel_observers,
@@ -29,12 +30,16 @@ from noisewatch.judgement.checks import (
     neighbours,
     noise,
     power,
+    priority,
+    process,
     quota,
+    scheduled,
     scheduler,
     scheduler_policy,
     target,
     temperature,
     throughput,
+    virtual,
 )
 from noisewatch.judgement.declaration import Check
 
@@ -71,4 +76,9 @@ CATALOGUE: tuple[Check, ...] = (
     *kernel_build.CHECKS,
     *kernel_priorities.CHECKS,
     *quota.CHECKS,
+    *virtual.CHECKS,
+    *priority.CHECKS,
+    *process.CHECKS,
+    *jobs.CHECKS,
+    *scheduled.CHECKS,
 )

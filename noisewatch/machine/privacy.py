@@ -1,8 +1,8 @@
 """What a recording leaves out, so that it can be attached to a bug report.
 
 Command lines of processes and users are never read in the first place. What is left is the host's name, and
-what may stand beside what matters: addresses and passwords in the kernel's command line and the mounts, user numbers in
-the status of processes.
+what may stand beside what matters: addresses and passwords in the kernel's command line, the mounts and crontabs, user
+numbers in the status of processes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 
 from noisewatch.machine import Json
 from noisewatch.machine.compressed import gunzip
+from noisewatch.machine.crontab_lines import without_commands
 
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
@@ -46,11 +47,13 @@ TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells w
     }
 )
 
-_STATUS = re.compile(r"/proc/(?:self|\d+(?:/task/\d+)?)/status")
+_STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
 _CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
 _CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
 
 _TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc/stat fuse", " /proc/loadavg fuse", " /proc/diskstats fuse")
+_OWN_STATUS = "/proc/self/status"
+_CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
 
 
@@ -86,9 +89,13 @@ class Scrubber:
         if path == _CPUINFO:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):
-            return _lines_with(text, ("Cpus_allowed_list:", "Seccomp:"))
+            return _lines_with(text, ("Cpus_allowed_list:",))
+        if path == _OWN_STATUS:
+            return _lines_with(text, ("TracerPid:", "CapEff:", "Seccomp:"))
         if _CONFIG.fullmatch(path):
             return _telling_config(text)
+        if _CRONTAB.fullmatch(path):
+            return self._without_host(without_commands(text))
         return self._without_host(text)
 
     def _without_host(self, text: str) -> str:

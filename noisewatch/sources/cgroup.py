@@ -11,7 +11,7 @@ https://docs.kernel.org/admin-guide/cgroup-v2.html (CPU), https://docs.kernel.or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup_mounts import (
@@ -39,6 +39,8 @@ class Cgroup:
     limit_text: str | None  # what the quota's file there says
     folder: str | None = None  # this process's own
     known_quota_share: float = UNLIMITED  # of the levels that could be read
+    folders: tuple[str, ...] = ()  # from this process's own to the root of what is mounted
+    reaches_root: bool = False  # False: this process lies outside of what is mounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,11 @@ def read_cgroup(reader: Reader) -> Cgroup:
     read_level = _read_v1 if mount.version == 1 else _read_v2
     folders = folders_up(mount.folder, path)
     levels = [(folder, read_level(reader, folder, folder == mount.folder)) for folder in folders]
-    if lies_outside(path):
+    is_outside = lies_outside(path)
+    if is_outside:
         reader.note(MEMBERSHIP, f"{path} lies outside of what is mounted")
         levels.append((mount.folder, _UNKNOWN))
-    return _combined(mount.version, levels)
+    return replace(_combined(mount.version, levels), folders=tuple(folders), reaches_root=not is_outside)
 
 
 def _read_v2(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:

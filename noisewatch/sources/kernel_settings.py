@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from noisewatch.sources.consoles import Console, read_consoles
 from noisewatch.sources.livepatches import read_livepatches
-from noisewatch.sources.own_process import OwnProcess, read_own_process
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.services import Services, read_services
 from noisewatch.sources.tracing import Tracing, read_tracing
@@ -23,7 +22,6 @@ class KernelSettings:
     services: Services
     consoles: tuple[Console, ...] | None
     livepatches: Mapping[str, bool | None] | str | None
-    own_process: OwnProcess
 
 
 def read_kernel_settings(reader: Reader) -> KernelSettings:
@@ -34,5 +32,4 @@ def read_kernel_settings(reader: Reader) -> KernelSettings:
         services=read_services(reader),
         consoles=read_consoles(reader),
         livepatches=read_livepatches(reader),
-        own_process=read_own_process(reader),
     )

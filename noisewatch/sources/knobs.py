@@ -64,6 +64,7 @@ class Knob(StrEnum):
     MACHINE_CHECK_IGNORED = "/sys/devices/system/machinecheck/machinecheck0/ignore_ce"
 
     LOCKDOWN = "/sys/kernel/security/lockdown"
+    SECURITY_MODULES = "/sys/kernel/security/lsm"
     CURSOR_BLINK = "/sys/class/graphics/fbcon/cursor_blink"
     RPS_DEFAULT = "/proc/sys/net/core/rps_default_mask"
 

@@ -1,7 +1,7 @@
 """What kind of machine this is, as long as it is up: kernel, processor, hypervisor, container.
 
 /proc/cpuinfo               model name, and the flag `hypervisor` on x86
-/sys/class/dmi/id/*         sys_vendor QEMU
+/sys/class/dmi/id/*         sys_vendor QEMU, product_name t3.micro
 /sys/hypervisor/type        xen
 /proc/cmdline, /proc/config.gz, /sys/devices/system/cpu/vulnerabilities/*
 /.dockerenv, /run/.containerenv, /run/systemd/container, /proc/self/cgroup
@@ -25,7 +25,7 @@ from noisewatch.sources.vulnerabilities import Vulnerabilities, read_vulnerabili
 
 NONE = "none"
 UNIDENTIFIED = "unidentified"
-_DMI = "/sys/class/dmi/id"
+DMI = "/sys/class/dmi/id"
 _HYPERVISOR_BY_VENDOR = {
     "QEMU": "qemu",
     "Amazon EC2": "amazon",
@@ -66,6 +66,8 @@ class Platform:
     options: Mapping[str, tuple[str, ...]] | None = None  # that it was booted with, and that matter to noise
     vulnerabilities: Vulnerabilities = field(default_factory=Vulnerabilities)
     tsc_flags: frozenset[str] | str | None = None  # what x86 says of its counter; none on another architecture
+    vendor: str | None = None
+    product: str | None = None
 
 
 def read_platform(reader: Reader) -> Platform:
@@ -84,12 +86,20 @@ def read_platform(reader: Reader) -> Platform:
         options=options,
         vulnerabilities=read_vulnerabilities(reader, options),
         tsc_flags=_tsc_flags(cpuinfo),
+        vendor=_read_name(reader, "sys_vendor"),
+        product=_read_name(reader, "product_name"),
     )
 
 
 def _read_options(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
     options = read_command_line(reader)
     return None if options is None else {name: options[name] for name in options if name in TELLING_OPTIONS}
+
+
+def _read_name(reader: Reader, name: str) -> str | None:
+    """What the firmware calls the machine or its maker."""
+    text = reader.text_or_none(f"{DMI}/{name}", expected=False)
+    return None if text is None else clean(text.strip()) or None
 
 
 def _cpu_model(cpuinfo: str | None) -> str | None:
@@ -110,7 +120,7 @@ def _read_virtual(reader: Reader, cpuinfo: str | None) -> str | None:
         return named or UNIDENTIFIED
     if named is not None:
         return named
-    vendor = reader.text_or_none(f"{_DMI}/sys_vendor", expected=False) or ""
+    vendor = reader.text_or_none(f"{DMI}/sys_vendor", expected=False) or ""
     if not flags and (
         _is_bare_metal_product(reader) or (vendor.startswith(_MAKERS) and not _is_virtual_product(reader))
     ):
@@ -146,7 +156,7 @@ def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
 
 
 def _is_virtual_product(reader: Reader) -> bool:
-    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
+    product = reader.text_or_none(f"{DMI}/product_name", expected=False) or ""
     return re.search(r"virtual|hypervisor|kvm|\bvm\b", product, re.IGNORECASE) is not None
 
 
@@ -154,7 +164,7 @@ def _read_dmi(reader: Reader) -> str | None:
     if _is_bare_metal_product(reader):
         return None
     for name in ("sys_vendor", "product_name", "bios_vendor"):
-        text = reader.text_or_none(f"{_DMI}/{name}", expected=False) or ""
+        text = reader.text_or_none(f"{DMI}/{name}", expected=False) or ""
         for vendor, hypervisor in _HYPERVISOR_BY_VENDOR.items():
             if text.strip().startswith(vendor):
                 return hypervisor
@@ -162,7 +172,7 @@ def _read_dmi(reader: Reader) -> str | None:
 
 
 def _is_bare_metal_product(reader: Reader) -> bool:
-    product = reader.text_or_none(f"{_DMI}/product_name", expected=False) or ""
+    product = reader.text_or_none(f"{DMI}/product_name", expected=False) or ""
     return any(word in product for word in _BARE_METAL_PRODUCTS)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.sources.cgroup import Cgroup
+from noisewatch.sources.cgroup_weights import CpuWeights, read_cpu_weights
 from noisewatch.sources.clock_rate import ClockRate, read_clock_rate
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
 from noisewatch.sources.cooling import Cooling, read_cooling
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.disks import Array, read_arrays
+from noisewatch.sources.event_sources import read_event_sources
 from noisewatch.sources.frequency import Frequency
 from noisewatch.sources.frequency_caps import FrequencyCap, read_frequency_caps
 from noisewatch.sources.idle import Idle, read_idle
@@ -17,6 +20,7 @@ from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import Irqs, read_irqs
 from noisewatch.sources.kernel_settings import KernelSettings, read_kernel_settings
 from noisewatch.sources.knobs import Knobs, read_knobs
+from noisewatch.sources.own_process import OwnProcess, read_own_process
 from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.sessions import Sessions, read_sessions
@@ -43,6 +47,9 @@ class Settings:
     arrays: tuple[Array, ...] | None  # that are being checked or rebuilt
     sessions: Sessions
     temporary_files: str | None  # the type of their file system
+    own: OwnProcess
+    cpu_weights: CpuWeights | None
+    event_sources: frozenset[str] | None
 
 
 def read_settings(
@@ -53,6 +60,7 @@ def read_settings(
     interrupts: Interrupts | None,
     release: str | None,
     target: CpuSet,
+    cgroup: Cgroup,
 ) -> Settings:
     """The settings now; what is many files a CPU is read for the target CPUs alone."""
     return Settings(
@@ -71,4 +79,7 @@ def read_settings(
         arrays=read_arrays(reader),
         sessions=read_sessions(reader),
         temporary_files=read_temporary_files(reader),
+        own=read_own_process(reader),
+        cpu_weights=read_cpu_weights(reader, cgroup),
+        event_sources=read_event_sources(reader),
     )

@@ -17,6 +17,7 @@ from noisewatch.sources.hardware import Hardware, read_hardware
 from noisewatch.sources.interrupts import Interrupts, read_interrupts
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.isolation import Isolation, read_isolation
+from noisewatch.sources.jobs import Jobs, read_jobs
 from noisewatch.sources.machine_lock import MachineLock, read_machine_lock
 from noisewatch.sources.online import Online, read_cpu_folders, read_online
 from noisewatch.sources.platform import Platform, read_platform
@@ -45,6 +46,7 @@ class Snapshot:
     online: Online
     isolation: Isolation
     target: Target
+    own_affinity: CpuSet | None  # of what is started from where this process was, before it moved aside
     pin_trial: PinTrial
     hardware: Hardware
     settings: Settings
@@ -57,6 +59,7 @@ class Snapshot:
     background: Background
     machine_lock: MachineLock | None
     cgroup: Cgroup
+    jobs: Jobs | None  # None is not asked
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
@@ -76,6 +79,7 @@ class Wish:
 
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = None  # the affinity we were started with, before we moved aside
+    asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
 
 
 def read_snapshot(
@@ -109,7 +113,10 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         kept.frequency if kept is not None else None,
         previous.frequency if previous is not None else None,
     )
-    settings = kept or read_settings(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus)
+    cgroup = read_cgroup(reader)
+    settings = kept or read_settings(
+        reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup
+    )
     return Snapshot(
         taken_at_ns=taken_at_ns,
         machine_name=machine.name,
@@ -119,6 +126,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         online=online,
         isolation=isolation,
         target=target,
+        own_affinity=own_affinity,
         pin_trial=_pin_trial(reader, target, previous),
         hardware=_hardware(reader, target, topology, previous),
         settings=settings,
@@ -130,7 +138,8 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         pressure=read_pressure(reader),
         machine_lock=read_machine_lock(reader),
         background=read_background(reader, target.cpus, settings),
-        cgroup=read_cgroup(reader),
+        cgroup=cgroup,
+        jobs=_jobs(reader, wish, previous),
         tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
         if task_reader is not None
         else None,
@@ -174,6 +183,13 @@ def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], 
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.hardware
     return read_hardware(reader, target.cpus, topology)
+
+
+def _jobs(reader: Reader, wish: Wish, previous: Snapshot | None) -> Jobs | None:
+    """Asked once a run: to ask every few seconds would be a job by itself."""
+    if previous is not None and previous.jobs is not None:
+        return previous.jobs
+    return read_jobs(reader) if wish.asks_jobs else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:

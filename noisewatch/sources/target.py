@@ -13,7 +13,7 @@ from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CpuPlace
 
-_OWN_AFFINITY = "CPUs this process may use"
+OWN_AFFINITY = "CPUs this process may use"
 _PIN = "pin to CPUs"
 
 
@@ -32,7 +32,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet
     def ask() -> list[int]:
         return sorted(allowed_at_start if allowed_at_start is not None else os.sched_getaffinity(0))
 
-    answer = reader.ask(_OWN_AFFINITY, ask)
+    answer = reader.ask(OWN_AFFINITY, ask)
     return _cpus(answer)
 
 

@@ -30,7 +30,7 @@ def judged(
 ) -> Verdict:
     """The verdict over the machine's first two moments, a quiet calibration, and the third moment if there is one."""
     task_reader = TaskReader(asks_all_affinities=True)
-    wish = Wish(cpus)
+    wish = Wish(cpus, asks_jobs=True)
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
@@ -50,7 +50,7 @@ def quiet_calibration() -> Calibrated:
 
 def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:
     """The verdict over one moment, as `preflight --sample 0` makes it."""
-    return judge(Case(read_snapshot(machine, Wish(cpus), TaskReader(asks_all_affinities=True))))
+    return judge(Case(read_snapshot(machine, Wish(cpus, asks_jobs=True), TaskReader(asks_all_affinities=True))))
 
 
 def finding(verdict: Verdict, check_id: str) -> Finding:

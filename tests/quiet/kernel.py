@@ -21,7 +21,6 @@ CONFIG_DEBUG_KMEMLEAK_DEFAULT_OFF=y
 # CONFIG_PROVE_LOCKING is not set
 CONFIG_RUNTIME_TESTING_MENU=y
 """
-OWN_STAT = "800 (noisewatch) R 1 800 800 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 900 0 0\n"
 
 
 def files(seconds: float) -> dict[str, str]:
@@ -45,8 +44,6 @@ def files(seconds: float) -> dict[str, str]:
         Knob.CURSOR_BLINK: "0\n",
         CONFIG: CONFIG_TEXT,
         "/proc/consoles": "ttyS0                -W- (EC  p a)    4:64\ntty0                 -WU (EC  p  )    4:1\n",
-        "/proc/self/stat": OWN_STAT,
-        "/proc/self/status": "Name:\tnoisewatch\nUid:\t1000\t1000\t1000\t1000\nSeccomp:\t0\n",
         "/sys/kernel/livepatch/a_patch/transition": "0\n",
         f"{TRACING}/current_tracer": "nop\n",
         f"{TRACING}/set_event": "",

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
 from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
+from noisewatch.sources.cgroup_weights import parse_uclamp
 from noisewatch.sources.consoles import parse_consoles
 from noisewatch.sources.cpu_time import parse_cpu_time
 from noisewatch.sources.cpulist import parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.sources.crontabs import parse_crontab
 from noisewatch.sources.disks import parse_arrays, parse_diskstats
 from noisewatch.sources.frequency_caps import parse_frequencies
 from noisewatch.sources.idle import parse_resume_latency
@@ -27,12 +29,21 @@ from noisewatch.sources.memory import parse_meminfo, parse_vmstat
 from noisewatch.sources.memory_limits import parse_limit
 from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.sources.online import parse_processors
-from noisewatch.sources.own_process import parse_nice, parse_seccomp_mode
+from noisewatch.sources.own_process import (
+    parse_limits,
+    parse_own_status,
+    parse_personality,
+    parse_scheduling,
+    parse_seccomp_mode,
+)
 from noisewatch.sources.pressure import parse_stall
 from noisewatch.sources.run_queue import parse_run_time
 from noisewatch.sources.softirqs import parse_softirqs
 from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.timers import parse_timers
 from noisewatch.sources.tracing import parse_events
+from tests.quiet.jobs import CRONTAB
+from tests.quiet.process import own_limits, own_stat, own_status
 from tests.quiet_machine import quiet_files, stat_line
 
 Parser = Callable[[str], object]
@@ -49,6 +60,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_cpu_list: "0-3,8,1-7:2/4\n",
     parse_cpu_mask: "ff,ffffffff\n",
     parse_cpu_max: "50000 100000\n",
+    parse_crontab: CRONTAB,
     parse_cpu_time: _FILES["/proc/stat"],
     parse_events: "sched:sched_switch\nirq:softirq_entry\n",
     parse_diskstats: _FILES["/proc/diskstats"],
@@ -59,21 +71,26 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_interrupts: _FILES["/proc/interrupts"],
     parse_isolcpus: "managed_irq,domain,2-7",
     parse_kernel_config: _FILES["/boot/config-6.14.0"],
-    parse_nice: _FILES["/proc/self/stat"],
     parse_limit: "4294967296\n",
     parse_load_average: _FILES["/proc/loadavg"],
+    parse_limits: own_limits(),
     parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
     parse_meminfo: _FILES["/proc/meminfo"],
     parse_nonempty_cpu_list: "0-3\n",
+    parse_own_status: own_status(),
+    parse_personality: "00040000\n",
     parse_processors: _FILES["/proc/cpuinfo"],
     parse_resume_latency: "133\n",
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
+    parse_scheduling: own_stat(),
     parse_schedstat: "177645329 16002335 366\n",
     parse_seccomp_mode: _FILES["/proc/self/status"],
     parse_softirqs: _FILES["/proc/softirqs"],
     parse_stall: _STALL,
     parse_stat: stat_line(4711, "a (b) c", 1),
     parse_throttled: "nr_periods 1\nnr_throttled 12\n",
+    parse_timers: '[{"next":1589485390891904,"left":1,"unit":"dnf-makecache.timer"},{"next":null,"unit":"a.timer"}]',
+    parse_uclamp: "45.00\n",
     parse_version: _FILES["/proc/version"],
     parse_vmstat: _FILES["/proc/vmstat"],
     parse_word: "tsc\n",

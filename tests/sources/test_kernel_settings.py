@@ -7,7 +7,7 @@ import pytest
 from noisewatch.errors import Malformed
 from noisewatch.sources.consoles import Console, parse_consoles
 from noisewatch.sources.livepatches import NOT_SUPPORTED, read_livepatches
-from noisewatch.sources.own_process import parse_nice, parse_seccomp_mode
+from noisewatch.sources.own_process import parse_seccomp_mode
 from noisewatch.sources.services import ServiceGroup, read_services
 from noisewatch.sources.tracing import FOLDER, TraceInstance, Tracing, parse_events, read_tracing
 from noisewatch.sources.vulnerabilities import read_vulnerabilities
@@ -152,18 +152,6 @@ def test_the_last_option_is_what_was_chosen(options: dict[str, tuple[str, ...]],
 def test_before_linux_4_15_no_vulnerability_is_told_of() -> None:
     assert read_vulnerabilities(reading({}), None).state_by_name == {}
     assert read_vulnerabilities(reading({}, is_copy=True), None).state_by_name is None
-
-
-def test_the_nice_value_stands_behind_the_priority() -> None:
-    stat = "800 (a) b) R 1 800 800 0 -1 0 0 0 0 0 1 1 0 0 39 19 1 0 900 0 0"
-    assert parse_nice(stat) == 19
-    assert parse_nice(stat.replace("39 19", "0 -20")) == -20
-
-
-@pytest.mark.parametrize("text", ["", "800 (a) R 1", "800 (a) R" + " 999" * 20, "800 (a) R" + " x" * 20])
-def test_a_line_without_a_nice_value_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed, match="nice value"):
-        parse_nice(text)
 
 
 def test_filters_are_the_second_mode() -> None:

@@ -166,3 +166,9 @@ def test_traces_missing_from_a_copy_are_unknown() -> None:
 )
 def test_the_flags_of_the_counter_are_those_that_all_processors_have(files: Files, flags: object) -> None:
     assert _read(files).tsc_flags == flags
+
+
+def test_vendor_and_product_are_told_cleaned_and_an_empty_one_is_unknown() -> None:
+    platform = _read(GUEST | _dmi("Amazon EC2", "t3.\x1bmicro"))
+    assert (platform.vendor, platform.product) == ("Amazon EC2", "t3.·micro")
+    assert _read(GUEST | {f"{DMI}/product_name": "\n"}).product is None

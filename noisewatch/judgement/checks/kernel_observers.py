@@ -152,7 +152,7 @@ _FILTERS = 2
     sources=("https://docs.kernel.org/userspace-api/seccomp_filter.html",),
 )
 def system_calls_filtered(case: Case) -> Answer:
-    mode = case.snapshot.settings.kernel.own_process.seccomp_mode
+    mode = case.snapshot.settings.own.seccomp_mode
     if mode is None:
         return unknown(case.why_unknown(STATUS))
     if mode == _FILTERS:

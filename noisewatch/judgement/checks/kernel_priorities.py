@@ -60,7 +60,8 @@ def real_time_work_throttled(case: Case) -> Answer:
     sources=("https://man7.org/linux/man-pages/man7/sched.7.html",),
 )
 def nice_value_confined_to_session(case: Case) -> Answer:
-    groups, nice = case.snapshot.settings.knobs.integer(Knob.AUTOGROUP), case.snapshot.settings.kernel.own_process.nice
+    groups, scheduling = case.snapshot.settings.knobs.integer(Knob.AUTOGROUP), case.snapshot.settings.own.scheduling
+    nice = None if scheduling is None else scheduling.nice
     if groups is None:
         return unread(case, Knob.AUTOGROUP)
     evidence = {Knob.AUTOGROUP.value: groups, "nice": nice}

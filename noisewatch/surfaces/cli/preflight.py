@@ -6,6 +6,7 @@ import sys
 import time
 from argparse import Namespace
 from contextlib import ExitStack
+from dataclasses import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.verdict import STABLE
@@ -35,7 +36,7 @@ def run(arguments: Namespace) -> int:
         output = None if is_printed else stack.enter_context(opened_output(arguments.output))
         source = stack.enter_context(recorded(machine, arguments.record))
         lock = stack.enter_context(locked(machine, arguments.lock))
-        examination = Examination(source, wish_of(arguments, source), rules, arguments)
+        examination = Examination(source, replace(wish_of(arguments, source), asks_jobs=True), rules, arguments)
         verdict, has_run_out = verdict_in_time(examination, arguments.wait, lock)
         wanted = FORMATS[arguments.format]
         exit_status = 0 if arguments.exit_zero else wanted.exit_status(verdict, has_run_out)

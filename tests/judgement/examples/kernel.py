@@ -5,7 +5,8 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.sources.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.kernel import CONFIG, CONFIG_TEXT, OWN_STAT, VULNERABILITIES
+from tests.quiet.kernel import CONFIG, CONFIG_TEXT, VULNERABILITIES
+from tests.quiet.process import own_stat
 from tests.quiet_machine import CPUS
 
 _NOT_TICKLESS = {f"{CPUS}/nohz_full": "3\n"}
@@ -86,15 +87,13 @@ EXAMPLES = [
     Example("real-time-work-throttled", "unknown", _THROTTLED | {Knob.REALTIME_PERIOD: "x\n"}, "'x'"),
     Example("real-time-work-throttled", "not-applicable", gone=(Knob.REALTIME_RUNTIME,)),
     #
-    Example(
-        "nice-value-confined-to-session", "fail", {"/proc/self/stat": OWN_STAT.replace(" 20 0 1", " 0 -20 1")}, "-20"
-    ),
+    Example("nice-value-confined-to-session", "fail", {"/proc/self/stat": own_stat(-20)}, "-20"),
     Example(
         *("nice-value-confined-to-session", "pass"),
-        {"/proc/self/stat": OWN_STAT.replace(" 20 0 1", " 0 -20 1"), Knob.AUTOGROUP: "0\n"},
+        {"/proc/self/stat": own_stat(-20), Knob.AUTOGROUP: "0\n"},
         "no automatic groups",
     ),
-    Example("nice-value-confined-to-session", "unknown", {"/proc/self/stat": "800 (x) R\n"}, "19th field"),
+    Example("nice-value-confined-to-session", "unknown", {"/proc/self/stat": "800 (x) R\n"}, "41 fields"),
     Example("nice-value-confined-to-session", "unknown", {Knob.AUTOGROUP: "?\n"}, "'?'"),
     Example("nice-value-confined-to-session", "not-applicable", gone=(Knob.AUTOGROUP,)),
     #

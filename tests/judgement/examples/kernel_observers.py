@@ -71,6 +71,11 @@ EXAMPLES = [
     Example("security-agent-runs", "unknown", _KTHREADD | _BOUND, "only this container's"),
     #
     Example("system-calls-filtered", "fail", {"/proc/self/status": "Seccomp:\t2\nSeccomp_filters:\t1\n"}, "a filter"),
-    Example("system-calls-filtered", "unknown", {"/proc/self/status": "Name:\tx\n"}, "Seccomp"),
+    Example(
+        "system-calls-filtered",
+        "unknown",
+        {"/proc/self/status": "TracerPid:\t0\nCapEff:\t0000000000000000\n"},
+        "Seccomp",
+    ),
     Example("system-calls-filtered", "unknown", gone=("/proc/self/status",)),
 ]

@@ -1,0 +1,55 @@
+"""A shell like any other, on a machine of its own, which has started noisewatch on the target CPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noisewatch.sources.knobs import Knob
+from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, PARENT, PERSONALITY, STAT, STATUS
+
+SHELL = 700
+ROOTS_CAPABILITIES = "000001ffffffffff"
+ANSWERS: dict[str, Any] = {ENVIRONMENT: {"names": [], "bytes": 1321}, PARENT: [SHELL, 0, 0]}
+
+_LIMITS = (
+    ("Max cpu time", "unlimited", "unlimited", "seconds"),
+    ("Max data size", "unlimited", "unlimited", "bytes"),
+    ("Max stack size", "8388608", "unlimited", "bytes"),
+    ("Max processes", "96365", "96365", "processes"),
+    ("Max address space", "unlimited", "unlimited", "bytes"),
+    ("Max nice priority", "0", "0", ""),
+    ("Max realtime timeout", "unlimited", "unlimited", "us"),
+)
+
+
+def own_limits(**soft: str) -> str:
+    """/proc/self/limits; by the last two words of a name, other limits than the usual."""
+    head = ("Limit", "Soft Limit", "Hard Limit", "Units")
+    rows = [(name, soft.get("_".join(name.split()[1:]), usual), hard, unit) for name, usual, hard, unit in _LIMITS]
+    return "".join(f"{name:<25} {low:<20} {hard:<20} {unit:<10}\n" for name, low, hard, unit in (head, *rows))
+
+
+def own_stat(nice: int = 0, policy: int = 0) -> str:
+    """/proc/PID/stat of a process called by a trying name."""
+    fields = [SHELL, *([0] * 14), nice, *([0] * 21), policy, *([0] * 11)]
+    return f"4711 (a) R (b) R {' '.join(map(str, fields))}\n"
+
+
+def own_status(tracer: int = 0, capabilities: str = ROOTS_CAPABILITIES) -> str:
+    """/proc/self/status as far as it matters."""
+    return f"Name:\tpython3\nTracerPid:\t{tracer}\nUid:\t0\t0\t0\t0\nCapEff:\t{capabilities}\nSeccomp:\t0\n"
+
+
+def files(seconds: float) -> dict[str, str]:
+    """They stand still."""
+    return {
+        STAT: own_stat(),
+        STATUS: own_status(),
+        LIMITS: own_limits(),
+        PERSONALITY: "00000000\n",
+        Knob.ADDRESS_RANDOMISATION: "2\n",
+        Knob.PERF_PARANOID: "2\n",
+        Knob.LOCKDOWN: "[none] integrity confidentiality\n",
+        "/sys/bus/event_source/devices/cpu/type": "4\n",
+        "/sys/bus/event_source/devices/software/type": "1\n",
+    }
