@@ -14,10 +14,13 @@ from noisewatch.machine import Json
 
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
+GRUB = "/etc/default/grub"
+GRUB_FOLDER = "/etc/default/grub.d"
+KERNEL_INSTALL = "/etc/kernel/cmdline"
 _CPUINFO = "/proc/cpuinfo"  # ARM tells the board's serial number there
 _SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
 
-_TELLING_OPTIONS = frozenset(
+TELLING_OPTIONS = frozenset(
     {
         *("isolcpus", "nohz", "nohz_full", "rcu_nocbs", "rcu_nocb_poll", "irqaffinity", "threadirqs", "skew_tick"),
         *("nosmt", "mitigations", "preempt", "psi", "numa_balancing", "transparent_hugepage"),
@@ -28,6 +31,7 @@ _TELLING_OPTIONS = frozenset(
 )
 
 
+_GRUB_OPTIONS = re.compile(r"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(.*)$", re.MULTILINE)
 _STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
 
@@ -57,8 +61,10 @@ class Scrubber:
     def _text(self, path: str, text: str) -> str:
         if path == HOST_NAME:
             return "host\n"
-        if path == KERNEL_COMMAND_LINE:
+        if path in (KERNEL_COMMAND_LINE, KERNEL_INSTALL):
             return _telling_options(text)
+        if path == GRUB or path.startswith(GRUB_FOLDER + "/"):
+            return _telling_assignments(text)
         if path in _MOUNTS:
             return _lines_with(text, (" cgroup2 ", " cgroup ", " /proc/stat fuse")) or "none / none rw 0 0\n"
         if path == _CPUINFO:
@@ -78,8 +84,25 @@ def _without_arguments(command: list[str]) -> list[str]:
 
 def _telling_options(command_line: str) -> str:
     """The options that matter to noise; all others are dropped, with their values."""
-    kept = [option for option in command_line.split() if option.partition("=")[0] in _TELLING_OPTIONS]
+    kept = [option for option in command_line.split() if _is_telling(option)]
     return " ".join(kept) + "\n"
+
+
+def _telling_assignments(text: str) -> str:
+    """GRUB's assignments of kernel options, with nothing in them but those options and references to one another."""
+    kept = []
+    for match in _GRUB_OPTIONS.finditer(text):
+        words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_telling(word)]
+        kept.append(f'{match[1]}="{" ".join(words)}"\n')
+    return "".join(kept)
+
+
+def _is_telling(word: str) -> bool:
+    return word.partition("=")[0] in TELLING_OPTIONS
+
+
+def _is_reference(word: str) -> bool:
+    return re.fullmatch(r"\$\{?GRUB_CMDLINE_LINUX(_DEFAULT)?\}?", word) is not None
 
 
 def _lines_with(text: str, words: tuple[str, ...]) -> str:

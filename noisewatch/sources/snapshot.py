@@ -122,7 +122,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         cpu_time=cpu_time,
         run_time_ns=run_time_ns,
         pressure=read_pressure(reader),
-        background=read_background(reader, target.cpus),
+        background=read_background(reader, target.cpus, settings),
         cgroup=read_cgroup(reader),
         tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
         if task_reader is not None

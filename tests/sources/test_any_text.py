@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.boot_configuration import parse_grub
 from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
 from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
 from noisewatch.sources.cpu_time import parse_cpu_time
@@ -17,12 +18,14 @@ from noisewatch.sources.interrupts import parse_header, parse_interrupts
 from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
 from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
+from noisewatch.sources.kernel_log import parse_records
 from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.sources.online import parse_processors
 from noisewatch.sources.pressure import parse_stall
 from noisewatch.sources.run_queue import parse_run_time
 from noisewatch.sources.softirqs import parse_softirqs
 from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.uptime import parse_uptime
 from tests.quiet_machine import quiet_files, stat_line
 
 Parser = Callable[[str], object]
@@ -39,6 +42,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_cpu_max: "50000 100000\n",
     parse_cpu_time: _FILES["/proc/stat"],
     parse_flag: "1\n",
+    parse_grub: 'GRUB_CMDLINE_LINUX="quiet $GRUB_CMDLINE_LINUX"\n',
     parse_header: "CPU0 CPU1",
     parse_integer: "-17\n",
     parse_interrupts: _FILES["/proc/interrupts"],
@@ -46,12 +50,14 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
     parse_nonempty_cpu_list: "0-3\n",
     parse_processors: _FILES["/proc/cpuinfo"],
+    parse_records: "4,812,91277,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s!\n",
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
     parse_schedstat: "177645329 16002335 366\n",
     parse_softirqs: _FILES["/proc/softirqs"],
     parse_stall: _STALL,
     parse_stat: stat_line(4711, "a (b) c", 1),
     parse_throttled: "nr_periods 1\nnr_throttled 12\n",
+    parse_uptime: "34521.77 66120.03\n",
     parse_version: _FILES["/proc/version"],
     parse_word: "tsc\n",
     release_number: "6.1.0-18-amd64",
