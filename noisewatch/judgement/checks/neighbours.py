@@ -172,7 +172,7 @@ def busy_cache_neighbour(case: Case) -> Answer:
         return unknown(case.no_sample_reason or "no sample was taken")
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
-    caches = {_cache_of(case, cpu) for cpu in case.target}
+    caches = {last_level_cache_of(case, cpu) for cpu in case.target}
     if None in caches or not caches:
         return unknown(case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in sorted(case.target)), f"{CPUS}/cpu0"))
     neighbours = [(cache & case.online) - case.target - case.siblings for cache in caches if cache is not None]
@@ -199,7 +199,7 @@ def busy_cache_neighbour(case: Case) -> Answer:
     return Answer(PASS, said, load, case.bound(_CACHE_BUSY), "CPUs", evidence=evidence)
 
 
-def _cache_of(case: Case, cpu: int) -> CpuSet | None:
+def last_level_cache_of(case: Case, cpu: int) -> CpuSet | None:
     """The CPUs of its last-level cache; those of its package where none is told that reaches beyond the core.
 
     Firmware often describes no cache of the system, and what is last in the list is then the core's own.
