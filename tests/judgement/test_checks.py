@@ -11,7 +11,7 @@ from noisewatch.judgement.verdict import judge
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from tests.judgement.example import Example, all_examples
 from tests.judgement.judging import finding, judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, CPUS, crowd, process, quiet_files, stat_file
+from tests.quiet_machine import ANSWERS, CPUS, crowd, loaded_files, process, quiet_files, stat_file
 from tests.written import WrittenMachine, without
 
 _EXAMPLES = all_examples()
@@ -30,7 +30,7 @@ def _statuses(check: Check) -> set[str]:
 
 
 def test_the_quiet_machine_is_stable_and_answers_everything() -> None:
-    verdict = judged(WrittenMachine(quiet_files(), quiet_files(3.0), quiet_files(6.0), answers=ANSWERS))
+    verdict = judged(WrittenMachine(quiet_files(), quiet_files(3.0), loaded_files(), answers=ANSWERS))
     others = {each.check.id: each.status for each in verdict.findings if each.status != "pass"}
     assert others == {"hypervisor-steal": "not-applicable", "partition-invalid": "not-applicable"}
     assert (verdict.verdict, verdict.exit_status) == ("stable", 0)
