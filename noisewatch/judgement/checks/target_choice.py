@@ -22,7 +22,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
-from noisewatch.judgement.measured import MICROBENCHMARK
+from noisewatch.judgement.measured import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.sources.core_ranking import NAME as RANKING
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
@@ -78,9 +78,9 @@ def boot_cpu_is_target(case: Case) -> Answer:
         return Answer(PASS, "CPU 0 is left to other work")
     if case.snapshot.online.online is None or not case.target:
         return unknown(case.why_unknown(f"{CPUS}/online"))
-    if not case.online - {0}:
-        return not_applicable("CPU 0 is the only one")
-    return Answer(FAIL, "CPU 0, which keeps the time and takes most interrupts, is a target", cpus=frozenset({0}))
+    if not case.online - case.target:
+        return not_applicable("every online CPU is a target, and none could be chosen instead")
+    return Answer(FAIL, "CPU 0 is a target", cpus=frozenset({0}))
 
 
 _ALIKE = Limit(
@@ -166,13 +166,15 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
 def _measured(case: Case) -> Answer:
     """Where nothing tells the kinds: how long the same work took."""
     calibrated = case.calibrated
-    why_unknown = case.why_unknown(*(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in sorted(case.target)), CPUS)
-    if calibrated is None or calibrated.doubt is not None or calibrated.troubles:
-        return unknown(why_unknown)
+    why_unknown = f"neither capacity nor highest frequency tell the kinds of {name_cpus(case.target)}"
+    if calibrated is None:
+        return unknown(f"{why_unknown}, and they were not calibrated")
+    if calibrated.doubt is not None or calibrated.troubles:
+        return unknown(f"{why_unknown}; {calibrated.doubt or why_incomplete(calibrated)}")
     samples = {said.cpu: said.work.length_ns for said in calibrated.calibration.samples.cpus if said.cpu in case.target}
     times = {cpu: statistics.median(lengths) for cpu, lengths in sorted(samples.items()) if lengths}
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
-        return unknown(why_unknown)
+        return unknown(f"{why_unknown}, and not all were calibrated")
     difference = 1 - min(times.values()) / max(times.values())
     evidence = {"work_ns_by_cpu": {str(cpu): time for cpu, time in times.items()}}
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))

@@ -27,16 +27,16 @@ _LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
 _STOPPED = Limit(
     "passes",
     "timer interrupts of a working nohz_full CPU that pass",
-    20.0,
+    15.0,
     "per busy second",
-    "the microbenchmark itself sleeps and is woken up to ten times a second, with a tick or two each time",
+    "the microbenchmark sleeps and is woken up to ten times a second; 6 were seen where the tick does stop",
 )
 _TICKING = Limit(
     "fails",
     "timer interrupts of a working nohz_full CPU that fail",
-    60.0,
+    30.0,
     "per busy second",
-    "the slowest tick that kernels are built with comes 100 times a second",
+    "the slowest tick comes 100 times a second; beside another task it goes on only while both can run",
 )
 
 

@@ -81,7 +81,7 @@ EXAMPLES = [
     Example("tick-not-stopped", "pass", {}, "0 timer interrupts"),
     Example("tick-not-stopped", "fail", {}, "250 timer interrupts", {2}, loaded=_timers(120 + 450)),
     Example("tick-not-stopped", "warn", {}, "30 timer interrupts", {2}, loaded=_timers(120 + 54)),
-    Example("tick-not-stopped", "pass", {}, "20 timer interrupts", loaded=_timers(120 + 36)),
+    Example("tick-not-stopped", "pass", {}, "15 timer interrupts", loaded=_timers(120 + 27)),
     Example("tick-not-stopped", "pass", _NO_PROMISE, "promises nothing", loaded=_timers(120 + 450, 120 + 450)),
     Example("tick-not-stopped", "pass", {f"{CPUS}/nohz_full": "2\n"}, "(CPU 3: nohz", loaded=_timers(120, 900)),
     Example("tick-not-stopped", "unknown", {f"{CPUS}/nohz_full": "rubbish\n"}, "nohz_full"),
