@@ -17,6 +17,14 @@ def write(value: str | int, path: str) -> str:
     return f"echo {shlex.quote(str(value))} | sudo tee {shlex.quote(path)}"
 
 
+def write_files(value: str | int, paths: Iterable[str]) -> str:
+    """Writes a value to several files, of which some may refuse."""
+    quoted = [shlex.quote(path) for path in paths]
+    if len(quoted) == 1:
+        return f"echo {shlex.quote(str(value))} | sudo tee {quoted[0]}"
+    return f'for file in {" ".join(quoted)}; do echo {shlex.quote(str(value))} | sudo tee "$file"; done'
+
+
 def write_per_cpu(value_by_cpu: Mapping[int, str | int], name: str) -> str:
     """Writes to each CPU's file `name`; CPUs with one value share a command."""
     cpus_by_value: dict[str | int, list[int]] = defaultdict(list)

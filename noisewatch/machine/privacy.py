@@ -16,6 +16,9 @@ from noisewatch.machine.crontab_lines import without_commands
 
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
+GRUB = "/etc/default/grub"
+GRUB_FOLDER = "/etc/default/grub.d"
+KERNEL_INSTALL = "/etc/kernel/cmdline"
 _CPUINFO = "/proc/cpuinfo"  # ARM tells the board's serial number there
 _SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
 
@@ -47,6 +50,8 @@ TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells w
     }
 )
 
+
+_GRUB_OPTIONS = re.compile(r"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(.*)$", re.MULTILINE)
 _STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
 _CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
 _CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
@@ -82,8 +87,10 @@ class Scrubber:
     def _text(self, path: str, text: str) -> str:
         if path == HOST_NAME:
             return "host\n"
-        if path == KERNEL_COMMAND_LINE:
+        if path in (KERNEL_COMMAND_LINE, KERNEL_INSTALL):
             return _telling_options(text)
+        if path == GRUB or path.startswith(GRUB_FOLDER + "/"):
+            return _telling_assignments(text)
         if path in _MOUNTS:
             return _lines_with(text, _TELLING_MOUNTS) or "none / none rw 0 0\n"
         if path == _CPUINFO:
@@ -109,8 +116,25 @@ def _without_arguments(command: list[str]) -> list[str]:
 
 def _telling_options(command_line: str) -> str:
     """The options that matter to noise; all others are dropped, with their values."""
-    kept = [option for option in command_line.split() if option.partition("=")[0] in TELLING_OPTIONS]
+    kept = [option for option in command_line.split() if _is_telling(option)]
     return " ".join(kept) + "\n"
+
+
+def _telling_assignments(text: str) -> str:
+    """GRUB's assignments of kernel options, with nothing in them but those options and references to one another."""
+    kept = []
+    for match in _GRUB_OPTIONS.finditer(text):
+        words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_telling(word)]
+        kept.append(f'{match[1]}="{" ".join(words)}"\n')
+    return "".join(kept)
+
+
+def _is_telling(word: str) -> bool:
+    return word.partition("=")[0] in TELLING_OPTIONS
+
+
+def _is_reference(word: str) -> bool:
+    return re.fullmatch(r"\$\{?GRUB_CMDLINE_LINUX(_DEFAULT)?\}?", word) is not None
 
 
 def _telling_config(text: str) -> str:

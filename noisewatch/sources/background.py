@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from noisewatch.sources.cooling import read_cooling_states
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.disks import Disk, read_disks
+from noisewatch.sources.hardware_errors import HardwareErrors, read_hardware_errors
 from noisewatch.sources.load_average import LoadAverage, read_load_average
 from noisewatch.sources.memory import Memory, read_memory
 from noisewatch.sources.memory_limits import MemoryLimits, read_memory_limits
@@ -26,10 +27,11 @@ class Background:
     memory_limits: MemoryLimits
     load_average: LoadAverage | None
     disks: Mapping[str, Disk] | None
+    hardware_errors: HardwareErrors
 
 
 def read_background(reader: Reader, target: CpuSet, settings: Settings) -> Background:
-    """The counters now; those of single CPUs for the target CPUs alone."""
+    """The counters now; those of single CPUs for the target CPUs alone. What there is to be read, `settings` know."""
     return Background(
         memory=read_memory(reader),
         throttling=read_throttling(reader, target, settings.topology),
@@ -37,4 +39,5 @@ def read_background(reader: Reader, target: CpuSet, settings: Settings) -> Backg
         memory_limits=read_memory_limits(reader),
         load_average=read_load_average(reader),
         disks=read_disks(reader),
+        hardware_errors=read_hardware_errors(reader, settings.error_counters),
     )

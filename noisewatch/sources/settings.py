@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.sources.boot_configuration import BootConfiguration, read_boot_configuration
 from noisewatch.sources.cgroup import Cgroup
 from noisewatch.sources.cgroup_weights import CpuWeights, read_cpu_weights
 from noisewatch.sources.clock_rate import ClockRate, read_clock_rate
 from noisewatch.sources.clock_source import ClockSource, read_clock_source
 from noisewatch.sources.cooling import Cooling, read_cooling
+from noisewatch.sources.core_ranking import read_core_ranking
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.disks import Array, read_arrays
 from noisewatch.sources.event_sources import read_event_sources
 from noisewatch.sources.frequency import Frequency
 from noisewatch.sources.frequency_caps import FrequencyCap, read_frequency_caps
+from noisewatch.sources.hardware_errors import ErrorCounters, read_error_counters
 from noisewatch.sources.idle import Idle, read_idle
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import Irqs, read_irqs
+from noisewatch.sources.kernel_log import KernelLog, read_kernel_log
 from noisewatch.sources.kernel_settings import KernelSettings, read_kernel_settings
 from noisewatch.sources.knobs import Knobs, read_knobs
 from noisewatch.sources.own_process import OwnProcess, read_own_process
+from noisewatch.sources.packet_steering import PacketSteering, read_packet_steering
 from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.sessions import Sessions, read_sessions
 from noisewatch.sources.temporary_files import read_temporary_files
 from noisewatch.sources.topology import CpuPlace
+from noisewatch.sources.uptime import read_uptime
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,12 @@ class Settings:
     own: OwnProcess
     cpu_weights: CpuWeights | None
     event_sources: frozenset[str] | None
+    packet_steering: PacketSteering
+    core_ranking: Mapping[int, int]  # of the target CPUs that are ranked
+    error_counters: ErrorCounters
+    kernel_log: KernelLog | None
+    boot_configuration: BootConfiguration
+    uptime_s: float | None
 
 
 def read_settings(
@@ -82,4 +94,10 @@ def read_settings(
         own=read_own_process(reader),
         cpu_weights=read_cpu_weights(reader, cgroup),
         event_sources=read_event_sources(reader),
+        packet_steering=read_packet_steering(reader),
+        core_ranking=read_core_ranking(reader, target),
+        error_counters=read_error_counters(reader),
+        kernel_log=read_kernel_log(reader),
+        boot_configuration=read_boot_configuration(reader),
+        uptime_s=read_uptime(reader),
     )

@@ -12,7 +12,7 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement import examples
 from tests.judgement.judging import finding, judged
-from tests.quiet_machine import ANSWERS, quiet_files
+from tests.quiet_machine import ANSWERS, loaded_files, quiet_files
 from tests.written import Files, WrittenMachine, without
 
 
@@ -47,7 +47,7 @@ class Example:
         """The verdict on the whole machine."""
         before = without(quiet_files() | dict(self.changed), *self.gone)
         after = without(quiet_files(3.0) | dict(self.changed) | dict(self.after), *self.gone)
-        loaded = without(quiet_files(6.0) | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)
+        loaded = without(loaded_files() | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)
         answers = {**ANSWERS, **self.answers}
         machine = WrittenMachine(before, after, loaded, answers=answers, is_copy=self.is_copy, own_pids=self.own_pids)
         return judged(machine, self.target, is_calibrated=is_calibrated, rules=self.rules)

@@ -17,7 +17,7 @@ from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from tests.calibrated import CHAIN_NS, WORK_NS, steady, written_calibration
 from tests.judgement.judging import finding
-from tests.quiet_machine import ANSWERS, CPUS, quiet_files
+from tests.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files
 from tests.written import Files, WrittenMachine, without
 
 _MS = 1_000_000
@@ -27,18 +27,20 @@ _CHECKS = [each.id for each in CATALOGUE if each.asks_calibration]
 def _verdict(files: Files | None = None, budget: Budget | None = None, **written: Any) -> Verdict:
     """Of the quiet machine, calibrated as the test says."""
     both = dict(quiet_files()) if files is None else files
-    machine = WrittenMachine(both, {**both, **_moved(both)}, answers=ANSWERS)
+    machine = WrittenMachine(both, _moved(both, quiet_files(3.0)), _moved(both, loaded_files()), answers=ANSWERS)
     reader = TaskReader(asks_all_affinities=True)
     before = read_snapshot(machine, Wish(), reader)
     machine.advance()
     after = read_snapshot(machine, Wish(), reader, before)
     calibrated = calibrated_with(parse_calibration(written_calibration(**written)), budget or Budget())
-    return judge(Case(after, interval_between(before, after), calibrated=calibrated))
+    machine.advance()
+    under_load = interval_between(after, read_snapshot(machine, Wish(), None, after))
+    return judge(Case(after, interval_between(before, after), calibrated=calibrated, under_load=under_load))
 
 
-def _moved(files: Files) -> Files:
-    """What moves in three seconds, of the files that are there."""
-    return {path: text for path, text in quiet_files(3.0).items() if path in files}
+def _moved(files: Files, later: Files) -> Files:
+    """The files at a later moment, of those that are there."""
+    return dict(files) | {path: text for path, text in later.items() if path in files}
 
 
 def _guest(*gone: str) -> Files:

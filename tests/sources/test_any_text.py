@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.boot_configuration import parse_grub
 from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
 from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
 from noisewatch.sources.cgroup_weights import parse_uclamp
@@ -24,6 +25,7 @@ from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
 from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
 from noisewatch.sources.kernel_config import parse_kernel_config
+from noisewatch.sources.kernel_log import parse_records
 from noisewatch.sources.load_average import parse_load_average
 from noisewatch.sources.memory import parse_meminfo, parse_vmstat
 from noisewatch.sources.memory_limits import parse_limit
@@ -42,6 +44,7 @@ from noisewatch.sources.softirqs import parse_softirqs
 from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
 from noisewatch.sources.timers import parse_timers
 from noisewatch.sources.tracing import parse_events
+from noisewatch.sources.uptime import parse_uptime
 from tests.quiet.jobs import CRONTAB
 from tests.quiet.process import own_limits, own_stat, own_status
 from tests.quiet_machine import quiet_files, stat_line
@@ -66,6 +69,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_diskstats: _FILES["/proc/diskstats"],
     parse_flag: "1\n",
     parse_frequencies: "2100000 1400000 \n",
+    parse_grub: 'GRUB_CMDLINE_LINUX="quiet $GRUB_CMDLINE_LINUX"\n',
     parse_header: "CPU0 CPU1",
     parse_integer: "-17\n",
     parse_interrupts: _FILES["/proc/interrupts"],
@@ -81,6 +85,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_personality: "00040000\n",
     parse_processors: _FILES["/proc/cpuinfo"],
     parse_resume_latency: "133\n",
+    parse_records: "4,812,91277,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s!\n",
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
     parse_scheduling: own_stat(),
     parse_schedstat: "177645329 16002335 366\n",
@@ -91,6 +96,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_throttled: "nr_periods 1\nnr_throttled 12\n",
     parse_timers: '[{"next":1589485390891904,"left":1,"unit":"dnf-makecache.timer"},{"next":null,"unit":"a.timer"}]',
     parse_uclamp: "45.00\n",
+    parse_uptime: "34521.77 66120.03\n",
     parse_version: _FILES["/proc/version"],
     parse_vmstat: _FILES["/proc/vmstat"],
     parse_word: "tsc\n",

@@ -23,7 +23,7 @@ _KEYS = {
                          "hardware_max_khz", "energy_preference"},
     "interrupts": {"cpus", "rows", "total_by_cpu"},
     "interrupts rows 0": {"label", "description", "count_by_cpu"},
-    "interrupts rows 5": {"label", "total"},
+    "interrupts rows 7": {"label", "total"},
     "softirqs": {"cpus", "rows"},
     "softirqs rows 0": {"label", "count_by_cpu"},
     "irqs": {"default_allowed", "irqs"},

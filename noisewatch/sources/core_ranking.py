@@ -1,0 +1,24 @@
+"""Which cores the firmware prefers, as they clock higher than their likes.
+
+    /sys/devices/system/cpu/cpu3/cpufreq/amd_pstate_prefcore_ranking     231     (Linux 6.9)
+
+https://docs.kernel.org/admin-guide/pm/amd-pstate.html. The kernel keeps the figure: acpi_cppc/highest_perf, which says
+the same, may have to be asked of the CPU itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.numbers import parse_integer
+from noisewatch.sources.reader import Reader
+
+CPUS = "/sys/devices/system/cpu"
+NAME = "cpufreq/amd_pstate_prefcore_ranking"
+
+
+def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
+    """The rank of each of the CPUs that has one; most machines rank none."""
+    ranks = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/{NAME}", parse_integer, expected=False) for cpu in sorted(cpus)}
+    return {cpu: rank for cpu, rank in ranks.items() if rank is not None and rank > 0}

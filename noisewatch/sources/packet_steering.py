@@ -1,0 +1,61 @@
+"""Which CPUs take over packets that another CPU received: receive packet steering (RPS).
+
+    /sys/class/net/eth0/queues/rx-0/rps_cpus     0          (mask: none, so that the interrupted CPU keeps its packets)
+    /sys/class/net/eth0/queues/rx-1/rps_cpus     0000000c   (CPUs 2 and 3)
+
+https://docs.kernel.org/networking/scaling.html. XPS, which chooses queues for what a CPU itself sends, is not read: it
+concerns those who send.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.sources.cpulist import CpuSet, parse_cpu_mask
+from noisewatch.sources.reader import Reader
+
+FOLDER = "/sys/class/net"
+_MOST_QUEUES = 512  # of several network cards with a queue for each CPU; 15 µs each
+_RECEIVES = re.compile(r"rx-\d{1,5}")
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSteering:
+    """The CPUs by the path of the queue's mask; None is unknown."""
+
+    cpus_by_path: Mapping[str, CpuSet | None] | None
+    is_possible: bool = True  # False where the kernel has queues without such a file
+    is_complete: bool = True  # False where there are more queues than were read
+
+
+def read_packet_steering(reader: Reader) -> PacketSteering:
+    """The masks of all receive queues that this process can see: of its network namespace."""
+    if reader.names_or_none(FOLDER) is None:
+        return PacketSteering(None)
+    paths = list(islice(_paths(reader), _MOST_QUEUES + 1))
+    is_complete = len(paths) <= _MOST_QUEUES
+    cpus_by_path: dict[str, CpuSet | None] = {}
+    absent = 0
+    for path in paths[:_MOST_QUEUES]:
+        try:
+            cpus_by_path[path] = parse_cpu_mask(reader.text(path))
+        except Absent:
+            absent += 1
+        except Unreadable:
+            cpus_by_path[path] = None
+        except Malformed as error:
+            reader.note(path, error.reason)
+            cpus_by_path[path] = None
+    return PacketSteering(cpus_by_path, is_possible=not absent or bool(cpus_by_path), is_complete=is_complete)
+
+
+def _paths(reader: Reader) -> Iterator[str]:
+    for interface in reader.names_or_none(FOLDER) or []:
+        folder = f"{FOLDER}/{interface}/queues"
+        for queue in reader.names_or_none(folder, expected=False) or []:
+            if _RECEIVES.fullmatch(queue):
+                yield f"{folder}/{queue}/rps_cpus"

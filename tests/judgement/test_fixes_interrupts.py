@@ -1,0 +1,70 @@
+"""Fixes of steered packets and of options that wait for a reboot."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from noisewatch.judgement.declaration import Fix
+from noisewatch.sources.knobs import Knob
+from tests.judgement.judging import answered, finding, judged_by_settings
+from tests.quiet.packets import QUEUE
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.written import WrittenMachine, without
+
+_NET = "/sys/class/net"
+
+
+def _fix(check_id: str, changed: dict[str, str]) -> Fix:
+    fix = answered(check_id, changed).fix
+    assert fix is not None
+    return fix
+
+
+def test_a_mask_loses_the_target_cpus_and_gets_them_back() -> None:
+    fix = _fix("packets-steered-to-target", {f"{QUEUE}/rps_cpus": "0000000f\n"})
+    assert fix.now == f"echo 3 | sudo tee {QUEUE}/rps_cpus"
+    assert fix.undo == f"echo f | sudo tee {QUEUE}/rps_cpus"
+    assert fix.persist == f"printf '%s\\n' 'w {QUEUE}/rps_cpus - - - - 3' | sudo tee -a /etc/tmpfiles.d/benchmark.conf"
+
+
+def test_queues_with_one_mask_share_a_command() -> None:
+    masks = {"rx-0": "c", "rx-1": "c", "rx-2": "6", "rx-3": "3"}
+    fix = _fix(
+        "packets-steered-to-target", {f"{_NET}/eth0/queues/{name}/rps_cpus": f"{m}\n" for name, m in masks.items()}
+    )
+    first, second, third = (f"{_NET}/eth0/queues/rx-{number}/rps_cpus" for number in range(3))
+    assert fix.now == f'for file in {first} {second}; do echo 0 | sudo tee "$file"; done && echo 2 | sudo tee {third}'
+    assert fix.undo == f'for file in {first} {second}; do echo c | sudo tee "$file"; done && echo 6 | sudo tee {third}'
+
+
+def test_an_interface_may_have_any_name() -> None:
+    names = ["a b", "$(reboot)", "it's", "eth0;reboot"]
+    fix = _fix("packets-steered-to-target", {f"{_NET}/{name}/queues/rx-0/rps_cpus": "c\n" for name in names})
+    for command in (fix.now, fix.undo):
+        assert command is not None
+        assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
+    assert f"'{_NET}/$(reboot)/queues/rx-0/rps_cpus'" in (fix.now or "")
+    assert f"'{_NET}/eth0;reboot/queues/rx-0/rps_cpus'" in (fix.now or "")
+
+
+def test_the_mask_of_new_interfaces_is_a_sysctl() -> None:
+    fix = _fix("packets-steered-to-target", {Knob.RPS_DEFAULT: "c\n"})
+    assert fix.now == f"echo 0 | sudo tee {Knob.RPS_DEFAULT}"
+    assert fix.undo == f"echo c | sudo tee {Knob.RPS_DEFAULT}"
+    assert fix.persist == "echo 'net.core.rps_default_mask = 0' | sudo tee -a /etc/sysctl.d/90-benchmark.conf"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "command"),
+    [
+        ("/etc/default/grub", 'GRUB_CMDLINE_LINUX="nosmt"\n', "sudo update-grub"),
+        ("/etc/kernel/cmdline", "nosmt\n", "sudo kernel-install add"),
+    ],
+)
+def test_an_option_that_waits_needs_the_boot_loaders_own_command(path: str, text: str, command: str) -> None:
+    machine = WrittenMachine(without(quiet_files(), "/etc") | {path: text}, answers=ANSWERS)
+    fix = finding(judged_by_settings(machine), "boot-options-pending").answer.fix
+    assert fix is not None
+    assert (fix.now, (fix.persist or "").startswith(command)) == (None, True)

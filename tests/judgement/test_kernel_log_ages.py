@@ -1,0 +1,44 @@
+"""What the kernel complained of long ago is told, and does not count."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import judge
+from noisewatch.sources.kernel_log import QUESTION
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from tests.judgement.judging import finding
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.written import WrittenMachine
+
+_NOW_S = 7201
+
+
+@pytest.mark.parametrize(
+    ("written_s", "status", "said"),
+    [
+        (_NOW_S - 600, "fail", "disk (10 min ago)"),
+        (_NOW_S - 601, "pass", "nothing of late; before: disk (10 min ago)"),
+        (0, "pass", "nothing of late; before: disk (2 h ago)"),
+        (_NOW_S + 30, "fail", "disk (0 s ago)"),
+    ],
+)
+def test_ten_minutes_count(written_s: int, status: str, said: str) -> None:
+    answers = {**ANSWERS, QUESTION: {"troubles": {"disk": [1, written_s * 1_000_000]}, "is_complete": True}}
+    machine = WrittenMachine(quiet_files(), quiet_files(), answers=answers, seconds_between=_NOW_S - 1)
+    machine.advance()
+    found = finding(judge(Case(read_snapshot(machine, Wish()))), "kernel-log-troubled")
+    assert (found.status, found.answer.said) == (status, said)
+
+
+def test_who_may_not_read_the_log_is_told_so_and_no_more() -> None:
+    answers = {question: answer for question, answer in ANSWERS.items() if question != QUESTION}
+    found = finding(
+        judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=answers), Wish()))), "kernel-log-troubled"
+    )
+    assert (found.status, found.severity, found.answer.reason) == (
+        "unknown",
+        "information",
+        f"{QUESTION}: not written down",
+    )

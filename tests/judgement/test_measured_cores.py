@@ -1,0 +1,41 @@
+"""Where nothing tells the kinds of the target's cores, the time that the same work took on each of them does."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.declaration import Answer
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.verdict import judge
+from noisewatch.sources.calibration import parse_calibration
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from tests.calibrated import WORK_NS, written_calibration
+from tests.judgement.judging import finding
+from tests.quiet_machine import ANSWERS, CPUS, quiet_files
+from tests.written import WrittenMachine, without
+
+_NO_CPUFREQ = tuple(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4))
+
+
+def _answer(slower: float, changes: dict[int, dict[str, object]] | None = None) -> Answer:
+    """Of a machine whose CPU 3 takes so many times as long as CPU 2."""
+    other = written_calibration((3,), work=lambda at_ns: round(WORK_NS * slower))["cpus"][0]
+    said = written_calibration((2, 3), changes={3: other, **(changes or {})})
+    snapshot = read_snapshot(WrittenMachine(without(quiet_files(), *_NO_CPUFREQ), answers=ANSWERS), Wish())
+    case = Case(snapshot, calibrated=calibrated_with(parse_calibration(said), Budget()))
+    return finding(judge(case), "target-cores-differ").answer
+
+
+@pytest.mark.parametrize(("slower", "status"), [(1.0, "pass"), (1.04, "pass"), (1.1, "warn"), (1.4, "fail")])
+def test_the_slower_core_is_found(slower: float, status: str) -> None:
+    assert _answer(slower).status == status
+
+
+def test_the_slower_core_is_named() -> None:
+    assert "CPU 3" in _answer(1.4).said
+    assert set(_answer(1.4).cpus) == {3}
+
+
+def test_a_core_that_was_not_measured_is_unknown() -> None:
+    assert _answer(1.0, {3: {"state": "moved"}}).status == "unknown"

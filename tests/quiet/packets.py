@@ -1,0 +1,10 @@
+"""A network card whose packets stay where its interrupts are."""
+
+from __future__ import annotations
+
+QUEUE = "/sys/class/net/eth0/queues/rx-0"
+
+
+def files(seconds: float) -> dict[str, str]:
+    """One queue either way; what eth0 sends is chosen by all CPUs, as is usual."""
+    return {f"{QUEUE}/rps_cpus": "0\n", "/sys/class/net/eth0/queues/tx-0/xps_cpus": "f\n"}

@@ -1,0 +1,68 @@
+"""What the boot loader was told, which is a shell script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from noisewatch.machine.privacy import GRUB, Scrubber
+from noisewatch.sources.boot_configuration import parse_grub, read_boot_configuration
+from tests.written import Files, reading
+
+_BOTH = 'GRUB_CMDLINE_LINUX="nosmt"\nGRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"\n'
+_SECRET = 'GRUB_CMDLINE_LINUX="ip=10.0.0.7 luks.key=secret $GRUB_CMDLINE_LINUX nosmt" # alice\'s\nGRUB_PASSWORD=x\n'
+
+
+def _configured(files: Files) -> Mapping[str, tuple[str, ...]] | None:
+    return read_boot_configuration(reading({"/proc/cmdline": "quiet\n", **files})).configured
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ('GRUB_CMDLINE_LINUX="nosmt psi=1"\n', "nosmt psi=1"),
+        ("  GRUB_CMDLINE_LINUX='nosmt'   # a comment\n", "nosmt"),
+        ("export GRUB_CMDLINE_LINUX=nosmt", "nosmt"),
+        ('GRUB_CMDLINE_LINUX=""\n', ""),
+        ('GRUB_CMDLINE_LINUX="a"\nGRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX b"\n', "a b"),
+        ('GRUB_CMDLINE_LINUX="a"\nGRUB_CMDLINE_LINUX="${GRUB_CMDLINE_LINUX} b $OTHER"\n', "a b "),
+    ],
+)
+def test_an_assignment_is_understood(text: str, options: str) -> None:
+    assert parse_grub(text) == {"GRUB_CMDLINE_LINUX": options}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "#GRUB_CMDLINE_LINUX=nosmt\n", 'GRUB_CMDLINE_LINUX="cut', "GRUB_CMDLINE_LINUX_X=nosmt\n", "\0\n"]
+)
+def test_anything_else_is_passed_over(text: str) -> None:
+    assert parse_grub(text) == {}
+
+
+def test_both_variables_count() -> None:
+    assert _configured({GRUB: _BOTH}) == {"nosmt": ("",), "isolcpus": ("2-3",)}
+
+
+def test_a_later_file_overrides_an_earlier_one() -> None:
+    later = {"/etc/default/grub.d/50.cfg": 'GRUB_CMDLINE_LINUX=""\n', "/etc/default/grub.d/README": _BOTH}
+    assert _configured({GRUB: _BOTH, **later}) == {"isolcpus": ("2-3",)}
+
+
+def test_no_boot_loader_is_not_an_empty_configuration() -> None:
+    found = read_boot_configuration(reading({"/proc/cmdline": "quiet\n"}))
+    assert (found.configured, found.said_by) == ({}, ())
+
+
+def test_a_recording_keeps_the_options_that_matter_to_noise() -> None:
+    scrubbed = Scrubber("benchmark-host")(GRUB, _SECRET)
+    assert scrubbed == 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX nosmt"\n'
+
+
+def test_a_recording_replays_the_same_configuration() -> None:
+    scrub = Scrubber("benchmark-host")
+    texts = {GRUB: _BOTH, "/etc/default/grub.d/50.cfg": _SECRET, "/etc/kernel/cmdline": "root=UUID=1 psi=1\n"}
+    shared = {path: scrub(path, text) for path, text in texts.items()}
+    assert _configured(shared) == _configured(texts)
+    assert "secret" not in str(shared)
+    assert "UUID" not in str(shared)
