@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from dataclasses import replace
 
@@ -120,18 +121,25 @@ def test_only_the_events_that_cost_are_switched_off_and_on_again() -> None:
     fix = _fix("kernel-traced", changed | {f"{TRACING}/current_tracer": "function\n"})
     assert fix.now == (
         f"echo nop | sudo tee {TRACING}/current_tracer; "
-        f"printf '%s\\n' '!irq:softirq_entry' '!irq:softirq_exit' | sudo tee -a {own}/set_event"
+        + _in_a_shell(f"printf '%s\\n' '!irq:softirq_entry' '!irq:softirq_exit' >>{own}/set_event")
     )
     assert fix.undo == (
         f"echo function | sudo tee {TRACING}/current_tracer; "
-        f"printf '%s\\n' irq:softirq_entry irq:softirq_exit | sudo tee -a {own}/set_event"
+        + _in_a_shell(f"printf '%s\\n' irq:softirq_entry irq:softirq_exit >>{own}/set_event")
     )
+
+
+def _in_a_shell(command: str) -> str:
+    """As tracefs does not let `tee -a` seek the end."""
+    return f"sudo sh -c {shlex.quote(command)}"
 
 
 def test_the_folder_of_an_instance_is_quoted() -> None:
     own = f"{TRACING}/instances/a b;reboot"
     fix = _fix("kernel-traced", {f"{own}/current_tracer": "nop\n", f"{own}/set_event": "a:b\n"})
-    assert f"'{own}'/set_event" in (fix.now or "")
+    words = shlex.split(fix.now or "")
+    assert words[:3] == ["sudo", "sh", "-c"]
+    assert f"'{own}'/set_event" in words[3]
 
 
 def test_more_cpus_become_tickless_than_were_before_and_never_the_boot_cpu() -> None:

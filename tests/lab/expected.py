@@ -18,15 +18,31 @@ LABS_OWN = {
     "on-battery": "not-applicable",
     "partition-invalid": "not-applicable",
     "target-cpus-far-apart": "fail",  # a node has two of the isolated CPUs, the other one the others
-    "machine-checks": "unknown",  # a virtual machine
-    "memory-errors": "not-applicable",
-    "pcie-errors": "not-applicable",
+    "temporary-files-far-away": "fail",  # they are the host's
+    "tsc-not-invariant": "fail",  # QEMU's counter stops in deep sleep, which there is none of
+    "virtual-machine": "warn",
+    "started-off-target": "warn",  # from the CPUs that are not isolated
+    "hardware-counters-unusable": "warn",
+    **dict.fromkeys(("machine-checks", "throttled", "processor-hot", "power-limit-lowered"), "unknown"),
+    **dict.fromkeys(("debug-kernel", "burstable-instance"), "unknown"),  # no /boot, no cloud
+    **dict.fromkeys(("memory-errors", "pcie-errors"), "not-applicable"),
     "boot-options-pending": "not-applicable",  # this host's /etc may tell of another kernel
+    **dict.fromkeys(
+        (
+            *("energy-preference-not-performance", "energy-bias-not-performance", "platform-profile-saves-power"),
+            *("clock-boosted-after-io", "uncore-frequency-moves", "deep-idle-states"),
+            *("services-on-target", "custom-scheduler-loaded"),
+        ),
+        "not-applicable",
+    ),
 }
 _WAVERS = {  # between pass and this
     "pressure-stall": "warn",  # whatever runs on so slow a machine waits at times
     "just-booted": "fail",  # for its first five minutes
     "kernel-log-troubled": "fail",  # emulation makes an interrupt last for long now and then
+    "khugepaged-collapses-pages": "fail",  # of noisewatch itself
+    "load-average-high": "warn",  # of the scenario before
+    "other-cpus-busy": "warn",  # noisewatch starts more slowly than anywhere else
 }
 
 QUIET = {each.id: "ignored" if each.asks_calibration else "pass" for each in CATALOGUE} | LABS_OWN
@@ -34,6 +50,9 @@ UNTUNED = QUIET | {
     "governor-not-performance": "fail",
     "irq-routed-to-target": "warn",
     "default-irq-affinity-includes-target": "fail",
+    "numa-balancing-runs": "warn",
+    "memory-statistics-updated-often": "fail",
+    "real-time-work-throttled": "fail",
 }
 
 

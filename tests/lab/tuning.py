@@ -14,12 +14,25 @@ _SETTINGS = (
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     "/sys/devices/system/cpu/cpu*/cpufreq/scaling_m*_freq",
+    "/proc/sys/kernel/numa_balancing",
+    "/proc/sys/kernel/printk",
+    "/proc/sys/kernel/randomize_va_space",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/sched_schedstats",
+    "/proc/sys/kernel/task_delayacct",
+    "/proc/sys/kernel/watchdog_cpumask",
+    "/proc/sys/vm/stat_interval",
+    "/proc/sys/vm/zone_reclaim_mode",
+    "/sys/class/net/*/queues/rx-*/rps_cpus",
+    "/sys/devices/virtual/workqueue/cpumask",
+    "/sys/kernel/mm/ksm/run",
+    "/sys/kernel/tracing/set_event",
 )
 
 
 def settings(lab: Lab) -> str:
     """All settings that fixes change, one a line with its path."""
-    return lab.do(f"grep -H . {' '.join(_SETTINGS)}")
+    return lab.do(f"grep -H '' {' '.join(_SETTINGS)}")
 
 
 def fixes(report: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import Run, quiet_tree, record
+from tests.written import write_tree
 
 _GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
 _ESCAPE, _MARKUP = "\x1b]0;x\x07", "[bold red]x[/]"
@@ -149,3 +150,14 @@ def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -
     }
     assert {name: sentence for name, sentence in told.items() if " ".join(sentence.split()) not in words} == {}
     assert "undo: echo f | sudo tee /proc/irq/default_smp_affinity" in words
+
+
+def test_many_open_questions_that_do_not_block_are_told_by_name(run: Run, tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "bare", {"/proc/stat": quiet_files()["/proc/stat"]})
+    said = run(*_SETTINGS, root).out
+    (line,) = [line for line in said.splitlines() if "(--verbose tells why)" in line]
+    assert line.startswith("unknown ")
+    assert "unknown turbo-enabled" not in said
+    blocking = [line for line in said.splitlines() if line.endswith("(blocking)")]
+    assert "governor-not-performance" in " ".join(blocking)
+    assert "neither no_turbo, boost nor cpb can be read" in run(*_SETTINGS, root, "--verbose").out

@@ -95,9 +95,13 @@ def _stop_tracing(instances: list[TraceInstance]) -> Fix:
 
 
 def _add(instance: TraceInstance, events: list[str]) -> str:
-    """Appends to the list of events; one with an exclamation mark is taken from it."""
+    """Appends to the list of events; one with an exclamation mark is taken from it.
+
+    `tee -a` seeks the end first, which tracefs refuses.
+    """
     words = " ".join(map(shlex.quote, events))
-    return f"printf '%s\\n' {words} | sudo tee -a {shlex.quote(instance.folder)}/set_event"
+    command = f"printf '%s\\n' {words} >>{shlex.quote(instance.folder)}/set_event"
+    return f"sudo sh -c {shlex.quote(command)}"
 
 
 _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -34,6 +34,7 @@ _STYLES = {
 }
 _INDENT = "        "
 _MOST_CULPRITS = 5
+_MOST_OPEN = 6
 NO_CALIBRATION = "No microbenchmark was run: this rests on settings and counters, not on a measured noise floor."
 _SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and tasks on the target CPUs."
 
@@ -48,13 +49,14 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
 
     What is only information has a line each, and what passed its name; `is_verbose` tells everything of all.
     """
+    told = verdict.findings if is_verbose else _worth_telling(verdict)
     lines = [_headline(verdict), ""]
-    for findings in _in_order(finding for finding in verdict.findings if is_verbose or _matters(finding)):
+    for findings in _in_order(told):
         lines += _describe(findings, width, in_colour)
     remark = remark_on_commands(verdict)
     lines += ["", remark] if remark else []
     if not is_verbose:
-        lines += [*_notes(verdict, width), *_collapsed(verdict, width)]
+        lines += [*_notes(verdict, width), *_collapsed(verdict, told, width)]
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
@@ -89,8 +91,13 @@ def _headline(verdict: Verdict) -> str:
     )
 
 
-def _matters(finding: Finding) -> bool:
-    return finding.status in _TELLING and finding.severity != INFORMATION
+def _worth_telling(verdict: Verdict) -> list[Finding]:
+    """What fails, warns or leaves a question open; many open questions that do not block are told by name only."""
+    telling = [each for each in verdict.findings if each.status in _TELLING and each.severity != INFORMATION]
+    opened = [each for each in telling if each.status == UNKNOWN and not each.is_blocking_unknown]
+    if len(_in_order(opened)) <= _MOST_OPEN:
+        return telling
+    return [each for each in telling if each.status != UNKNOWN or each.is_blocking_unknown]
 
 
 def _notes(verdict: Verdict, width: int) -> list[str]:
@@ -148,15 +155,17 @@ def _label(culprit: Disturbance) -> str:
     return f"{culprit.name} (pid {culprit.pid})" if culprit.pid is not None else f"{culprit.name}:"
 
 
-def _collapsed(verdict: Verdict, width: int) -> list[str]:
+def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[str]:
     """The rest by name; --verbose tells the reasons."""
     lines = []
+    already_told = {each.check.id for each in told}
     for status in (UNKNOWN, PASS, NOT_APPLICABLE, IGNORED):
-        label = _LABELS[status]
-        names = [each.check.id for each in verdict.findings if each.status == status and not _matters(each)]
+        label, hint = _LABELS[status], " (--verbose tells why)" if status == UNKNOWN else ""
+        names = [each.check.id for each in verdict.findings if each.status == status]
+        names = [name for name in names if name not in already_told]
         if names:
-            wrapped = _wrapped(", ".join(names), width)
-            lines += [f"{label:<8}{len(names)}: {wrapped[0].strip()}", *wrapped[1:]]
+            wrapped = _wrapped(f"{len(names)}{hint}: {', '.join(names)}", width)
+            lines += [f"{label:<8}{wrapped[0].strip()}", *wrapped[1:]]
     return lines
 
 
