@@ -46,6 +46,7 @@ _WAVERS = {  # between pass and this
 }
 
 QUIET = {each.id: "ignored" if each.asks_calibration else "pass" for each in CATALOGUE} | LABS_OWN
+ON_ONE_NODE = QUIET | {"target-cpus-far-apart": "pass"}  # for targets that are chosen so
 UNTUNED = QUIET | {
     "governor-not-performance": "fail",
     "irq-routed-to-target": "warn",

@@ -20,7 +20,6 @@ _NOISE = {
     "workqueues-on-target": ("/sys/devices/virtual/workqueue/cpumask", "ff"),
     "kernel-traced": (f"{_TRACING}/set_event", "sched:sched_switch"),
     "layout-not-random": ("/proc/sys/kernel/randomize_va_space", "0"),
-    "packets-steered-to-target": ("/sys/class/net/lo/queues/rx-0/rps_cpus", "ff"),
 }
 _CALM = {
     "/proc/sys/kernel/watchdog_cpumask": "0-1,4-5",
@@ -31,7 +30,6 @@ _CALM = {
     "/sys/devices/virtual/workqueue/cpumask": "33",
     f"{_TRACING}/set_event": "",
     "/proc/sys/kernel/randomize_va_space": "2",
-    "/sys/class/net/lo/queues/rx-0/rps_cpus": "00",
 }
 _PREFLIGHT = "noisewatch preflight --no-config --sample 0 --no-calibration --format json " + " ".join(
     f"--severity {check_id}=warning" for check_id in _NOISE

@@ -23,7 +23,6 @@ _SETTINGS = (
     "/proc/sys/kernel/watchdog_cpumask",
     "/proc/sys/vm/stat_interval",
     "/proc/sys/vm/zone_reclaim_mode",
-    "/sys/class/net/*/queues/rx-*/rps_cpus",
     "/sys/devices/virtual/workqueue/cpumask",
     "/sys/kernel/mm/ksm/run",
     "/sys/kernel/tracing/set_event",
