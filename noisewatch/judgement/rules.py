@@ -29,9 +29,12 @@ class Rules:
     value_by_limit: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by id and the limit's key
     expected_s: float | None = None  # how long the benchmark will take
     configured_by: str | None = None  # the file that some of this is from
+    required: frozenset[str] = frozenset()  # ids that are asked and block, whatever else is wished
 
     def why_ignored(self, check_id: str, area: str) -> str | None:
         """Why the check is not asked; None where it is."""
+        if check_id in self.required:
+            return None
         names = {check_id, area}
         if names & self.ignored:
             return "ignored, as requested"

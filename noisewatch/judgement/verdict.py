@@ -43,6 +43,8 @@ class Finding:
     @property
     def severity(self) -> str:
         """The user's, else what this answer weighs, else what the check does under the profile."""
+        if self.check.id in self.rules.required:
+            return BLOCKING
         given = self.rules.severity_by_id.get(self.check.id)
         return given or self.answer.severity or self.check.severity_under(self.rules.profile)
 

@@ -21,7 +21,9 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
     """
     if path == "":
         raise UsageError("--output '': names no file")
-    if path is None:
+    if path in (None, "-"):
+        if sys.stdout is None:
+            raise UsageError("standard output is closed")
         with _reported("standard output"):
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()

@@ -52,10 +52,12 @@ def test_selected_areas_and_checks_add_up(run: Run, boosted: str) -> None:
         (["--select", "turbo"], "did you mean turbo-enabled?"),
         (["--severity", "turbo-enabled"], "--severity turbo-enabled: wanted CHECK=VALUE"),
         (["--severity", "turbo-enabled=grave"], "--severity turbo-enabled 'grave': there is no such severity; wanted"),
-        (["--severity", "turbo-enabled=block"], "did you mean blocking?"),
+        (["--severity", "turbo-enabled=blocked"], "did you mean blocking?"),
+        (["--limit", "target-cpu-busy=2"], "wanted a share such as 2% or 0.02, found '2'"),
+        (["--limit", "target-cpu-busy=300%"], "wanted a share such as 2% or 0.02, found '300%'"),
         (["--limit", "turbo-enabled=3"], "--limit turbo-enabled: this check has no limit"),
         (["--limit", "target-cpu-busy.most=3"], "wanted one of target-cpu-busy.passes, target-cpu-busy.fails"),
-        (["--limit", "target-cpu-busy=-1"], "wanted 2% or 0.02, found '-1'"),
+        (["--limit", "target-cpu-busy=-1"], "wanted a share such as 2% or 0.02, found '-1'"),
         (["--limit", "device-interrupts-on-target=2%"], "wanted a number of per second, found '2%'"),
         (["--limit", "noise-floor-above-budget=2%"], "it is set by --max-cv"),
         (["--limit", "nothing=2%"], "there is no such check; `noisewatch explain` lists them"),
@@ -139,6 +141,21 @@ def test_a_file_that_is_wrong_is_named(run: Run, boosted: str, text: str, said: 
     assert (ran.status, ran.out) == (2, "")
     assert said in ran.err
     assert "noisewatch.toml" in ran.err
+
+
+def test_a_folder_that_cannot_be_looked_into_or_is_gone_has_no_file(
+    run: Run, boosted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert _turbo(run, boosted)["file"] is None
+
+
+@pytest.mark.parametrize("severity", ["info", "information"])
+def test_a_severity_may_be_cut_short(run: Run, boosted: str, severity: str) -> None:
+    assert _turbo(run, boosted, "--severity", f"turbo-enabled={severity}")["severity"] == "information"
 
 
 def test_a_file_that_was_asked_for_must_be_there(run: Run, boosted: str) -> None:

@@ -187,9 +187,10 @@ def _move(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
     if not movable or not case.housekeeping:
         return None
     undo = [pin(task.tid, task.allowed) for task in movable if task.allowed]
+    housekeeping = format_cpu_list(case.housekeeping)
     return Fix(
         "; ".join(dict.fromkeys(pin(task.tid, case.housekeeping) for task in movable)),
-        f"for a service: AllowedCPUs={format_cpu_list(case.housekeeping)} in its unit",
+        None if all(task.is_kernel for task in movable) else f"for a service: AllowedCPUs={housekeeping} in its unit",
         "; ".join(dict.fromkeys(undo)) if len(undo) == len(movable) else None,
     )
 

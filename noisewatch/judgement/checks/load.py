@@ -16,9 +16,9 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
-from noisewatch.model.disturbance import disturbances_of
+from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
-from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.platform import NONE
 from noisewatch.sources.pressure import FOLDER as PRESSURE
 
@@ -58,15 +58,22 @@ def target_cpu_busy(case: Case) -> Answer:
     over = frozenset(cpu for cpu, share in known.items() if share > case.bound(_BUSY_FAILS))
     if over:
         said = ", ".join(f"CPU {cpu} is {known[cpu]:.1%} busy" for cpu in sorted(over))
-        culprits = tuple(
-            each for cpu in sorted(over) for each in disturbances_of(interval, cpu)[:_MOST_CULPRITS] if each.share
-        )
+        culprits = _busiest(interval, over)
         return Answer(FAIL, said, worst, case.bound(_BUSY_FAILS), "share", over, None, evidence, culprits)
     if len(known) < len(busy) or not busy:
         return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
-    status = PASS if worst <= case.bound(_BUSY_PASSES) else WARN
-    said = f"{worst:.1%} busy" + (f" (passes up to {case.bound(_BUSY_PASSES):.1%})" if status == WARN else "")
-    return Answer(status, said, worst, case.bound(_BUSY_FAILS), "share", evidence=evidence)
+    most = case.bound(_BUSY_PASSES)
+    if worst <= most:
+        return Answer(PASS, f"{worst:.1%} busy", worst, case.bound(_BUSY_FAILS), "share", evidence=evidence)
+    above = frozenset(cpu for cpu, share in known.items() if share > most)
+    said = ", ".join(f"CPU {cpu} is {known[cpu]:.1%} busy" for cpu in sorted(above)) + f" (passes up to {most:.1%})"
+    culprits = _busiest(interval, above)
+    return Answer(WARN, said, worst, case.bound(_BUSY_FAILS), "share", above, None, evidence, culprits)
+
+
+def _busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    """What takes most of each CPU's time."""
+    return tuple(each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)[:_MOST_CULPRITS] if each.share)
 
 
 def _why_unmeasured(case: Case, interval: Interval) -> str:

@@ -69,7 +69,7 @@ def _fill_show(parser: ArgumentParser) -> None:
 
 def _fill_explain(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target")
+    what.add_argument("id", metavar="ID", nargs="?", help="a check, such as tasks-on-target, or an area")
     what.add_argument("--schema", action="store_true", help="print the JSON Schema of `preflight --format json`")
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
 

@@ -35,7 +35,7 @@ def configure(parser: ArgumentParser, path: str | None) -> str | None:
 
     Without a `path` it is looked for here and above, up to the top of the repository. Raises UsageError.
     """
-    found = _read(Path(path)) if path is not None else _nearest(Path.cwd())
+    found = _read(Path(path)) if path is not None else _nearest()
     if found is None:
         return None
     file, table = found
@@ -92,12 +92,17 @@ def _hint(key: str) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; there is {', '.join(KEYS)}"
 
 
-def _nearest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+def _nearest() -> tuple[Path, dict[str, Any]] | None:
+    """That of the nearest folder that has one; a folder that cannot be looked into has none."""
+    try:
+        folder = Path.cwd()
+    except OSError:  # it was removed
+        return None
     for place in (folder, *folder.parents):
         for name in (_OWN, _PROJECT):
-            if (place / name).is_file() and (found := _read(place / name)) is not None:
+            if os.access(place / name, os.R_OK) and (found := _read(place / name)) is not None:
                 return found
-        if (place / ".git").exists():
+        if os.path.exists(place / ".git"):
             return None
     return None
 

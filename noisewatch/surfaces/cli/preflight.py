@@ -52,6 +52,7 @@ def run(arguments: Namespace) -> int:
             print(summary_of_verdict(verdict, exit_status), file=sys.stderr)
         if lock is not None and verdict.verdict != STABLE:
             lock.give_back()
+            print("noisewatch: the machine is not locked, as it is not fit", file=sys.stderr)
     if wanted.fills_step_summary:
         fill_step_summary(verdict)
     report_damage(machine)

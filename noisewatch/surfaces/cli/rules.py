@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.checks.lock import machine_locked
 from noisewatch.judgement.declaration import SEVERITIES, Check
 from noisewatch.judgement.limit import FAILS, Limit
 from noisewatch.judgement.rules import Rules
@@ -36,6 +37,7 @@ def _rules(arguments: Namespace) -> Rules:
         value_by_limit=dict(_pairs("--limit", arguments.limit, _limit)),
         expected_s=arguments.expect,
         configured_by=arguments.configured_by,
+        required=frozenset({machine_locked.id} if arguments.lock else ()),
     )
 
 
@@ -72,17 +74,18 @@ def _pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], T]) ->
 
 def _severity(name: str, value: str) -> tuple[str, str]:
     found = check_named(name, "--severity")
-    if value not in SEVERITIES:
+    meant = [severity for severity in SEVERITIES if value and severity.startswith(value)]
+    if len(meant) != 1:
         raise UsageError(_unknown(f"--severity {name}", value, "severity", SEVERITIES))
-    return found.id, value
+    return found.id, meant[0]
 
 
 def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
-    """`ID=…` sets what fails, `ID.KEY=…` another limit of the check."""
+    """`ID=…` sets what fails, or the only limit there is; `ID.KEY=…` another one of the check."""
     check_id, _, key = name.partition(".")
     found = check_named(check_id, "--limit")
     limits = {limit.key: limit for limit in found.limits}
-    wanted = key or FAILS
+    wanted = key or (FAILS if len(limits) != 1 else next(iter(limits)))
     if not limits:
         raise UsageError(f"--limit {name}: this check has no limit")
     if wanted not in limits:
@@ -95,7 +98,7 @@ def _value(name: str, text: str, limit: Limit) -> float:
         raise UsageError(f"--limit {name}: it is set by {limit.set_by}")
     value = limit_value(text, limit.unit)
     if value is None:
-        example = "2% or 0.02" if limit.unit == "share" else f"a number of {limit.unit}"
+        example = "a share such as 2% or 0.02" if limit.unit == "share" else f"a number of {limit.unit}"
         raise UsageError(f"--limit {name}: wanted {example}, found {text!r}")
     return value
 

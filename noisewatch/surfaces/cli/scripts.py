@@ -33,9 +33,10 @@ def opened_scripts(arguments: Namespace) -> Iterator[list[Script]]:
     """Those that are wanted, opened before any measuring. Raises UsageError."""
     wanted = [(arguments.fix_script, fix_script), (arguments.undo_script, undo_script)]
     paths = [(path, text_of) for path, text_of in wanted if path is not None]
-    places = [path for path in (arguments.output, arguments.fix_script, arguments.undo_script) if path is not None]
+    wishes = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
+    places = [path for path in wishes if path is not None]
     if len(set(places)) < len(places):
-        raise UsageError("--output, --fix-script and --undo-script: two of them cannot go to the same place")
+        raise UsageError("--output, --record, --fix-script, --undo-script: two of them cannot go to the same place")
     if any(path == PRINTED for path, _ in paths) and arguments.output is not None:
         raise UsageError("--output: there is no report where a script is printed; give the script a FILE")
     with ExitStack() as stack:

@@ -90,7 +90,9 @@ def limit_value(text: str, unit: str) -> float | None:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(%?)", text)
     if match is None or (match[2] and unit != "share"):
         return None
-    return float(match[1]) / (100 if match[2] else 1)
+    value = float(match[1]) / (100 if match[2] else 1)
+    is_clear = unit != "share" or bool(match[2]) or value < 1
+    return value if is_clear and (unit != "share" or value <= 1) else None
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -28,8 +28,11 @@ def verdict_in_time(examination: Examination, seconds: float, lock: Lock | None)
             lock.take()
         verdict = _look(examination, may_fail=seconds == 0)
         left_s = until_s - time.monotonic()
-        if verdict.verdict == STABLE or left_s <= 0:
-            return verdict, seconds > 0 and verdict.verdict != STABLE
+        is_fit = verdict.verdict == STABLE
+        if is_fit and lock is not None and not lock.take():
+            continue  # somebody had it, and it looked free
+        if is_fit or left_s <= 0:
+            return verdict, seconds > 0 and not is_fit
         told = _tell(examination, verdict, left_s, told)
         if examination.arguments.sample == 0:
             time.sleep(min(_BETWEEN_LOOKS_S, left_s))

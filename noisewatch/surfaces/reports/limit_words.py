@@ -15,5 +15,5 @@ def describe_value(value: float, unit: str) -> str:
 
 
 def describe_limit(limit: Limit) -> str:
-    """What it bounds, where it is, and why."""
-    return f"{limit.name}: {describe_value(limit.value, limit.unit)} ({limit.reason})"
+    """Its key, what it bounds, where it is, and why."""
+    return f"{limit.key}: {limit.name}: {describe_value(limit.value, limit.unit)} ({limit.reason})"

@@ -105,7 +105,10 @@ def _section(finding: Finding) -> str:
     if len(culprits) > _MOST_CULPRITS:
         culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
     fences = [_fence("text", culprits)] if culprits else []
-    fences += [f"{name}:\n\n{_fence('sh', [command])}" for name, command in commands_of(finding.answer.fix)]
+    fences += [
+        f"{name}:\n\n{_fence('text' if name == 'persist' else 'sh', [command])}"
+        for name, command in commands_of(finding.answer.fix)
+    ]
     return "\n".join([f"#### {code(finding.check.id)}\n", *fences]) if fences else ""
 
 

@@ -36,6 +36,7 @@ _INDENT = "        "
 _MOST_CULPRITS = 5
 _MOST_OPEN = 6
 NO_CALIBRATION = "No microbenchmark was run: this rests on settings and counters, not on a measured noise floor."
+_NOTHING_ASKED = "No question was left to ask: what was selected needs a sample or a microbenchmark, or was ignored."
 _SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and tasks on the target CPUs."
 
 
@@ -60,6 +61,8 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
+    if all(finding.status in (IGNORED, NOT_APPLICABLE) for finding in verdict.findings):
+        lines.append(_NOTHING_ASKED)
     word = verdict.verdict.upper()
     summary = summary_of_verdict(verdict, exit_status).replace(word, _painted(word, in_colour), 1)
     return "\n".join([*lines, summary]) + "\n"
