@@ -32,3 +32,14 @@ def why_unseen(case: Case) -> str | None:
     if not any(task.is_kernel for task in tasks.by_tid.values()):
         return "only this container's processes can be seen"
     return None if tasks.is_complete else "not all processes were looked at"
+
+
+def ancestors(case: Case) -> set[int]:
+    """The processes that started this one: the benchmark's script, as a rule, and whatever runs that."""
+    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    found: set[int] = set()
+    parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
+    while parents - found:
+        found |= parents
+        parents = {tasks[pid].parent_pid for pid in parents if pid in tasks}
+    return found

@@ -17,7 +17,6 @@ from noisewatch.judgement.declaration import (
     FAIL,
     IGNORED,
     INFORMATION,
-    NOT_APPLICABLE,
     PASS,
     UNKNOWN,
     WARN,
@@ -159,13 +158,13 @@ def _excused(finding: Finding, case: Case) -> Finding:
 
 
 def compose(findings: Iterable[Finding], strict: bool = False) -> str:
-    """STABLE, UNSTABLE or UNDECIDED; a machine about which nothing was asked is undecided."""
+    """STABLE, UNSTABLE or UNDECIDED; a machine about which nothing was answered is undecided."""
     findings = list(findings)
     if any(finding.is_blocking_failure for finding in findings):
         return UNSTABLE
     if strict and any(finding.is_warning or finding.is_unknown for finding in findings):
         return UNSTABLE
-    asked = [finding for finding in findings if finding.status not in (IGNORED, NOT_APPLICABLE)]
-    if not asked or any(finding.is_blocking_unknown for finding in findings):
+    answered = [finding for finding in findings if finding.status in (PASS, WARN, FAIL) or finding.answered_by]
+    if not answered or any(finding.is_blocking_unknown for finding in findings):
         return UNDECIDED
     return STABLE

@@ -56,7 +56,8 @@ _STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
 _CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
 _CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
 
-_TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc/stat fuse", " /proc/loadavg fuse", " /proc/diskstats fuse")
+_LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
+_TELLING_MOUNTS = (" cgroup2 ", " cgroup ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})

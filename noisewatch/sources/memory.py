@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.lxcfs import is_served_by_lxcfs
 from noisewatch.sources.numbers import is_count, lines_of
 from noisewatch.sources.reader import Reader
 
@@ -57,4 +58,5 @@ def parse_vmstat(text: str) -> Mapping[str, int]:
 
 def read_memory(reader: Reader) -> Memory:
     """Sizes and counters now."""
-    return Memory(reader.parsed(MEMINFO, parse_meminfo), reader.parsed(VMSTAT, parse_vmstat))
+    sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parsed(MEMINFO, parse_meminfo)
+    return Memory(sizes, reader.parsed(VMSTAT, parse_vmstat))

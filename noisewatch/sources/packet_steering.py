@@ -56,6 +56,13 @@ def read_packet_steering(reader: Reader) -> PacketSteering:
 def _paths(reader: Reader) -> Iterator[str]:
     for interface in reader.names_or_none(FOLDER) or []:
         folder = f"{FOLDER}/{interface}/queues"
-        for queue in reader.names_or_none(folder, expected=False) or []:
+        try:
+            queues = reader.names(folder)
+        except Absent:
+            continue
+        except Unreadable:
+            yield f"{folder}/rx-0/rps_cpus"  # which cannot be read either, so that it is missed
+            continue
+        for queue in queues:
             if _RECEIVES.fullmatch(queue):
                 yield f"{folder}/{queue}/rps_cpus"

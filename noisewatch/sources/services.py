@@ -19,7 +19,7 @@ from noisewatch.sources.reader import Reader
 from noisewatch.sources.task_files import parse_allowed
 
 INIT_NAME, INIT_STATUS = "/proc/1/comm", "/proc/1/status"
-_GROUPS = ("init.scope", "system.slice", "user.slice", "machine.slice")
+_GROUPS = ("init.scope", "system.slice", "user.slice", "machine.slice", "kubepods.slice", "kubepods")
 
 
 @dataclass(frozen=True, slots=True)

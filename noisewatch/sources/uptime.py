@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.lxcfs import is_served_by_lxcfs
 from noisewatch.sources.reader import Reader
 
 PATH = "/proc/uptime"
@@ -25,5 +26,5 @@ def parse_uptime(text: str) -> float:
 
 
 def read_uptime(reader: Reader) -> float | None:
-    """Seconds since boot; None where it cannot be read. A container may be served its own."""
-    return reader.parsed(PATH, parse_uptime)
+    """Seconds since boot; None where it cannot be read, or is the container's own."""
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_uptime)

@@ -30,6 +30,7 @@ def _finding(
         ([_finding("pass"), _finding("unknown")], "unknown"),
         ([_finding("fail"), _finding("unknown")], "unstable"),
         ([_finding("not-applicable"), _finding("ignored")], "unknown"),
+        ([_finding("unknown", "warning")], "unknown"),
         ([], "unknown"),
     ],
 )

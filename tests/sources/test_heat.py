@@ -78,7 +78,9 @@ def test_only_a_kernel_can_say_that_there_are_no_more(is_copy: bool, is_complete
 
 
 def test_so_many_devices_are_watched_and_no_more() -> None:
-    files = {path: text for number in range(100) for path, text in _device(number, "Processor", "0").items()}
+    files = {
+        path: text for number in range(MOST_WATCHED + 1) for path, text in _device(number, "Processor", "0").items()
+    }
     reader = reading(files)
     assert len(read_cooling_states(reader, read_cooling(reader))) == MOST_WATCHED
 

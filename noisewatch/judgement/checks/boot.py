@@ -132,6 +132,8 @@ def boot_options_pending(case: Case) -> Answer:
     boot = case.snapshot.settings.boot_configuration
     if case.snapshot.platform.container not in (NONE, None):
         return not_applicable("a container does not boot its kernel")
+    if case.snapshot.platform.container is None:
+        return unknown("whether this is a container is unknown")
     if boot.active is None:
         return unknown(case.why_unknown(COMMAND_LINE))
     if boot.configured is None:

@@ -17,7 +17,7 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.model.interval import Interval
 from noisewatch.sources.cooling import FOLDER as COOLING
-from noisewatch.sources.cooling import CoolingDevice
+from noisewatch.sources.cooling import MOST_WATCHED, CoolingDevice
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.interrupts import PATH as INTERRUPTS
 from noisewatch.sources.platform import NONE
@@ -144,6 +144,9 @@ def cooling_active(case: Case) -> Answer:
     silent = [device.path for device, seen in states.items() if device.kind is None or None in seen]
     if silent:
         return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
+    unwatched = sum(device.kind is not None for device in cooling.devices) - MOST_WATCHED
+    if unwatched > 0 and case.intervals:
+        return unknown(f"{unwatched} cooling devices are too many to be watched")
     if cooling.devices:
         return Answer(PASS, "nothing slows the processor down", 0, evidence=evidence)
     if case.snapshot.platform.virtual != NONE:

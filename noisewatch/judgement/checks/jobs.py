@@ -19,7 +19,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_program
-from noisewatch.judgement.processes import why_unseen
+from noisewatch.judgement.processes import ancestors, why_unseen
 from noisewatch.judgement.surroundings import cache_of
 from noisewatch.model.disturbance import Disturbance, name_of_run
 from noisewatch.model.interval import Interval
@@ -49,7 +49,6 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a sc
     remedy="Let them finish, stop their service, or halt them for the time of the benchmark.",
     sources=("https://llvm.org/docs/Benchmarking.html", "https://docs.kernel.org/scheduler/sched-stats.html"),
     asks_rates=True,
-    is_hidden_from_guests=True,
 )
 def background_job_runs(case: Case) -> Answer:
     interval = case.interval
@@ -69,7 +68,8 @@ def background_job_runs(case: Case) -> Answer:
             f"{kind} ({_names(interval, runs_by_kind[kind])}): {share:.2f} CPUs" for kind, share in visible.items()
         )
         status = FAIL if far > case.bound(_WORKS) else WARN
-        fix = _halt(interval, [run for kind in visible if kind not in _NOT_TO_BE_STOPPED for run in runs_by_kind[kind]])
+        stoppable = [kind for kind in visible if kind not in _NOT_TO_BE_STOPPED]
+        fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
         worst = max(visible.values())
         return Answer(status, said, worst, case.bound(_WORKS), "CPUs", frozenset(), None, evidence, culprits, fix)
     why_not = _why_unseen(case, interval)
@@ -132,10 +132,10 @@ def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...
     )
 
 
-def _halt(interval: Interval, runs: list[TaskRun]) -> Fix | None:
-    """Stops the processes where they are, and lets them go on."""
+def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
+    """Stops the processes where they are, and lets them go on; never those that wait for us."""
     there = interval.after.tasks.pids if interval.after.tasks is not None else frozenset()
-    pids = " ".join(map(str, sorted({run.pid for run in runs} & there)))
+    pids = " ".join(map(str, sorted(({run.pid for run in runs} & there) - ancestors(case))))
     return Fix(f"sudo kill -STOP {pids}", None, f"sudo kill -CONT {pids}") if pids else None
 
 

@@ -57,7 +57,6 @@ _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": 
     ),
     remedy="Boot the distribution's ordinary kernel.",
     sources=("https://docs.kernel.org/dev-tools/index.html", "https://docs.kernel.org/locking/lockdep-design.html"),
-    is_hidden_from_guests=True,
 )
 def debug_kernel(case: Case) -> Answer:
     config = case.snapshot.platform.config

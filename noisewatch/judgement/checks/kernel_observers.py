@@ -62,7 +62,6 @@ def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
     ),
     remedy="Stop the profiler, or keep it away from the target CPUs.",
     sources=("https://docs.kernel.org/admin-guide/perf-security.html", "https://perfwiki.github.io/main/tutorial/"),
-    is_hidden_from_guests=True,
 )
 def profiler_runs(case: Case) -> Answer:
     found, rate_by_cpu = running(case, _PROFILERS), _sampling_rates(case)
@@ -80,6 +79,8 @@ def profiler_runs(case: Case) -> Answer:
     reason = why_unseen(case)
     if reason is not None:
         return unknown(reason)
+    if any(interval.interrupts.rows is None for interval in case.intervals):
+        return unknown(case.why_unknown("/proc/interrupts"))
     return Answer(PASS, "no profiler runs", worst, limit, "per second", evidence=evidence)
 
 
@@ -124,7 +125,6 @@ _AGENTS = frozenset(
     ),
     remedy="Measure on a machine without the agent, or have its owner switch it off for that time.",
     sources=("https://man7.org/linux/man-pages/man8/auditctl.8.html",),
-    is_hidden_from_guests=True,
 )
 def security_agent_runs(case: Case) -> Answer:
     found = running(case, _AGENTS)

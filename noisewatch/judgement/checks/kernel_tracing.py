@@ -44,7 +44,6 @@ _MOST_NAMED = 3
     ),
     remedy="Stop the program that traces, or switch off what it left behind.",
     sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),
-    is_hidden_from_guests=True,
 )
 def kernel_traced(case: Case) -> Answer:
     instances = case.snapshot.settings.kernel.tracing.instances

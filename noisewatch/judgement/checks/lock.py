@@ -6,6 +6,7 @@ import shlex
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.processes import ancestors
 from noisewatch.sources.machine_lock import PATH
 
 
@@ -32,24 +33,13 @@ def machine_locked(case: Case) -> Answer:
         return Answer(PASS, "nobody has locked the machine")
     who = f"{lock.owner.name} (pid {lock.owner.pid})"
     evidence = {"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive}
-    if lock.owner.pid in _ancestors(case):
+    if lock.owner.pid in ancestors(case):
         return Answer(PASS, f"locked for this run, by {who}", evidence=evidence)
     if lock.is_alive is None:
         return unknown(f"{PATH} names {who}, and whether that still runs cannot be seen")
     if not lock.is_alive:
         return Answer(PASS, f"a stale lock: {who} has ended", evidence=evidence)
     return Answer(FAIL, f"{who} has locked the machine", evidence=evidence, fix=_take_away())
-
-
-def _ancestors(case: Case) -> set[int]:
-    """The processes that started this one: a lock of theirs is for the benchmark that we look at the machine for."""
-    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
-    found: set[int] = set()
-    parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
-    while parents - found:
-        found |= parents
-        parents = {tasks[pid].parent_pid for pid in parents if pid in tasks}
-    return found
 
 
 def _take_away() -> Fix:

@@ -14,6 +14,7 @@ from noisewatch.machine.crontab_lines import UNNAMED
 from noisewatch.model.cron_schedule import seconds_until
 from noisewatch.sources.crontabs import CronJob
 from noisewatch.sources.jobs import CLOCK_QUESTION, Jobs, WallClock
+from noisewatch.sources.platform import NONE
 from noisewatch.sources.timers import QUESTION as TIMERS
 from noisewatch.sources.timers import Timer
 
@@ -71,7 +72,10 @@ def job_scheduled(case: Case) -> Answer:
         fix = _stop(due, [task.pid for task in crons] if any(each in due for each in from_cron) else [])
         soonest = max(due[0].in_s, 0.0)
         return Answer(WARN, _said(due), round(soonest), ahead_s, "s", evidence=evidence, fix=fix, severity=severity)
-    why_not = case.why_unknown(TIMERS) if jobs.timers is None else doubt or _why_cron_unseen(case, bool(crons))
+    unseen = doubt or _why_cron_unseen(case, bool(crons))
+    why_not = case.why_unknown(TIMERS) if jobs.timers is None else unseen
+    if why_not is None and case.snapshot.platform.container != NONE:
+        why_not = "only this container's own jobs can be seen"
     if why_not is not None:
         return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
     return Answer(PASS, f"none within {_length(ahead_s)} ({_USERS})", limit=ahead_s, unit="s", evidence=evidence)

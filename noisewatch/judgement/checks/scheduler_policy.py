@@ -46,6 +46,8 @@ def services_on_target(case: Case) -> Answer:
     services = case.snapshot.settings.kernel.services
     if case.snapshot.platform.container not in (None, NONE):
         return not_applicable("a container has no services of the machine's")
+    if case.snapshot.platform.container is None:
+        return unknown("whether this is a container is unknown")
     if services.init_name is None:
         return unknown(case.why_unknown(INIT_NAME))
     if services.init_name != "systemd":
@@ -85,7 +87,8 @@ def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
     if not listed:
         return None
     persist = f"CPUAffinity={listed.replace(',', ' ')} in /etc/systemd/system.conf, and reboot"
-    slices = [each for each in groups if each.name != _INIT_SCOPE]
+    own = case.snapshot.cgroup.folder or ""  # to confine the group that we are in would confine the benchmark
+    slices = [each for each in groups if each.name != _INIT_SCOPE and not f"{own}/".startswith(f"{each.folder}/")]
     if not slices:
         return Fix(None, persist, None)
     is_known = all(each.wanted is not None for each in slices if each.has_limit)

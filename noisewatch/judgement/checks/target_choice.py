@@ -50,6 +50,10 @@ def no_housekeeping_cpu(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     free = case.online - case.target - case.siblings
     evidence = {"housekeeping": sorted(free), "siblings": sorted(case.siblings)}
+    places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
+    unplaced = [cpu for cpu, place in places.items() if place is None or place.siblings is None]
+    if free and unplaced:
+        return unknown(case.why_unknown(f"{CPUS}/cpu{unplaced[0]}/topology/thread_siblings_list"))
     if free:
         return Answer(PASS, f"{name_cpus(free)} for all other work", len(free), 1, "CPUs", evidence=evidence)
     if case.siblings:
@@ -200,7 +204,6 @@ def _measured(case: Case) -> Answer:
     remedy="Choose CPUs of one shared_cpu_list with --cpus; bind memory with numactl --membind.",
     sources=("https://docs.kernel.org/admin-guide/mm/numaperf.html", _CPU_LIST_DOC),
     severity_in={STRICT: BLOCKING},
-    answered_by="memory-unsteady",
 )
 def target_cpus_far_apart(case: Case) -> Answer:
     if len(case.target) == 1:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from noisewatch.errors import CannotMeasure, NoisewatchError
@@ -21,9 +22,18 @@ _NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdic
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command and returns the exit status: 0 done, 2 usage or input error, 3 could not measure."""
     words = sys.argv[1:] if argv is None else argv
+    return status_of(_run, words)
+
+
+def _run(words: Sequence[str]) -> int:
+    arguments = parse_arguments(words)
+    return command_of(arguments)(arguments)
+
+
+def status_of(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
+    """The exit status of what `run` does with the words; what goes wrong is told in one line."""
     try:
-        arguments = parse_arguments(words)
-        return command_of(arguments)(arguments)
+        return run(words)
     except NoisewatchError as error:
         message = " ".join(str(error).split())
         print(f"noisewatch: {message}", file=sys.stderr)
@@ -34,6 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return _NOBODY_READS
+    except Exception as error:  # noqa: BLE001 - a fault of ours must not look like a verdict: Python exits with 1
+        message = f"internal error: {type(error).__name__}: {' '.join(str(error).split())} ({_place_of(error)})"
+        print(f"noisewatch: {message}; please report it", file=sys.stderr)
+        return _told_as_wanted(message, _USAGE_ERROR, format_named_in(words))
+
+
+def _place_of(error: BaseException) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{os.path.basename(frame.filename)}:{frame.lineno}"
 
 
 def _told_as_wanted(message: str, status: int, wanted: Format | None) -> int:

@@ -37,7 +37,7 @@ class Examination:
     own_cpu_share: float | None = None  # noisewatch's own during the last sample, of one CPU
     doing: str = "sampling"  # for the line of progress
     _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))
-    _last: Snapshot | None = None
+    _remark: str | None = None
 
     def sampled(self) -> Case:
         """The machine as it was during the next seconds; settings alone where no sample is wanted."""
@@ -66,7 +66,7 @@ class Examination:
             return Case(self._look())
         if not machine.is_live:
             return Case(self._look(), no_sample_reason=_STANDS_STILL)
-        before = self._last or self._settled()
+        before = self._settled()
         used_before_s = time.process_time()
         _wait(seconds, self.doing)
         self.own_cpu_share = (time.process_time() - used_before_s) / seconds
@@ -74,14 +74,23 @@ class Examination:
         return Case(after, interval_between(before, after))
 
     def _look(self, previous: Snapshot | None = None) -> Snapshot:
-        self._last = read_snapshot(self.machine, self.wish, self._task_reader, previous)
+        snapshot = read_snapshot(self.machine, self.wish, self._task_reader, previous)
         if previous is None:
-            _move_aside(self._last)
-        return self._last
+            self._move_aside(snapshot)
+        return snapshot
 
     def _settled(self) -> Snapshot:
-        """What is slow to read comes first, and from the right CPUs, so that it does not show in the sample."""
+        """What is slow to read comes first, and from the right CPUs, so that it does not show in the sample.
+
+        All of it is read anew each time: what is asked once a run may be another after an hour of waiting.
+        """
         return self._look(self._look())
+
+    def _move_aside(self, snapshot: Snapshot) -> None:
+        remark = move_aside(snapshot)
+        if remark is not None and remark != self._remark:
+            print(f"noisewatch: {remark}", file=sys.stderr)
+        self._remark = remark
 
     def _under_load(self, before: Snapshot) -> Interval | None:
         """The time of the calibration, as far as the machine can tell of it."""
@@ -108,12 +117,6 @@ class Examination:
         if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
             return Case(before, no_sample_reason=_TOO_SHORT)
         return Case(after, interval_between(before, after))
-
-
-def _move_aside(snapshot: Snapshot) -> None:
-    remark = move_aside(snapshot)
-    if remark is not None:
-        print(f"noisewatch: {remark}", file=sys.stderr)
 
 
 def _wait(seconds: float, doing: str) -> None:
