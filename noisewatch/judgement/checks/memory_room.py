@@ -107,7 +107,8 @@ def _short_of(case: Case, status: str, room: _Room, left_bytes: int, evidence: M
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
-    return left_bytes < of_bytes * case.bound(limit) and left_bytes < case.bound(_ROOMY) * _KB
+    """A limit of nothing leaves nothing, whatever may be cached."""
+    return of_bytes <= 0 or (left_bytes < of_bytes * case.bound(limit) and left_bytes < case.bound(_ROOMY) * _KB)
 
 
 def _size(count: int) -> str:
@@ -117,7 +118,7 @@ def _size(count: int) -> str:
 def _room_of_machine(snapshot: Snapshot) -> list[_Room]:
     sizes = snapshot.background.memory.kb_by_name or {}
     total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
-    if total is None or available is None:
+    if not total or available is None:
         return []
     return [_Room("", total * _KB, available * _KB, available * _KB)]
 
