@@ -29,6 +29,10 @@ def _complaint(kind: str, at_s: float, is_complete: bool = True) -> dict[str, An
     return {QUESTION: {"troubles": {kind: [3, round(at_s * 1_000_000)]}, "is_complete": is_complete}}
 
 
+def _log_since(at_s: float) -> dict[str, Any]:
+    return {QUESTION: {"troubles": {}, "is_complete": True, "since_us": round(at_s * 1_000_000)}}
+
+
 def _grub(options: str) -> dict[str, str]:
     return {_GRUB: f"GRUB_CMDLINE_LINUX_DEFAULT='quiet splash {options}'\n"}
 
@@ -75,6 +79,8 @@ EXAMPLES = [
     Example("kernel-log-troubled", "unknown", answers={QUESTION: None}),
     Example("kernel-log-troubled", "unknown", answers={QUESTION: {"troubles": {}, "is_complete": False}}),
     Example("kernel-log-troubled", "unknown", answers={QUESTION: {"troubles": {"disk": "?"}, "is_complete": True}}),
+    Example("kernel-log-troubled", "unknown", {}, "is overwritten", answers=_log_since(4.0)),
+    Example("kernel-log-troubled", "pass", answers=_log_since(0.0)),
     Example("just-booted", "fail", {"/proc/uptime": "299.99 100.00\n"}, "up for 300 s only"),
     Example("just-booted", "pass", {"/proc/uptime": "300.00 100.00\n"}, "5 min"),
     Example("just-booted", "unknown", {"/proc/uptime": "soon\n"}),
