@@ -153,6 +153,8 @@ def memory_errors(case: Case) -> Answer:
         return Answer(WARN, said, new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
     if None in uncorrected or any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
+    if not case.snapshot.settings.error_counters.has_all_controllers:
+        return unknown(f"none, but there are more memory controllers than the {len(controllers)} that are read")
     return Answer(PASS, "no memory error", new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
 
 
@@ -203,6 +205,8 @@ def pcie_errors(case: Case) -> Answer:
         return Answer(FAIL, said, new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
     if any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
+    if not case.snapshot.settings.error_counters.has_all_ports:
+        return unknown(f"none, but there are more root ports than the {len(ports)} that are read")
     return Answer(PASS, f"none at {len(ports)} root ports", new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
 
 

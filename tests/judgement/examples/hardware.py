@@ -39,6 +39,11 @@ def _grub(options: str) -> dict[str, str]:
 
 _NO_MCE = {"/proc/interrupts": "".join(f"{x}\n" for x in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in x)}
 
+_CONTROLLERS = {f"{CONTROLLERS}/mc{number}/{name}_count": "0\n" for number in range(33) for name in ("ce", "ue")}
+_PORTS = [f"0000:{bus:02x}:1c.1" for bus in range(65)]
+_MANY_PORTS = {f"{PORT_SERVICES}/{port}:pcie002/uevent": "" for port in _PORTS}
+_MANY_PORTS |= {f"{DEVICES}/{port}/{PORT_TOTAL}": "0\n" for port in _PORTS}
+
 EXAMPLES = [
     Example("machine-checks", "pass", _rows(0.0), after=_rows(3.0, mcp=1)),
     Example("machine-checks", "fail", _rows(0.0), "4 machine check", after=_rows(3.0, mce=4), loaded=_rows(6.0, 4)),
@@ -61,6 +66,7 @@ EXAMPLES = [
     Example("memory-errors", "unknown", {}, after={_CORRECTED: "0\n"}),
     Example("memory-errors", "unknown", gone=(_CORRECTED,)),
     Example("memory-errors", "unknown", gone=(CONTROLLERS,), is_copy=True),
+    Example("memory-errors", "unknown", _CONTROLLERS, "more memory controllers than the 32"),
     Example("memory-errors", "not-applicable", gone=(CONTROLLERS,)),
     Example(
         "pcie-errors",
@@ -73,6 +79,7 @@ EXAMPLES = [
     Example("pcie-errors", "unknown", gone=(_MESSAGES,)),
     Example("pcie-errors", "unknown", {}, after={_MESSAGES: "3\n"}),
     Example("pcie-errors", "unknown", gone=(PORT_SERVICES,), is_copy=True),
+    Example("pcie-errors", "unknown", _MANY_PORTS, "more root ports than the 64"),
     Example("pcie-errors", "not-applicable", gone=(PORT_SERVICES,)),
     Example("kernel-log-troubled", "fail", {}, "lock-up (0 s ago)", answers=_complaint("lock-up", 5.0)),
     Example("kernel-log-troubled", "fail", {}, "disk (1 s ago)", answers=_complaint("disk", 0.0)),
