@@ -39,6 +39,7 @@ def _grub(options: str) -> dict[str, str]:
 
 _NO_MCE = {"/proc/interrupts": "".join(f"{x}\n" for x in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in x)}
 
+_ARM = {"/proc/cpuinfo": "processor : 0\nBogoMIPS : 50.00\nFeatures : fp asimd\nCPU implementer : 0x41\n"}
 _CONTROLLERS = {f"{CONTROLLERS}/mc{number}/{name}_count": "0\n" for number in range(33) for name in ("ce", "ue")}
 _PORTS = [f"0000:{bus:02x}:1c.1" for bus in range(65)]
 _MANY_PORTS = {f"{PORT_SERVICES}/{port}:pcie002/uevent": "" for port in _PORTS}
@@ -54,7 +55,9 @@ EXAMPLES = [
         *("machine-checks", "pass", _rows(0.0) | {Knob.MACHINE_CHECK_INTERVAL: "1\n"}),
         after=_rows(3.0, mcp=3),
     ),
-    Example("machine-checks", "not-applicable", _NO_MCE, "counts no machine checks"),
+    Example("machine-checks", "not-applicable", _NO_MCE | _ARM, "counts no machine checks"),
+    Example("machine-checks", "unknown", _NO_MCE, "no row of machine checks"),
+    Example("machine-checks", "unknown", _NO_MCE, gone=("/proc/cpuinfo",)),
     Example("machine-checks", "unknown", _VIRTUAL, "may not be told"),
     Example("machine-checks", "fail", _rows(0.0) | _VIRTUAL, after=_rows(3.0, mce=1), loaded=_rows(6.0, mce=1)),
     Example("machine-checks", "unknown", gone=("/proc/interrupts",)),
@@ -68,6 +71,8 @@ EXAMPLES = [
     Example("memory-errors", "unknown", gone=(CONTROLLERS,), is_copy=True),
     Example("memory-errors", "unknown", _CONTROLLERS, "more memory controllers than the 32"),
     Example("memory-errors", "not-applicable", gone=(CONTROLLERS,)),
+    Example("memory-errors", "not-applicable", _VIRTUAL, gone=(CONTROLLERS,)),
+    Example("memory-errors", "unknown", _ARM, "may be a virtual machine", gone=(CONTROLLERS,)),
     Example(
         "pcie-errors",
         "fail",
@@ -81,6 +86,7 @@ EXAMPLES = [
     Example("pcie-errors", "unknown", gone=(PORT_SERVICES,), is_copy=True),
     Example("pcie-errors", "unknown", _MANY_PORTS, "more root ports than the 64"),
     Example("pcie-errors", "not-applicable", gone=(PORT_SERVICES,)),
+    Example("pcie-errors", "unknown", _ARM, "may be a virtual machine", gone=(PORT_SERVICES,)),
     Example("kernel-log-troubled", "fail", {}, "lock-up (0 s ago)", answers=_complaint("lock-up", 5.0)),
     Example("kernel-log-troubled", "fail", {}, "disk (1 s ago)", answers=_complaint("disk", 0.0)),
     Example("kernel-log-troubled", "unknown", answers={QUESTION: None}),
