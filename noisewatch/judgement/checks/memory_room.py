@@ -37,6 +37,7 @@ _ROOMY = Limit(
     "roomy", "memory left that passes, whatever its share", 4_194_304, "kB", "large machines need no tenth of theirs"
 )
 _KB = 1024
+_WITH_SWAP = "memory.memsw."
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +175,16 @@ def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def _lift(limit: MemoryLimit) -> Fix:
-    """Whoever set the limit should lift it; these are the files that it ends up in."""
+    """Whoever set the limit should lift it; these are the files that it ends up in.
+
+    The one with swap may not be lower than the one without, and so is lifted first and brought back last.
+    """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
     unlimited = {path: "-1" if path.endswith("_in_bytes") else "max" for path in files}
     return Fix(
         " && ".join(write(value, path) for path, value in unlimited.items()),
         "start it without a memory limit",
-        " && ".join(write(text, path) for path, text in files.items()),
+        " && ".join(write(text, path) for path, text in sorted(files.items(), key=lambda each: _WITH_SWAP in each[0])),
     )
 
 
