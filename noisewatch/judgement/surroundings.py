@@ -25,9 +25,11 @@ def cache_of(case: Case, cpu: int) -> CpuSet | None:
 
 
 def nodes(case: Case) -> frozenset[int] | None:
-    """The memory nodes that have CPUs; None where one is unknown."""
+    """The memory nodes, also those without CPUs; None where one is unknown."""
     found = {place.node for place in case.snapshot.topology.values()}
-    return frozenset(node for node in found if node is not None) if found and None not in found else None
+    if not found or None in found:
+        return None
+    return frozenset(node for node in found if node is not None) | (case.snapshot.settings.memory_nodes or frozenset())
 
 
 def busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:

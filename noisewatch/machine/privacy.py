@@ -38,7 +38,7 @@ TELLING_OPTIONS = MITIGATION_OPTIONS | frozenset(
         *("idle", "intel_idle.max_cstate", "processor.max_cstate", "intel_pstate", "amd_pstate"),
         *("cpufreq.default_governor", "tsc", "clocksource", "mce", "nmi_watchdog", "nowatchdog", "nosoftlockup"),
         *("workqueue.unbound_cpus", "cgroup_no_v1", "systemd.unified_cgroup_hierarchy"),
-        *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug"),
+        *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug", "ignore_loglevel"),
     }
 )
 TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells who built it, and where

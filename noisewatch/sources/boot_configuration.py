@@ -49,7 +49,10 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
     """What is active, and what is configured."""
     active = read_command_line(reader)
     text_by_path: dict[str, str] = {}
-    for path in (GRUB, *_more_of_grub(reader), KERNEL_INSTALL):
+    more = _more_of_grub(reader)
+    if more is None:
+        return BootConfiguration(_telling(active), None)
+    for path in (GRUB, *more, KERNEL_INSTALL):
         try:
             text_by_path[path] = reader.text(path, expected=False)
         except Absent:
@@ -65,8 +68,12 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
     return BootConfiguration(_telling(active), _telling(configured), tuple(text_by_path))
 
 
-def _more_of_grub(reader: Reader) -> list[str]:
-    names = reader.names_or_none(GRUB_FOLDER, expected=False) or []
+def _more_of_grub(reader: Reader) -> list[str] | None:
+    """None where the folder may not be read."""
+    try:
+        names = reader.names(GRUB_FOLDER, expected=False)
+    except Unreadable as error:
+        return [] if error.is_missing or isinstance(error, Absent) else None
     return [f"{GRUB_FOLDER}/{name}" for name in names if name.endswith(".cfg")][:_MOST_FILES]
 
 

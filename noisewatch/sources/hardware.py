@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.hwmon import Sensor, read_sensors
+from noisewatch.sources.hwmon import Sensors, read_sensors
 from noisewatch.sources.knobs import Knobs, read_knobs
 from noisewatch.sources.powercap import PowerLimits, read_power_limits
 from noisewatch.sources.reader import Reader
@@ -19,7 +19,7 @@ class Hardware:
     """As it was when the run began. None is unknown."""
 
     energy_bias: Knobs  # of the target CPUs: 0 performance, 6 normal, 15 power saving
-    sensors: tuple[Sensor, ...] | None
+    sensors: Sensors
     power_limits: PowerLimits
     uncore: Uncore
 

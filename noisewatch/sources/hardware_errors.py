@@ -35,6 +35,8 @@ class ErrorCounters:
 
     controllers: tuple[str, ...] | None
     ports: tuple[str, ...] | None
+    has_all_controllers: bool = True  # there may be more than are read
+    has_all_ports: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,15 @@ def read_error_counters(reader: Reader) -> ErrorCounters:
     """The memory controllers and root ports that count: they come and go with their drivers."""
     controllers, services = _names(reader, CONTROLLERS), _names(reader, PORT_SERVICES)
     if controllers is not None:
-        controllers = [name for name in controllers if _CONTROLLER.fullmatch(name)][:_MOST_CONTROLLERS]
+        controllers = [name for name in controllers if _CONTROLLER.fullmatch(name)]
     ports = None
     if services is not None:
-        ports = [match[1] for name in services if (match := _AER_OF_ROOT_PORT.fullmatch(name))][:_MOST_PORTS]
+        ports = [match[1] for name in services if (match := _AER_OF_ROOT_PORT.fullmatch(name))]
     return ErrorCounters(
-        None if controllers is None else tuple(controllers),
-        None if ports is None else tuple(ports),
+        None if controllers is None else tuple(controllers[:_MOST_CONTROLLERS]),
+        None if ports is None else tuple(ports[:_MOST_PORTS]),
+        has_all_controllers=controllers is None or len(controllers) <= _MOST_CONTROLLERS,
+        has_all_ports=ports is None or len(ports) <= _MOST_PORTS,
     )
 
 

@@ -36,33 +36,58 @@ class Sensor:
     label: str | None
     celsius: float | None
     critical_celsius: float | None
+    package: int | None = None
 
 
-def read_sensors(reader: Reader, packages: frozenset[int]) -> tuple[Sensor, ...] | None:
+@dataclass(frozen=True, slots=True)
+class Sensors:
+    """None of `read` is unknown; `unread` is the first path that would have told of more."""
+
+    read: tuple[Sensor, ...] | None
+    unread: str | None = None
+
+
+def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
     """The processor's sensors, those of other packages left out; None where nobody tells.
 
     Of a chip that knows a whole package, or the die, nothing else is asked.
     """
     chips = reader.names_or_none(FOLDER)
     if chips is None:
-        return None
+        return Sensors(None, FOLDER)
     sensors: list[Sensor] = []
-    for name in chips:
-        chip = reader.parsed(f"{FOLDER}/{name}/name", parse_word, expected=False) if _CHIP.fullmatch(name) else None
-        if chip is not None and _OF_PROCESSOR.fullmatch(chip):
-            sensors += _read_chip(reader, f"{FOLDER}/{name}", chip, packages)
+    unread: list[str] = []
+    for folder in (f"{FOLDER}/{name}" for name in chips if _CHIP.fullmatch(name)):
+        chip = reader.text_or_none(f"{folder}/name", expected=False)
+        if chip is None and not reader.is_absent(f"{folder}/name"):
+            unread.append(f"{folder}/name")
+        elif chip is not None and _OF_PROCESSOR.fullmatch(chip.strip()):
+            found, is_whole = _read_chip(reader, folder, chip.strip(), packages)
+            sensors += found
+            unread += [] if is_whole else [folder]
     if not sensors:
         reader.note(FOLDER, "no sensor of the processor")
-    return tuple(sensors) or None
+    missing = packages - {each.package for each in sensors}
+    if not unread and missing != packages and missing:
+        reader.note(FOLDER, f"no sensor of package {min(missing)}")
+        unread.append(FOLDER)
+    return Sensors(tuple(sensors) or None, unread[0] if unread else None)
 
 
-def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> list[Sensor]:
+def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:
+    """The sensors that tell most, and whether they tell all."""
     found = map(_INPUT.fullmatch, reader.names_or_none(folder) or ())
     numbers = sorted(int(match[1]) for match in found if match is not None)
     labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
-    return [
-        _read_sensor(reader, f"{folder}/temp{number}", chip, labels[number]) for number in _telling(labels, packages)
+    chosen = _telling(labels, packages)
+    sensors = [
+        _read_sensor(reader, f"{folder}/temp{number}", chip, labels[number]) for number in chosen[:_MOST_SENSORS]
     ]
+    if not numbers:
+        reader.note(folder, "no sensor in it")
+    elif len(chosen) > _MOST_SENSORS:
+        reader.note(folder, f"more sensors than the {_MOST_SENSORS} that are read")
+    return sensors, bool(numbers) and len(chosen) <= _MOST_SENSORS
 
 
 def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:
@@ -72,11 +97,12 @@ def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:
     for wanted in ("Tdie", "Tctl"):  # AMD: the second is the first with an offset for the fans
         if wanted in labels.values():
             return [number for number, label in labels.items() if label == wanted]
-    return sorted(labels)[:_MOST_SENSORS]
+    return sorted(labels)
 
 
 def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sensor:
     now = reader.parsed(f"{path}_input", parse_integer)
+    package = _PACKAGE.fullmatch(label or "")
     critical = reader.parsed(f"{path}_crit", parse_integer, expected=False)
     return Sensor(
         path=f"{path}_input",
@@ -84,4 +110,5 @@ def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sen
         label=clean(label) if label is not None else None,
         celsius=None if now is None else now / 1000,
         critical_celsius=critical / 1000 if critical else None,
+        package=None if package is None else int(package[1]),
     )

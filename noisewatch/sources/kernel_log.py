@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from noisewatch.errors import Unreadable
 from noisewatch.machine import Json
 from noisewatch.sources.reader import Reader
 
@@ -23,6 +24,7 @@ PATH = "/dev/kmsg"
 QUESTION = "troubles in /dev/kmsg"
 _MOST_RECORDS = 20_000  # a buffer of 1 MiB holds about ten thousand
 _LARGEST_RECORD = 8192
+_RECORD = re.compile(r"\d{1,10},(\d{1,20}),(\d{1,17}),[^;\n]*;", re.ASCII)
 _KERNELS_OWN = re.compile(r"([0-7]),(\d{1,20}),(\d{1,17}),[^;]*;", re.ASCII)
 
 # By kind: words to look for, which is quick, and what has to stand there.
@@ -60,7 +62,8 @@ class KernelLog:
     """The troubles that are still in the kernel's buffer, by kind."""
 
     trouble_by_kind: Mapping[str, Trouble]
-    is_complete: bool
+    is_complete: bool  # all from `since_us` on was read
+    since_us: int = 0  # when the oldest record was written; what came before has been overwritten
 
 
 def read_kernel_log(reader: Reader) -> KernelLog | None:
@@ -75,7 +78,10 @@ def _log(answer: Json) -> KernelLog | None:
     troubles = {kind: _trouble(said) for kind, said in answer["troubles"].items() if kind in TROUBLES}
     known = {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
     is_whole = len(known) == len(answer["troubles"])
-    return KernelLog(known, answer.get("is_complete") is True) if is_whole else None
+    since_us = answer.get("since_us", 0)  # not told by recordings of old
+    if not is_whole or type(since_us) is not int or since_us < 0:
+        return None
+    return KernelLog(known, answer.get("is_complete") is True, since_us)
 
 
 def _trouble(said: Json) -> Trouble | None:
@@ -85,9 +91,13 @@ def _trouble(said: Json) -> Trouble | None:
 
 def _ask() -> Json:
     text, is_complete = _records()
+    since_us = parse_start(text)
+    if since_us is None:  # a container's may be its console, or nothing
+        raise Unreadable(PATH, "no record of the kernel's in it")
     return {
         "troubles": {kind: [trouble.count, trouble.last_us] for kind, trouble in parse_records(text).items()},
         "is_complete": is_complete,
+        "since_us": since_us,
     }
 
 
@@ -111,6 +121,14 @@ def _records() -> tuple[str, bool]:
     finally:
         os.close(descriptor)
     return b"".join(records).decode("utf-8", "replace"), False
+
+
+def parse_start(text: str) -> int | None:
+    """Since when the records tell everything: 0 where the first is the boot's first; None where there is no record."""
+    match = _RECORD.match(text)
+    if match is None:
+        return None
+    return 0 if int(match[1]) == 0 else int(match[2])
 
 
 def parse_records(text: str) -> Mapping[str, Trouble]:

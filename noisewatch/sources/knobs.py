@@ -32,6 +32,7 @@ class Knob(StrEnum):
     AUTOGROUP = "/proc/sys/kernel/sched_autogroup_enabled"
     SCHEDULER_STATISTICS = "/proc/sys/kernel/sched_schedstats"
     DELAY_ACCOUNTING = "/proc/sys/kernel/task_delayacct"
+    STACK_TRACER = "/proc/sys/kernel/stack_tracer_enabled"
     BPF_STATISTICS = "/proc/sys/kernel/bpf_stats_enabled"
     NUMA_BALANCING = "/proc/sys/kernel/numa_balancing"
     ADDRESS_RANDOMISATION = "/proc/sys/kernel/randomize_va_space"

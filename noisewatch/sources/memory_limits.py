@@ -6,6 +6,7 @@
         memory.events.local       high 0
                                   max 12
     v1  memory.limit_in_bytes     9223372036854771712   (more than there can be: no limit)
+        memory.memsw.limit_in_bytes                 never below the other  (where swap is accounted)
         memory.usage_in_bytes, memory.failcnt, memory.stat
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#memory, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
@@ -135,13 +136,17 @@ def _read_v1(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:
         return None, f"{folder}/memory.limit_in_bytes"
     if limit_bytes >= UNLIMITED:
         return None, None
+    with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_integer, expected=False)
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=limit_bytes,
         used_bytes=reader.parsed(f"{folder}/memory.usage_in_bytes", parse_integer),
         cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V1),
         hits=reader.parsed(f"{folder}/memory.failcnt", parse_integer),
-        text_by_file={"memory.limit_in_bytes": str(limit_bytes)},
+        text_by_file={
+            **({} if with_swap is None else {"memory.memsw.limit_in_bytes": str(with_swap)}),
+            "memory.limit_in_bytes": str(limit_bytes),
+        },
     )
     return limit, None
 

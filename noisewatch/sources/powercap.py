@@ -40,6 +40,7 @@ class PowerLimits:
 
     zones: tuple[PowerLimit, ...] | None
     has_none: bool = False
+    unread: str | None = None  # the first path that would have told of another
 
 
 def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
@@ -48,20 +49,30 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
     if names is None:
         return PowerLimits(None)
     zones: list[PowerLimit] = []
+    unread: list[str] = []
     is_without = False
     for name in filter(_ZONE.fullmatch, names):
         folder = f"{FOLDER}/{name}"
-        match = _PACKAGE.fullmatch(reader.parsed(f"{folder}/name", parse_word) or "")
+        zone = reader.parsed(f"{folder}/name", parse_word)
+        match = _PACKAGE.fullmatch(zone or "")
+        if zone is None:
+            unread.append(f"{folder}/name")
         if match is None or (packages and int(match[1]) not in packages):
             continue
         constraint = _long_term(reader, folder)
         if constraint is None:
-            is_without |= reader.is_absent(f"{folder}/constraint_0_name")
+            has_none = reader.is_absent(f"{folder}/constraint_0_name")
+            is_without |= has_none
+            unread += [] if has_none else [f"{folder}/constraint_0_name"]
             continue
         zones.append(_read_zone(reader, folder, int(match[1]), constraint))
     if not zones:
         reader.note(FOLDER, "no limit of a package")
-    return PowerLimits(tuple(zones) or None, is_without and not zones)
+    missing = packages - {zone.package for zone in zones}
+    if zones and missing and not unread:
+        reader.note(FOLDER, f"no limit of package {min(missing)}")
+        unread.append(FOLDER)
+    return PowerLimits(tuple(zones) or None, is_without and not zones and not unread, unread[0] if unread else None)
 
 
 def _long_term(reader: Reader, folder: str) -> str | None:

@@ -30,7 +30,7 @@ from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.sessions import Sessions, read_sessions
 from noisewatch.sources.temporary_files import read_temporary_files
-from noisewatch.sources.topology import CpuPlace
+from noisewatch.sources.topology import CpuPlace, read_memory_nodes
 from noisewatch.sources.uptime import read_uptime
 
 
@@ -62,6 +62,7 @@ class Settings:
     kernel_log: KernelLog | None
     boot_configuration: BootConfiguration
     uptime_s: float | None
+    memory_nodes: frozenset[int] | None
 
 
 def read_settings(
@@ -100,4 +101,5 @@ def read_settings(
         kernel_log=read_kernel_log(reader),
         boot_configuration=read_boot_configuration(reader),
         uptime_s=read_uptime(reader),
+        memory_nodes=read_memory_nodes(reader),
     )

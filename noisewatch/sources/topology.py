@@ -84,6 +84,13 @@ def _read_nodes(reader: Reader) -> dict[int, int]:
     return node_by_cpu
 
 
+def read_memory_nodes(reader: Reader) -> frozenset[int] | None:
+    """The nodes that are online, also those of memory alone; None where nobody tells."""
+    names = reader.names_or_none(NODES, expected=False)
+    matches = [re.fullmatch(r"node(\d{1,5})", name) for name in names or ()]
+    return frozenset(int(match[1]) for match in matches if match is not None) or None
+
+
 def _node_link(reader: Reader, cpu: int) -> int | None:
     names = reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
     return next((int(match[1]) for name in names if (match := re.fullmatch(r"node(\d{1,5})", name))), None)

@@ -2,6 +2,7 @@
 
     /sys/kernel/tracing/current_tracer              nop              (or function, osnoise, …)
     /sys/kernel/tracing/set_event                   sched:sched_switch
+    /sys/kernel/tracing/function_profile_enabled    0                (with CONFIG_FUNCTION_PROFILER)
     /sys/kernel/tracing/instances/NAME/…            the same again, for a buffer of its own
 
 https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root may look. The older
@@ -12,15 +13,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.sources.numbers import lines_of, parse_identifier
+from noisewatch.sources.numbers import lines_of, parse_flag, parse_identifier
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/kernel/tracing"  # Linux 4.1
 _OLD_FOLDER = "/sys/kernel/debug/tracing"
 NO_TRACER = "nop"
+PROFILE = "function_profile_enabled"
 _EVENT = re.compile(r"[\w.*:-]+", re.ASCII)
 
 
@@ -31,6 +33,7 @@ class TraceInstance:
     folder: str
     tracer: str | None
     events: tuple[str, ...] | None
+    is_profiling: bool | None = False  # all functions; only the first buffer can
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,17 @@ def read_tracing(reader: Reader) -> Tracing:
     for folder, listed in ((FOLDER, names), (_OLD_FOLDER, None)):
         found = listed if listed is not None else reader.names_or_none(folder, expected=False) or []
         if "current_tracer" in found:
-            return Tracing(tuple(_read_all(reader, folder, "instances" in found)))
+            return Tracing(tuple(_read_all(reader, folder, found)))
     reader.note(FOLDER, "tracefs is not mounted")
     return Tracing(None)
 
 
-def _read_all(reader: Reader, folder: str, has_instances: bool) -> Iterator[TraceInstance]:
-    yield _read_instance(reader, folder)
-    if has_instances:
+def _read_all(reader: Reader, folder: str, names_in_it: list[str]) -> Iterator[TraceInstance]:
+    first = _read_instance(reader, folder)
+    if PROFILE in names_in_it:
+        first = replace(first, is_profiling=reader.parsed(f"{folder}/{PROFILE}", parse_flag))
+    yield first
+    if "instances" in names_in_it:
         own = f"{folder}/instances"
         names = reader.names_or_none(own)
         if names is None:

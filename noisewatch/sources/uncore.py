@@ -25,6 +25,7 @@ class UncoreDomain:
     path: str
     min_khz: int | None
     max_khz: int | None
+    package: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Uncore:
 
     domains: tuple[UncoreDomain, ...] | None
     is_absent: bool = False
+    is_complete: bool = True  # they cover all packages that were asked for
 
 
 def read_uncore(reader: Reader, packages: frozenset[int]) -> Uncore:
@@ -46,7 +48,10 @@ def read_uncore(reader: Reader, packages: frozenset[int]) -> Uncore:
     domains = [domain for name in names if (domain := _read_domain(reader, name, packages)) is not None]
     if not domains:
         reader.note(FOLDER, "no domain in it")
-    return Uncore(tuple(domains) or None)
+    missing = packages - {domain.package for domain in domains}
+    if domains and missing:
+        reader.note(FOLDER, f"no domain of package {min(missing)}")
+    return Uncore(tuple(domains) or None, is_complete=not missing)
 
 
 def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreDomain | None:
@@ -61,4 +66,5 @@ def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreD
         path,
         reader.parsed(f"{path}/min_freq_khz", parse_integer),
         reader.parsed(f"{path}/max_freq_khz", parse_integer),
+        package,
     )

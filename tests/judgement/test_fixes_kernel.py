@@ -129,6 +129,13 @@ def test_only_the_events_that_cost_are_switched_off_and_on_again() -> None:
     )
 
 
+def test_the_tracers_beside_the_tracer_are_switched_off_and_on_again() -> None:
+    profile = f"{TRACING}/function_profile_enabled"
+    fix = _fix("kernel-traced", {profile: "1\n", Knob.STACK_TRACER: "1\n"})
+    assert fix.now == f"echo 0 | sudo tee {profile}; echo 0 | sudo tee {Knob.STACK_TRACER}"
+    assert fix.undo == f"echo 1 | sudo tee {profile}; echo 1 | sudo tee {Knob.STACK_TRACER}"
+
+
 def _in_a_shell(command: str) -> str:
     """As tracefs does not let `tee -a` seek the end."""
     return f"sudo sh -c {shlex.quote(command)}"

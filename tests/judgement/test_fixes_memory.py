@@ -52,6 +52,14 @@ def test_a_limit_of_the_first_version_is_lifted_with_minus_one() -> None:
     assert undo == f"echo 4096 | sudo tee {_V1}/ci/memory.limit_in_bytes"
 
 
+def test_a_limit_with_swap_is_lifted_first_and_brought_back_last() -> None:
+    limited = _LIMITED_V1 | {f"{_V1}/ci/memory.memsw.limit_in_bytes": "8192\n"}
+    now, _, undo = _set(Example("memory-short", "fail", limited))
+    memory, with_swap = f"{_V1}/ci/memory.limit_in_bytes", f"{_V1}/ci/memory.memsw.limit_in_bytes"
+    assert now == f"echo -1 | sudo tee {with_swap} && echo -1 | sudo tee {memory}"
+    assert undo == f"echo 4096 | sudo tee {memory} && echo 8192 | sudo tee {with_swap}"
+
+
 def test_nothing_is_proposed_where_the_machine_itself_is_short() -> None:
     short = {"/proc/meminfo": MEMINFO.replace("12094228", "800000")}
     assert _fix(Example("memory-short", "fail", short)) is None

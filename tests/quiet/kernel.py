@@ -45,6 +45,8 @@ def files(seconds: float) -> dict[str, str]:
         CONFIG: CONFIG_TEXT,
         "/proc/consoles": "ttyS0                -W- (EC  p a)    4:64\ntty0                 -WU (EC  p  )    4:1\n",
         "/sys/kernel/livepatch/a_patch/transition": "0\n",
+        Knob.STACK_TRACER: "0\n",
+        f"{TRACING}/function_profile_enabled": "0\n",
         f"{TRACING}/current_tracer": "nop\n",
         f"{TRACING}/set_event": "",
         f"{TRACING}/instances/rasdaemon/current_tracer": "nop\n",

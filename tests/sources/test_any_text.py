@@ -25,7 +25,7 @@ from noisewatch.sources.irqs import parse_actions
 from noisewatch.sources.isolation import parse_isolcpus
 from noisewatch.sources.kernel import parse_command_line, parse_version, release_number
 from noisewatch.sources.kernel_config import parse_kernel_config
-from noisewatch.sources.kernel_log import parse_records
+from noisewatch.sources.kernel_log import parse_records, parse_start
 from noisewatch.sources.load_average import parse_load_average
 from noisewatch.sources.memory import parse_meminfo, parse_vmstat
 from noisewatch.sources.memory_limits import parse_limit
@@ -86,6 +86,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_processors: _FILES["/proc/cpuinfo"],
     parse_resume_latency: "133\n",
     parse_records: "4,812,91277,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s!\n",
+    parse_start: "4,812,91277,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s!\n",
     parse_run_time: "cpu1 0 0 0 0 0 0 281793214 16002335 366\n",
     parse_scheduling: own_stat(),
     parse_schedstat: "177645329 16002335 366\n",

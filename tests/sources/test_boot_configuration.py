@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from noisewatch.machine.privacy import GRUB, Scrubber
+from noisewatch.errors import Unreadable
+from noisewatch.machine.privacy import GRUB, GRUB_FOLDER, Scrubber
 from noisewatch.sources.boot_configuration import parse_grub, read_boot_configuration
-from tests.written import Files, reading
+from noisewatch.sources.reader import Reader
+from tests.written import Files, WrittenMachine, reading
 
 _BOTH = 'GRUB_CMDLINE_LINUX="nosmt"\nGRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"\n'
 _SECRET = 'GRUB_CMDLINE_LINUX="ip=10.0.0.7 luks.key=secret $GRUB_CMDLINE_LINUX nosmt" # alice\'s\nGRUB_PASSWORD=x\n'
@@ -52,6 +54,21 @@ def test_a_later_file_overrides_an_earlier_one() -> None:
 def test_no_boot_loader_is_not_an_empty_configuration() -> None:
     found = read_boot_configuration(reading({"/proc/cmdline": "quiet\n"}))
     assert (found.configured, found.said_by) == ({}, ())
+
+
+class _DeniedFolder(WrittenMachine):
+    """Whose folder of GRUB's further files is not for everybody."""
+
+    def list_names(self, path: str) -> list[str]:
+        if path == GRUB_FOLDER:
+            raise Unreadable(path, "permission denied")
+        return super().list_names(path)
+
+
+def test_a_folder_that_is_denied_leaves_the_configuration_unknown() -> None:
+    reader = Reader(_DeniedFolder({"/proc/cmdline": "quiet\n", GRUB: _BOTH}))
+    assert read_boot_configuration(reader).configured is None
+    assert reader.reason_by_path == {GRUB_FOLDER: "permission denied"}
 
 
 def test_a_recording_keeps_the_options_that_matter_to_noise() -> None:

@@ -26,6 +26,14 @@ def test_the_controllers_are_counted_and_not_what_lies_beside_them() -> None:
     assert read_error_counters(reading(files)).controllers == ("mc0", "mc1")
 
 
+def test_more_than_are_read_are_not_all() -> None:
+    files = {f"{CONTROLLERS}/mc{number}/ce_count": "0\n" for number in range(33)}
+    files |= {f"{PORT_SERVICES}/0000:{bus:02x}:1c.0:pcie002/uevent": "" for bus in range(65)}
+    found = read_error_counters(reading(files))
+    assert (len(found.controllers or ()), found.has_all_controllers) == (32, False)
+    assert (len(found.ports or ()), found.has_all_ports) == (64, False)
+
+
 def test_a_kernel_without_drivers_has_nobody_who_counts() -> None:
     assert read_error_counters(reading({})) == ErrorCounters((), ())
 

@@ -90,7 +90,7 @@ def _chip(folder: str, name: str, **files: str) -> dict[str, str]:
 
 
 def _celsius(files: Files, packages: frozenset[int] = _ANY) -> list[tuple[float | None, float | None]]:
-    return [(each.celsius, each.critical_celsius) for each in read_sensors(reading(files), packages) or ()]
+    return [(each.celsius, each.critical_celsius) for each in read_sensors(reading(files), packages).read or ()]
 
 
 def test_a_package_is_asked_rather_than_its_cores() -> None:
@@ -118,8 +118,24 @@ def test_a_chip_without_labels_tells_all_that_it_has() -> None:
 @pytest.mark.parametrize("name", ["nvme", "acpitz", "coretemp 2", "my\tcoretemp", ""])
 def test_other_chips_are_none_of_ours(name: str) -> None:
     reader = reading(_chip("hwmon0", name, temp1_input="1000"))
-    assert read_sensors(reader, _ANY) is None
+    assert read_sensors(reader, _ANY).read is None
     assert reader.reason_by_path[HWMON] == "no sensor of the processor"
+
+
+def test_cores_beyond_those_that_are_read_leave_it_unknown() -> None:
+    many = {f"temp{number}_{name}": "1" for number in range(9) for name in ("input", "crit")}
+    reader = reading(_chip("hwmon0", "coretemp", **many))
+    assert read_sensors(reader, _ANY).unread == f"{HWMON}/hwmon0"
+    assert reader.reason_by_path[f"{HWMON}/hwmon0"] == "more sensors than the 8 that are read"
+
+
+def test_a_package_without_sensor_while_others_have_one_is_told() -> None:
+    files = _chip("hwmon1", "coretemp", temp1_label="Package id 1", temp1_input="99000")
+    reader = reading(files)
+    assert read_sensors(reader, frozenset({0, 1})).unread == HWMON
+    assert reader.reason_by_path[HWMON] == "no sensor of package 0"
+    assert read_sensors(reading(files), frozenset({1})).unread is None
+    assert read_sensors(reading(files | _chip("hwmon2", "coretemp")), frozenset({1})).unread == f"{HWMON}/hwmon2"
 
 
 def _zone(zone: str, **files: str) -> dict[str, str]:
@@ -160,6 +176,11 @@ def test_only_a_kernel_can_say_that_it_sets_no_limit(is_copy: bool, has_none: bo
     assert read_power_limits(reading(files, is_copy=is_copy), _ANY).has_none is has_none
 
 
+def test_a_package_without_a_limit_while_others_have_one_is_told() -> None:
+    assert read_power_limits(reading(_RAPL), frozenset({0, 1})).unread == POWERCAP
+    assert read_power_limits(reading(_RAPL), frozenset({0})).unread is None
+
+
 def _domain(name: str, **files: str) -> dict[str, str]:
     return {f"{UNCORE}/{name}/{file}": f"{text}\n" for file, text in files.items()}
 
@@ -170,6 +191,12 @@ def test_a_domain_belongs_to_a_package_by_its_name_or_by_what_it_says() -> None:
     files |= _domain("uncore04", package_id="0", min_freq_khz="5", max_freq_khz="6") | _domain("package_x", a="1")
     found = [(each.min_khz, each.max_khz) for each in read_uncore(reading(files), frozenset({1})).domains or ()]
     assert found == [(1, 2), (3, 4)]
+
+
+def test_a_package_without_a_domain_while_others_have_one_is_told() -> None:
+    files = _domain("package_01_die_00", min_freq_khz="1", max_freq_khz="2")
+    assert not read_uncore(reading(files), frozenset({0, 1})).is_complete
+    assert read_uncore(reading(files), frozenset({1})).is_complete
 
 
 @pytest.mark.parametrize(("is_copy", "is_absent"), [(False, True), (True, False)])

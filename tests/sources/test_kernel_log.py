@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.errors import Unreadable
 from noisewatch.machine import Json
-from noisewatch.sources.kernel_log import QUESTION, Trouble, parse_records, read_kernel_log
+from noisewatch.sources.kernel_log import QUESTION, Trouble, parse_records, parse_start, read_kernel_log
 from noisewatch.sources.reader import Reader
 from tests.written import WrittenMachine
 
@@ -73,6 +73,21 @@ def test_a_line_that_belongs_to_a_record_is_none_itself() -> None:
     assert parse_records("6,1,77,-;hello\n TEXT=soft lockup - CPU\n") == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "since_us"),
+    [
+        (_LOG, 0),
+        (_LOG.partition("\n")[2], 5_140_900),
+        ("12,7,99,-;what a process wrote\n", 99),
+        ("", None),
+        ("debian login: \n", None),
+        (" SUBSYSTEM=pci\n", None),
+    ],
+)
+def test_the_first_record_tells_since_when_nothing_is_lost(text: str, since_us: int | None) -> None:
+    assert parse_start(text) == since_us
+
+
 def _read(answer: Json) -> object:
     return read_kernel_log(Reader(WrittenMachine({}, answers={QUESTION: answer})))
 
@@ -88,6 +103,8 @@ def _read(answer: Json) -> object:
         {"troubles": {"disk": [1, -1]}},
         {"troubles": {"disk": [1, 2.5]}},
         {"troubles": {"rubbish": [1, 2]}, "is_complete": True},
+        {"troubles": {}, "is_complete": True, "since_us": "rubbish"},
+        {"troubles": {}, "is_complete": True, "since_us": -1},
     ],
 )
 def test_a_damaged_answer_is_no_log(answer: Json) -> None:

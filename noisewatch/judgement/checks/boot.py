@@ -69,6 +69,9 @@ def kernel_log_troubled(case: Case) -> Answer:
         return Answer(FAIL, said, age_s[recent[0]], recent_s, "seconds", evidence=evidence)
     if not log.is_complete:
         return Answer(UNKNOWN, "unknown", reason=f"{KERNEL_LOG}: longer than was read", severity=INFORMATION)
+    if log.since_us and _age_s(settings, log.since_us) < recent_s:
+        reason = f"{KERNEL_LOG}: what was written more than {_ago(_age_s(settings, log.since_us))} is overwritten"
+        return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
     said = f"nothing of late; before: {older}" if older else "no complaints"
     return Answer(PASS, said, limit=recent_s, unit="seconds", evidence=evidence)

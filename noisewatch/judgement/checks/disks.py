@@ -62,7 +62,8 @@ def disks_busy(case: Case) -> Answer:
         return unknown(case.why_unknown(DISKSTATS))
     if not before and not after:
         return unknown("no disk can be seen")
-    rebuilt = _members(case.snapshot.settings.arrays or (), before.keys() | after.keys())
+    arrays = (case.snapshot.settings.arrays or ()) if _is_rebuilding_judged(case) else ()
+    rebuilt = _members(arrays, before.keys() | after.keys())
     shares = {name: _busy_share(interval, name) for name in sorted(before.keys() | after.keys())}
     judged = {name: share for name, share in shares.items() if name not in rebuilt}
     known = {name: share for name, share in judged.items() if share is not None}
@@ -108,6 +109,13 @@ def _grown(interval: Interval, name: str, counter: str) -> int | None:
 def _evidence(interval: Interval, name: str, share: float | None) -> dict[str, Any]:
     requests = _grown(interval, name, "requests")
     return {"busy_share": share, "requests_per_s": None if requests is None else requests / interval.seconds}
+
+
+def _is_rebuilding_judged(case: Case) -> bool:
+    """Whether an array at work costs the machine its calm, so that its disks need not do so again."""
+    told_by, rules = disk_array_rebuilds, case.rules
+    severity = rules.severity_by_id.get(told_by.id, told_by.severity_under(rules.profile))
+    return rules.why_ignored(told_by.id, told_by.area) is None and severity != INFORMATION
 
 
 def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:

@@ -148,6 +148,8 @@ def uncore_frequency_moves(case: Case) -> Answer:
         return Answer(FAIL, said, evidence=evidence, fix=_hold(moving))
     if len(known) < len(uncore.domains):
         return unknown(case.why_unknown(*(each.path for each in uncore.domains if each not in known)))
+    if not uncore.is_complete:
+        return unknown(case.why_unknown(UNCORE))
     return Answer(PASS, "held at one frequency", evidence=evidence)
 
 

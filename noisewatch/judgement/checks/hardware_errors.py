@@ -63,7 +63,9 @@ def machine_checks(case: Case) -> Answer:
     if None in tables:
         return unknown(case.why_unknown(INTERRUPTS))
     if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
-        return not_applicable("this kernel counts no machine checks")
+        if isinstance(case.snapshot.platform.tsc_flags, str):
+            return not_applicable("this kernel counts no machine checks")
+        return unknown(f"{INTERRUPTS}: no row of machine checks, which x86 has at its end")
     counts = [_counts(interval) for interval in case.intervals]
     known = [each for each in counts if each is not None]
     exceptions = sum(each.get(_EXCEPTIONS, 0) for each in known)
@@ -134,6 +136,8 @@ def memory_errors(case: Case) -> Answer:
     if controllers is None:
         return unknown(case.why_unknown(CONTROLLERS))
     if not controllers:
+        if case.snapshot.platform.virtual is None:
+            return unknown("nothing counts memory errors here, and this may be a virtual machine or not")
         return not_applicable("no driver counts memory errors here (EDAC)")
     so_far = case.intervals[-1].after.background.hardware_errors
     uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
@@ -153,6 +157,8 @@ def memory_errors(case: Case) -> Answer:
         return Answer(WARN, said, new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
     if None in uncorrected or any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
+    if not case.snapshot.settings.error_counters.has_all_controllers:
+        return unknown(f"none, but there are more memory controllers than the {len(controllers)} that are read")
     return Answer(PASS, "no memory error", new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
 
 
@@ -185,6 +191,8 @@ def pcie_errors(case: Case) -> Answer:
     if ports is None:
         return unknown(case.why_unknown(PORT_SERVICES))
     if not ports:
+        if case.snapshot.platform.virtual is None:
+            return unknown("no root port reports errors here, and this may be a virtual machine or not")
         return not_applicable("no root port reports errors to this kernel (AER)")
     grown = [
         _grown(
@@ -203,6 +211,8 @@ def pcie_errors(case: Case) -> Answer:
         return Answer(FAIL, said, new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
     if any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
+    if not case.snapshot.settings.error_counters.has_all_ports:
+        return unknown(f"none, but there are more root ports than the {len(ports)} that are read")
     return Answer(PASS, f"none at {len(ports)} root ports", new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
 
 

@@ -21,6 +21,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.knob_answers import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.sources.consoles import PATH as CONSOLES
+from noisewatch.sources.kernel import COMMAND_LINE
 from noisewatch.sources.kernel_config import PACKED, KernelConfig
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.livepatches import FOLDER as LIVEPATCHES
@@ -157,6 +158,7 @@ _LEVEL = Limit(
     "level",
     "6 is what drivers and services say in passing; up to 5 something must have happened",
 )
+_SHOW_ALL = "ignore_loglevel"
 
 
 @check(
@@ -165,7 +167,7 @@ _LEVEL = Limit(
     question="Do slow consoles show only what matters?",
     severity=INFORMATION,
     severity_in={LATENCY: WARNING, STRICT: WARNING},
-    reads=(Knob.PRINTK, CONSOLES),
+    reads=(Knob.PRINTK, CONSOLES, COMMAND_LINE),
     limits=(_LEVEL,),
     why=(
         "A line of eighty characters takes 7 ms on a serial line of 115,200 baud, and the CPU that happens to print "
@@ -190,10 +192,17 @@ def console_prints_everything(case: Case) -> Answer:
     limit = case.bound(_LEVEL)
     if not slow:
         return Answer(PASS, "there is no slow console", shown, limit, "level", evidence=evidence)
+    options = case.snapshot.platform.options
+    if options is not None and _SHOW_ALL in options:
+        fix = Fix(None, f"take {_SHOW_ALL} from the kernel command line and reboot")
+        said = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
+        return Answer(FAIL, said, shown, limit, "level", evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     said = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > limit:
         fix = Fix(write(4, Knob.PRINTK), persist_knob(Knob.PRINTK, 4), write(" ".join(levels), Knob.PRINTK))
         return Answer(FAIL, said, shown, limit, "level", evidence=evidence, fix=fix)
+    if options is None:
+        return unknown(case.why_unknown(COMMAND_LINE))
     return Answer(PASS, said, shown, limit, "level", evidence=evidence)
 
 

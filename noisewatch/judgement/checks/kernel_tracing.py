@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
@@ -22,7 +23,7 @@ from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.names import clean
 from noisewatch.sources.tracing import FOLDER as TRACING
-from noisewatch.sources.tracing import NO_TRACER, TraceInstance
+from noisewatch.sources.tracing import NO_TRACER, PROFILE, TraceInstance
 
 # Events that wait for a hardware error: rasdaemon has them on for as long as a server is up.
 _RARE_EVENTS = (
@@ -37,7 +38,13 @@ _MOST_NAMED = 3
     area="kernel",
     question="Is neither a tracer nor a trace event of the kernel switched on?",
     severity=WARNING,
-    reads=(f"{TRACING}/current_tracer", f"{TRACING}/set_event", f"{TRACING}/instances/*"),
+    reads=(
+        f"{TRACING}/current_tracer",
+        f"{TRACING}/set_event",
+        f"{TRACING}/{PROFILE}",
+        f"{TRACING}/instances/*",
+        Knob.STACK_TRACER,
+    ),
     why=(
         "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, on the target CPUs too, and "
         "whether or not anybody reads what is recorded."
@@ -46,22 +53,28 @@ _MOST_NAMED = 3
     sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),
 )
 def kernel_traced(case: Case) -> Answer:
-    instances = case.snapshot.settings.kernel.tracing.instances
+    instances, knobs = case.snapshot.settings.kernel.tracing.instances, case.snapshot.settings.knobs
+    stack_tracer = 0 if Knob.STACK_TRACER in knobs.absent else knobs.integer(Knob.STACK_TRACER)
+    evidence: dict[str, Any] = {
+        clean(each.folder): {"tracer": each.tracer, "events": None if each.events is None else len(each.events)}
+        for each in instances or ()
+    }
+    evidence["stack_tracer"] = stack_tracer
+    active = [each for each in instances or () if _tracer_of(each) or _events_of(each) or each.is_profiling]
+    if active or stack_tracer:
+        said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in active]
+        said += ["the stack's depth at each function"] if stack_tracer else []
+        return Answer(FAIL, "; ".join(said), evidence=evidence, fix=_stop_tracing(case, active, bool(stack_tracer)))
     if instances is None:
         return unknown(case.why_unknown(TRACING))
     if not instances:
         return not_applicable("this kernel has no tracing")
-    evidence = {
-        clean(each.folder): {"tracer": each.tracer, "events": None if each.events is None else len(each.events)}
-        for each in instances
-    }
-    active = [each for each in instances if _tracer_of(each) or _events_of(each)]
-    if active:
-        said = "; ".join(f"{clean(each.folder)}: {_what_is_traced(each)}" for each in active)
-        return Answer(FAIL, said, evidence=evidence, fix=_stop_tracing(active))
-    silent = next((each for each in instances if each.tracer is None or each.events is None), None)
+    silent = next((each for each in instances if None in (each.tracer, each.events, each.is_profiling)), None)
     if silent is not None:
-        return unknown(case.why_unknown(f"{silent.folder}/current_tracer", f"{silent.folder}/set_event", silent.folder))
+        paths = [f"{silent.folder}/{name}" for name in ("current_tracer", "set_event", PROFILE)]
+        return unknown(case.why_unknown(*paths, silent.folder))
+    if stack_tracer is None:
+        return unread(case, Knob.STACK_TRACER)
     return Answer(PASS, "nothing is traced", evidence=evidence)
 
 
@@ -77,10 +90,11 @@ def _what_is_traced(instance: TraceInstance) -> str:
     tracer, events = _tracer_of(instance), _events_of(instance)
     more = f" and {len(events) - _MOST_NAMED} more" if len(events) > _MOST_NAMED else ""
     traced = [f"tracer {tracer}"] if tracer else []
+    traced += ["the profile of all functions"] if instance.is_profiling else []
     return ", ".join(traced + events[:_MOST_NAMED]) + more
 
 
-def _stop_tracing(instances: list[TraceInstance]) -> Fix:
+def _stop_tracing(case: Case, instances: list[TraceInstance], has_stack_tracer: bool) -> Fix:
     now, undo = [], []
     for each in instances:
         tracer, events = _tracer_of(each), _events_of(each)
@@ -90,6 +104,13 @@ def _stop_tracing(instances: list[TraceInstance]) -> Fix:
         if events:
             now.append(_add(each, [f"!{event}" for event in events]))
             undo.append(_add(each, events))
+        if each.is_profiling:
+            now.append(write(0, f"{each.folder}/{PROFILE}"))
+            undo.append(write(1, f"{each.folder}/{PROFILE}"))
+    if has_stack_tracer:
+        fix = turned(case, Knob.STACK_TRACER, 0)
+        now.append(fix.now or "")
+        undo.append(fix.undo or "")
     return Fix("; ".join(now), "stop the program that switches it on", "; ".join(undo))
 
 

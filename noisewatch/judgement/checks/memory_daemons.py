@@ -143,16 +143,16 @@ def numa_balancing_runs(case: Case) -> Answer:
     evidence = {"mode": mode, "nodes": sorted(known) if known is not None else None, "pages_unmapped": unmapped}
     if mode == 0:
         return Answer(PASS, "it is off", mode, evidence=evidence)
+    fix = turned(case, Knob.NUMA_BALANCING, 0)
+    if unmapped is not None and unmapped > case.bound(_UNMAPPED):
+        said = f"{unmapped} pages were unmapped to see who uses them"
+        return Answer(FAIL, said, unmapped, case.bound(_UNMAPPED), "pages", evidence=evidence, fix=fix)
     if known is None:
         return unknown(case.why_unknown(NODES))
     if len(known) < 2:
         return not_applicable("there is one memory node")
-    fix = turned(case, Knob.NUMA_BALANCING, 0)
-    if unmapped is None or unmapped <= case.bound(_UNMAPPED):
-        said = f"on, with {len(known)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
-        return Answer(WARN, said, unmapped, case.bound(_UNMAPPED), "pages", evidence=evidence, fix=fix)
-    said = f"{unmapped} pages were unmapped to see who uses them"
-    return Answer(FAIL, said, unmapped, case.bound(_UNMAPPED), "pages", evidence=evidence, fix=fix)
+    said = f"on, with {len(known)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
+    return Answer(WARN, said, unmapped, case.bound(_UNMAPPED), "pages", evidence=evidence, fix=fix)
 
 
 _DIRTY_PASSES = Limit("passes", "unwritten data that passes", 51_200, "kB", "written within a second by most disks")

@@ -37,6 +37,7 @@ _ROOMY = Limit(
     "roomy", "memory left that passes, whatever its share", 4_194_304, "kB", "large machines need no tenth of theirs"
 )
 _KB = 1024
+_WITH_SWAP = "memory.memsw."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ def _short_of(case: Case, status: str, room: _Room, left_bytes: int, evidence: M
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
-    return left_bytes < of_bytes * case.bound(limit) and left_bytes < case.bound(_ROOMY) * _KB
+    """A limit of nothing leaves nothing, whatever may be cached."""
+    return of_bytes <= 0 or (left_bytes < of_bytes * case.bound(limit) and left_bytes < case.bound(_ROOMY) * _KB)
 
 
 def _size(count: int) -> str:
@@ -117,7 +119,7 @@ def _size(count: int) -> str:
 def _room_of_machine(snapshot: Snapshot) -> list[_Room]:
     sizes = snapshot.background.memory.kb_by_name or {}
     total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
-    if total is None or available is None:
+    if not total or available is None:
         return []
     return [_Room("", total * _KB, available * _KB, available * _KB)]
 
@@ -173,13 +175,16 @@ def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
 
 
 def _lift(limit: MemoryLimit) -> Fix:
-    """Whoever set the limit should lift it; these are the files that it ends up in."""
+    """Whoever set the limit should lift it; these are the files that it ends up in.
+
+    The one with swap may not be lower than the one without, and so is lifted first and brought back last.
+    """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
     unlimited = {path: "-1" if path.endswith("_in_bytes") else "max" for path in files}
     return Fix(
         " && ".join(write(value, path) for path, value in unlimited.items()),
         "start it without a memory limit",
-        " && ".join(write(text, path) for path, text in files.items()),
+        " && ".join(write(text, path) for path, text in sorted(files.items(), key=lambda each: _WITH_SWAP in each[0])),
     )
 
 

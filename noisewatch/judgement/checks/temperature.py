@@ -44,7 +44,8 @@ _ROOM_FAILS = Limit("fails", "room to the critical temperature that fails", 5, "
     is_hidden_from_guests=True,
 )
 def processor_hot(case: Case) -> Answer:
-    sensors = case.snapshot.hardware.sensors
+    known = case.snapshot.hardware.sensors
+    sensors = known.read
     if sensors is None:
         return unknown(case.why_unknown(SENSORS))
     evidence = {
@@ -60,6 +61,8 @@ def processor_hot(case: Case) -> Answer:
     silent = [each for each in sensors if each not in rooms]
     if worst is None or silent:
         return Answer(UNKNOWN, "unknown", reason=_why_roomless(case, silent[0]), evidence=evidence)
+    if known.unread is not None:
+        return Answer(UNKNOWN, "unknown", reason=case.why_unknown(known.unread), evidence=evidence)
     said = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
     return Answer(PASS, said, rooms[worst], case.bound(_ROOM_FAILS), "K", evidence=evidence)
 
@@ -117,6 +120,8 @@ def power_limit_lowered(case: Case) -> Answer:
     silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
     if silent:
         return unknown(case.why_unknown(*silent, POWER_LIMITS))
+    if limits.unread is not None:
+        return unknown(case.why_unknown(limits.unread))
     return Answer(
         PASS,
         "no power limit is lowered",

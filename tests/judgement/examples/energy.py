@@ -108,6 +108,10 @@ _CAPS = [
     Example("clock-boosted-after-io", "not-applicable", gone=(Knob.PSTATE_DYNAMIC_BOOST,)),
 ]
 _UNCORE = [
+    Example(
+        *("uncore-frequency-moves", "unknown", {f"{CPUS}/cpu3/topology/physical_package_id": "1\n"}),
+        "no domain of package 1",
+    ),
     Example("uncore-frequency-moves", "fail", {f"{UNCORE}/min_freq_khz": "800000\n"}, "800000 and 2400000"),
     Example("uncore-frequency-moves", "fail", {f"{UNCORE}/min_freq_khz": "800000\n"}, rules=Rules("memory")),
     Example("uncore-frequency-moves", "pass", _OTHER_PACKAGE),

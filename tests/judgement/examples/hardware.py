@@ -29,11 +29,21 @@ def _complaint(kind: str, at_s: float, is_complete: bool = True) -> dict[str, An
     return {QUESTION: {"troubles": {kind: [3, round(at_s * 1_000_000)]}, "is_complete": is_complete}}
 
 
+def _log_since(at_s: float) -> dict[str, Any]:
+    return {QUESTION: {"troubles": {}, "is_complete": True, "since_us": round(at_s * 1_000_000)}}
+
+
 def _grub(options: str) -> dict[str, str]:
     return {_GRUB: f"GRUB_CMDLINE_LINUX_DEFAULT='quiet splash {options}'\n"}
 
 
 _NO_MCE = {"/proc/interrupts": "".join(f"{x}\n" for x in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in x)}
+
+_ARM = {"/proc/cpuinfo": "processor : 0\nBogoMIPS : 50.00\nFeatures : fp asimd\nCPU implementer : 0x41\n"}
+_CONTROLLERS = {f"{CONTROLLERS}/mc{number}/{name}_count": "0\n" for number in range(33) for name in ("ce", "ue")}
+_PORTS = [f"0000:{bus:02x}:1c.1" for bus in range(65)]
+_MANY_PORTS = {f"{PORT_SERVICES}/{port}:pcie002/uevent": "" for port in _PORTS}
+_MANY_PORTS |= {f"{DEVICES}/{port}/{PORT_TOTAL}": "0\n" for port in _PORTS}
 
 EXAMPLES = [
     Example("machine-checks", "pass", _rows(0.0), after=_rows(3.0, mcp=1)),
@@ -45,7 +55,9 @@ EXAMPLES = [
         *("machine-checks", "pass", _rows(0.0) | {Knob.MACHINE_CHECK_INTERVAL: "1\n"}),
         after=_rows(3.0, mcp=3),
     ),
-    Example("machine-checks", "not-applicable", _NO_MCE, "counts no machine checks"),
+    Example("machine-checks", "not-applicable", _NO_MCE | _ARM, "counts no machine checks"),
+    Example("machine-checks", "unknown", _NO_MCE, "no row of machine checks"),
+    Example("machine-checks", "unknown", _NO_MCE, gone=("/proc/cpuinfo",)),
     Example("machine-checks", "unknown", _VIRTUAL, "may not be told"),
     Example("machine-checks", "fail", _rows(0.0) | _VIRTUAL, after=_rows(3.0, mce=1), loaded=_rows(6.0, mce=1)),
     Example("machine-checks", "unknown", gone=("/proc/interrupts",)),
@@ -57,7 +69,10 @@ EXAMPLES = [
     Example("memory-errors", "unknown", {}, after={_CORRECTED: "0\n"}),
     Example("memory-errors", "unknown", gone=(_CORRECTED,)),
     Example("memory-errors", "unknown", gone=(CONTROLLERS,), is_copy=True),
+    Example("memory-errors", "unknown", _CONTROLLERS, "more memory controllers than the 32"),
     Example("memory-errors", "not-applicable", gone=(CONTROLLERS,)),
+    Example("memory-errors", "not-applicable", _VIRTUAL, gone=(CONTROLLERS,)),
+    Example("memory-errors", "unknown", _ARM, "may be a virtual machine", gone=(CONTROLLERS,)),
     Example(
         "pcie-errors",
         "fail",
@@ -69,12 +84,16 @@ EXAMPLES = [
     Example("pcie-errors", "unknown", gone=(_MESSAGES,)),
     Example("pcie-errors", "unknown", {}, after={_MESSAGES: "3\n"}),
     Example("pcie-errors", "unknown", gone=(PORT_SERVICES,), is_copy=True),
+    Example("pcie-errors", "unknown", _MANY_PORTS, "more root ports than the 64"),
     Example("pcie-errors", "not-applicable", gone=(PORT_SERVICES,)),
+    Example("pcie-errors", "unknown", _ARM, "may be a virtual machine", gone=(PORT_SERVICES,)),
     Example("kernel-log-troubled", "fail", {}, "lock-up (0 s ago)", answers=_complaint("lock-up", 5.0)),
     Example("kernel-log-troubled", "fail", {}, "disk (1 s ago)", answers=_complaint("disk", 0.0)),
     Example("kernel-log-troubled", "unknown", answers={QUESTION: None}),
     Example("kernel-log-troubled", "unknown", answers={QUESTION: {"troubles": {}, "is_complete": False}}),
     Example("kernel-log-troubled", "unknown", answers={QUESTION: {"troubles": {"disk": "?"}, "is_complete": True}}),
+    Example("kernel-log-troubled", "unknown", {}, "is overwritten", answers=_log_since(4.0)),
+    Example("kernel-log-troubled", "pass", answers=_log_since(0.0)),
     Example("just-booted", "fail", {"/proc/uptime": "299.99 100.00\n"}, "up for 300 s only"),
     Example("just-booted", "pass", {"/proc/uptime": "300.00 100.00\n"}, "5 min"),
     Example("just-booted", "unknown", {"/proc/uptime": "soon\n"}),

@@ -26,6 +26,14 @@ _OTHER_CHIP = {
     "/sys/class/hwmon/hwmon2/temp1_crit": "100000\n",
 }
 
+_TWO_PACKAGES = {f"{CPUS}/cpu3/topology/physical_package_id": "1\n"}
+_SECOND_ZONE = ZONE.replace("rapl:0", "rapl:1")
+_CORES = {
+    f"{CHIP}/temp{number}_{name}": f"{value}\n"
+    for number in range(1, 10)
+    for name, value in (("label", f"Core {number}"), ("input", 40_000), ("crit", 100_000))
+}
+
 _THROTTLING = [
     Example("throttled", "fail", after={_CORE3: "13\n"}, named="CPU 3 down 1 time", cpus={3}),
     Example("throttled", "fail", loaded={_CORE3: "15\n"}, named="CPU 3 down 3 times", cpus={3}),
@@ -67,6 +75,12 @@ _TEMPERATURE = [
     Example("processor-hot", "unknown", {f"{CHIP}/name": "k10temp\n"}, "no critical", gone=(f"{CHIP}/temp1_crit",)),
     Example("processor-hot", "unknown", gone=(CHIP,), named="no sensor of the processor"),
     Example("processor-hot", "unknown", gone=("/sys/class/hwmon",)),
+    Example("processor-hot", "unknown", _TWO_PACKAGES, "no sensor of package 1"),
+    Example("processor-hot", "fail", _TWO_PACKAGES | _OTHER_CHIP, "Package id 1"),
+    Example("processor-hot", "unknown", _CORES, "more sensors than the 8"),
+    Example("processor-hot", "fail", _CORES | {f"{CHIP}/temp2_input": "99000\n"}, "Core 2"),
+    Example("processor-hot", "unknown", {"/sys/class/hwmon/hwmon2/name/x": ""}, "hwmon2/name"),
+    Example("processor-hot", "unknown", {"/sys/class/hwmon/hwmon2/name": "coretemp\n"}, "hwmon2: no sensor in it"),
 ]
 _POWER = [
     Example("power-limit-lowered", "fail", {f"{ZONE}/constraint_0_power_limit_uw": "99000000\n"}, "99 W"),
@@ -79,6 +93,8 @@ _POWER = [
     Example("power-limit-lowered", "unknown", {f"{ZONE}/enabled": "rubbish\n"}),
     Example("power-limit-lowered", "unknown", gone=("/sys/class/powercap",)),
     Example("power-limit-lowered", "unknown", gone=(f"{ZONE}/constraint_0_name",), is_copy=True),
+    Example("power-limit-lowered", "unknown", _TWO_PACKAGES, "no limit of package 1"),
+    Example("power-limit-lowered", "unknown", {f"{_SECOND_ZONE}/name/x": ""}, "rapl:1/name"),
     Example("power-limit-lowered", "not-applicable", gone=(f"{ZONE}/constraint_0_name",)),
 ]
 

@@ -28,6 +28,8 @@ def _booted(options: str) -> dict[str, str]:
     return {"/proc/cmdline": f"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 {options}\n"}
 
 
+_IGNORED_LEVEL: dict[str, str] = {Knob.PRINTK: "4 4 1 7\n", "/proc/cmdline": "quiet ignore_loglevel\n"}
+
 EXAMPLES = [
     Example("nmi-watchdog-runs", "fail", {Knob.NMI_WATCHDOG: "1\n"}, "is on"),
     Example("nmi-watchdog-runs", "fail", {Knob.NMI_WATCHDOG: "1\n"}, "is on", rules=_STRICT),
@@ -136,6 +138,9 @@ EXAMPLES = [
     Example("console-prints-everything", "pass", {Knob.PRINTK: "6 4 1 7\n"}, "level 5 go to ttyS0"),
     Example("console-prints-everything", "pass", _LOUD | {"/proc/consoles": "tty0 -WU (EC p ) 4:7\n"}, "no slow"),
     Example("console-prints-everything", "pass", _LOUD | {"/proc/consoles": "ttyS0 -W- ( C p ) 4:64\n"}, "no slow"),
+    Example("console-prints-everything", "fail", _IGNORED_LEVEL, "all messages go to ttyS0"),
+    Example("console-prints-everything", "pass", _IGNORED_LEVEL | {"/proc/consoles": "tty0 -WU (EC p ) 4:7\n"}),
+    Example("console-prints-everything", "unknown", {Knob.PRINTK: "6 4 1 7\n"}, gone=("/proc/cmdline",)),
     Example("console-prints-everything", "unknown", {Knob.PRINTK: "loud\n"}, "'loud'"),
     Example("console-prints-everything", "unknown", {"/proc/consoles": "rubbish\n"}, "rubbish"),
     Example("console-prints-everything", "unknown", gone=("/proc/consoles",)),

@@ -59,6 +59,12 @@ EXAMPLES = [
     Example("kernel-traced", "unknown", gone=(f"{TRACING}/instances/rasdaemon/current_tracer",)),
     Example("kernel-traced", "unknown", gone=(TRACING,), is_copy=True),
     Example("kernel-traced", "not-applicable", gone=(TRACING,)),
+    Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack's depth"),
+    Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack's depth", gone=(TRACING,), is_copy=True),
+    Example("kernel-traced", "unknown", {Knob.STACK_TRACER: "x\n"}, "'x'"),
+    Example("kernel-traced", "pass", gone=(Knob.STACK_TRACER, f"{TRACING}/function_profile_enabled")),
+    Example("kernel-traced", "fail", {f"{TRACING}/function_profile_enabled": "1\n"}, "the profile of all functions"),
+    Example("kernel-traced", "unknown", {f"{TRACING}/function_profile_enabled": "x\n"}, "function_profile_enabled"),
     #
     Example("kernel-statistics-collected", "fail", {Knob.BPF_STATISTICS: "1\n"}, "bpf_stats_enabled is on"),
     Example("kernel-statistics-collected", "fail", {Knob.DELAY_ACCOUNTING: "1\n"}, "task_del", rules=Rules("latency")),

@@ -97,6 +97,14 @@ _DISKS = [
     Example("disks-busy", "pass", {}, after=_busy(loop0=3000, sda1=3000)),
     Example("disks-busy", "pass", _working("check"), "md0, sda, sdb left out", after=_busy(sda=3000, sdb=3000, md0=90)),
     Example("disks-busy", "fail", _working("check"), "nvme0n1", after=_busy(nvme0n1=900)),
+    *(
+        Example("disks-busy", "fail", _working("check"), "sda was busy for 100%", after=_busy(sda=3000), rules=rules)
+        for rules in (
+            Rules(ignored=frozenset({"disk-array-rebuilds"})),
+            Rules(selected=frozenset({"disks-busy"})),
+            Rules(severity_by_id={"disk-array-rebuilds": "information"}),
+        )
+    ),
     Example("disks-busy", "unknown", {}, "came, went", after=_busy(nvme0n1=-5)),
     Example("disks-busy", "unknown", {}, "sdb came, went", after={_DISKSTATS: diskstats().replace(" sdb ", " sdc ")}),
     Example("disks-busy", "unknown", {_DISKSTATS: ""}, "no disk"),

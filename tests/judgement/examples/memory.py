@@ -52,6 +52,7 @@ _TWO_NODES = {
     "/sys/devices/system/node/node0/cpulist": "0-1\n",
     "/sys/devices/system/node/node1/cpulist": "2-3\n",
 }
+_MEMORY_ALONE = {"/sys/devices/system/node/node2/cpulist": "\n"}
 _NO_NODES = ("/sys/devices/system/node",)
 _ROOM = _limited("2147483648", used=1 * _GB)
 _CONTAINER = {
@@ -87,6 +88,9 @@ _SHORT = [
     Example("memory-short", "fail", _ROOM, "was reached 1 times", loaded=_limited("2147483648", used=_GB, hits=6)),
     Example("memory-short", "fail", _limited("2147483648", used=2000 * _MB), "48 MB of 2.0 GB are left within"),
     Example("memory-short", "fail", _limited(high="2147483648", used=3 * _GB), "0 MB of 2.0 GB"),
+    Example("memory-short", "fail", _limited(high="0", used=_MB), "0 MB of 0 MB are left within"),
+    Example("memory-short", "fail", _limited("0", used=_MB, cached=_MB), "of 0 MB are left within"),
+    Example("memory-short", "unknown", _sized(MemTotal=0, MemAvailable=0)),
     Example("memory-short", "warn", _limited("2147483648", used=2000 * _MB, cached=_GB), "1.0 GB more once cached"),
     Example("memory-short", "pass", _limited(), "11.5 GB are left"),
     Example("memory-short", "unknown", _ROOM, "memory.current", gone=(f"{_ROOT}/ci/memory.current",)),
@@ -111,6 +115,7 @@ _RECLAIM = [
     Example("memory-compacted", "unknown", gone=(_VMSTAT,)),
     Example("memory-compacted", "unknown", {}, after=_counted(compact_stall=6)),
     Example("zone-reclaim-enabled", "fail", _TWO_NODES | {Knob.ZONE_RECLAIM: "1\n"}, "taken back first"),
+    Example("zone-reclaim-enabled", "fail", _MEMORY_ALONE | {Knob.ZONE_RECLAIM: "1\n"}, "taken back first"),
     Example("zone-reclaim-enabled", "not-applicable", {Knob.ZONE_RECLAIM: "1\n"}, "one memory node"),
     Example("zone-reclaim-enabled", "not-applicable", gone=(Knob.ZONE_RECLAIM,)),
     Example("zone-reclaim-enabled", "unknown", gone=(Knob.ZONE_RECLAIM,), is_copy=True),
@@ -147,6 +152,8 @@ _DAEMONS = [
         rules=Rules("strict"),
     ),
     Example("numa-balancing-runs", "pass", _TWO_NODES, "it is off", after=_counted(numa_pte_updates=6)),
+    Example("numa-balancing-runs", "warn", _MEMORY_ALONE | {Knob.NUMA_BALANCING: "1\n"}, "on, with 2 nodes"),
+    Example("numa-balancing-runs", "fail", {Knob.NUMA_BALANCING: "1\n"}, after=_counted(numa_pte_updates=6)),
     Example("numa-balancing-runs", "not-applicable", {Knob.NUMA_BALANCING: "1\n"}, "one memory node"),
     Example("numa-balancing-runs", "not-applicable", gone=(Knob.NUMA_BALANCING,)),
     Example("numa-balancing-runs", "unknown", {Knob.NUMA_BALANCING: "1\n"}, gone=_NO_NODES),

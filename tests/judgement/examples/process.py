@@ -28,6 +28,8 @@ EXAMPLES = [
     Example("layout-not-random", "not-applicable", gone=(Knob.ADDRESS_RANDOMISATION,)),
     Example("environment-alters-programs", "warn", named="LD_PRELOAD", answers=_set("LD_PRELOAD")),
     Example("environment-alters-programs", "warn", named="MALLOC_CONF", answers=_set("MALLOC_CONF")),
+    Example("environment-alters-programs", "warn", named="LD_DEBUG", answers=_set("LD_DEBUG")),
+    Example("environment-alters-programs", "warn", named="OMP_NUM_THREADS", answers=_set("OMP_NUM_THREADS")),
     Example("environment-alters-programs", "pass", named="PYTHONHASHSEED", answers=_set("PYTHONHASHSEED")),
     Example("environment-alters-programs", "pass", named="2000 bytes", answers=_set("SECRET")),
     Example("environment-alters-programs", "unknown", answers={ENVIRONMENT: None}),
