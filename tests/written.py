@@ -41,6 +41,7 @@ class WrittenMachine:
         self._step_ns = round(seconds_between * SECOND_NS)
         self.own_pids = frozenset(own_pids)
         self.reads: list[str] = []
+        self._folders_by_moment: dict[int, Mapping[str, set[str]]] = {}
 
     @property
     def has_next(self) -> bool:
@@ -55,19 +56,24 @@ class WrittenMachine:
     def read_bytes(self, path: str) -> bytes:
         self.reads.append(path)
         files = self._moments[self._at]
-        if path not in files and any(file.startswith(path + "/") for file in files):
+        if path in files:
+            return files[path].encode("utf-8", "surrogateescape")
+        if path in self._folders():
             raise Unreadable(path, "is a directory")
-        if path not in files:
-            raise self._missing(path)
-        return files[path].encode("utf-8", "surrogateescape")
+        raise self._missing(path)
 
     def list_names(self, path: str) -> list[str]:
         self.reads.append(path + "/")
-        prefix = path.rstrip("/") + "/"
-        names = {file[len(prefix) :].split("/")[0] for file in self._moments[self._at] if file.startswith(prefix)}
+        names = self._folders().get(path.rstrip("/"))
         if not names:
             raise self._missing(path)
         return sorted(name for name in names if name)
+
+    def _folders(self) -> Mapping[str, set[str]]:
+        """The names in each folder of this moment."""
+        if self._at not in self._folders_by_moment:
+            self._folders_by_moment[self._at] = _folders_of(self._moments[self._at])
+        return self._folders_by_moment[self._at]
 
     def mode(self, path: str) -> int:
         if path not in self._moments[self._at]:
@@ -88,6 +94,19 @@ class WrittenMachine:
 
     def _missing(self, path: str) -> Unreadable:
         return (Unreadable if self._is_copy else Absent)(path, "no such file")
+
+
+def _folders_of(files: Files) -> Mapping[str, set[str]]:
+    folders: dict[str, set[str]] = {}
+    for file in files:
+        path = file
+        while path:
+            path, _, name = path.rpartition("/")
+            is_known = path in folders
+            folders.setdefault(path, set()).add(name)
+            if is_known:
+                break
+    return folders
 
 
 def reading(files: Files, *, is_copy: bool = False) -> Reader:
