@@ -34,7 +34,7 @@ def isolated() -> Iterator[Lab]:
         yield lab
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plain() -> Iterator[Lab]:
     with _booted(PLAIN) as lab:
         yield lab
