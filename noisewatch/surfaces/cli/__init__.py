@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from types import TracebackType
 
 from noisewatch.errors import CannotMeasure, NoisewatchError
 from noisewatch.surfaces.cli.arguments import command_of, parse_arguments
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.formats import Format, format_named_in
 
-_USAGE_ERROR = 2
+_USAGE_ERROR = _INTERNAL_ERROR = 2
 _NOT_MEASURED = 3
 _INTERRUPTED = 130
 _NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdict
@@ -22,18 +23,9 @@ _NOBODY_READS = 141  # as a shell reports SIGPIPE; 0 would be taken for a verdic
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command and returns the exit status: 0 done, 2 usage or input error, 3 could not measure."""
     words = sys.argv[1:] if argv is None else argv
-    return status_of(_run, words)
-
-
-def _run(words: Sequence[str]) -> int:
-    arguments = parse_arguments(words)
-    return command_of(arguments)(arguments)
-
-
-def status_of(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
-    """The exit status of what `run` does with the words; what goes wrong is told in one line."""
     try:
-        return run(words)
+        arguments = parse_arguments(words)
+        return command_of(arguments)(arguments)
     except NoisewatchError as error:
         message = " ".join(str(error).split())
         print(f"noisewatch: {message}", file=sys.stderr)
@@ -44,15 +36,18 @@ def status_of(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
     except BrokenPipeError:
         _drop_output()
         return _NOBODY_READS
-    except Exception as error:  # noqa: BLE001 - a fault of ours must not look like a verdict: Python exits with 1
-        message = f"internal error: {type(error).__name__}: {' '.join(str(error).split())} ({_place_of(error)})"
-        print(f"noisewatch: {message}; please report it", file=sys.stderr)
-        return _told_as_wanted(message, _USAGE_ERROR, format_named_in(words))
 
 
-def _place_of(error: BaseException) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{os.path.basename(frame.filename)}:{frame.lineno}"
+def tell_internal_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Ends the process as its `sys.excepthook`: a fault of ours is told in one line, and is no verdict.
+
+    Python itself would exit with 1, which is what an unstable machine has. Raises SystemExit.
+    """
+    frame = traceback.extract_tb(trace)[-1:]
+    place = "".join(f" ({os.path.basename(each.filename)}:{each.lineno})" for each in frame)
+    message = f"internal error: {kind.__name__}: {' '.join(str(error).split())}{place}"
+    print(f"noisewatch: {message}; please report it", file=sys.stderr)
+    raise SystemExit(_told_as_wanted(message, _INTERNAL_ERROR, format_named_in(sys.argv[1:])))
 
 
 def _told_as_wanted(message: str, status: int, wanted: Format | None) -> int:
