@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +9,7 @@ from tests.lab.lab import Lab
 
 _TMUX = "tmux -S /run/screen.socket -f /dev/null"
 _SEEN_WITHIN_S = 45
+_NEXT = "--- then"
 
 
 class Screen:
@@ -26,20 +26,23 @@ class Screen:
 
     def wait_for(self, pattern: str) -> str:
         """The text once a line matches the extended regular expression; fails when it never does."""
-        found = self._lab.run(
-            f"end=$(($(date +%s) + {_SEEN_WITHIN_S})); while [ $(date +%s) -lt $end ]; do\n"
-            f"  {_TMUX} capture-pane -p >/run/seen; grep -qE '{pattern}' /run/seen && exec cat /run/seen\n"
-            f"  sleep 0.1\ndone; cat /run/seen; exit 1"
-        )
-        assert found.status == 0, f"never saw {pattern!r}:\n{found.out}"
-        return found.out
+        return self.around("true", pattern)[1]
 
-    def number(self, pattern: str) -> int:
-        """The number that the first group matches on the screen now."""
-        text = self.text()
-        match = re.search(pattern, text)
-        assert match is not None, text
-        return int(match[1])
+    def around(self, command: str, pattern: str) -> tuple[str, str]:
+        """The text as the command has ended, and once a line matches after that.
+
+        Both are taken within the machine: a way there and back takes as long as half an interval of the monitor.
+        """
+        found = self._lab.run(
+            f"capture() {{ {_TMUX} capture-pane -p >$1; }}\n"
+            f"( {command}\n) >/dev/null && capture /run/before && cat /run/before || exit 1; echo {_NEXT}\n"
+            f"end=$(($(date +%s) + {_SEEN_WITHIN_S})); while [ $(date +%s) -lt $end ]; do\n"
+            f"  capture /run/seen; grep -qE '{pattern}' /run/seen && exec cat /run/seen\n"
+            "  sleep 0.1\ndone; cat /run/seen; exit 1"
+        )
+        assert found.status == 0, f"never saw {pattern!r}:\n{found.out}{found.err}"
+        before, _, after = found.out.partition(f"{_NEXT}\n")
+        return before, after
 
 
 @contextmanager
