@@ -8,13 +8,23 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_knob, write
 from noisewatch.judgement.declaration import FAIL, PASS, Answer, Fix, not_applicable, unknown
 from noisewatch.sources.knobs import Knob
+from noisewatch.sources.platform import NONE
+
+
+def hardware_without(case: Case, what: str) -> Answer:
+    """The answer where the kernel knows nothing of a part of the hardware: a guest's host may know it all the same."""
+    virtual = case.snapshot.platform.virtual
+    if virtual == NONE:
+        return not_applicable(f"this processor, or this kernel, has no {what}")
+    which = "this may be a virtual machine, which" if virtual is None else "a virtual machine"
+    return unknown(f"no {what} here, but {which} does not see its host's")
 
 
 def unread(case: Case, knob: Knob) -> Answer:
     """The answer where the knob has no value: this kernel has none, or nobody knows."""
     knobs = case.snapshot.settings.knobs
     if knob in knobs.absent:
-        return not_applicable(f"this kernel has no {knob}")
+        return hardware_without(case, knob) if knob.is_of_hardware else not_applicable(f"this kernel has no {knob}")
     text = knobs.text_by_path.get(knob)
     return unknown(case.why_unknown(knob) if text is None else f"{knob}: {text[:40]!r} is not understood")
 

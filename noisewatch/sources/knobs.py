@@ -69,6 +69,11 @@ class Knob(StrEnum):
     CURSOR_BLINK = "/sys/class/graphics/fbcon/cursor_blink"
     RPS_DEFAULT = "/proc/sys/net/core/rps_default_mask"
 
+    @property
+    def is_of_hardware(self) -> bool:
+        """Whether it sets the processor or the firmware, which in a virtual machine are the host's."""
+        return self.startswith(("/sys/devices/system/", "/sys/firmware/"))
+
 
 @dataclass(frozen=True, slots=True)
 class Knobs:

@@ -15,6 +15,8 @@ from tests.judgement.judging import finding, judged
 from tests.quiet_machine import ANSWERS, loaded_files, quiet_files
 from tests.written import Files, WrittenMachine, without
 
+VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+
 
 @dataclass(frozen=True)
 class Example:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from noisewatch.judgement.case import Case
@@ -9,7 +11,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import BLOCKING, Check
 from noisewatch.judgement.verdict import judge
 from noisewatch.sources.snapshot import Wish, read_snapshot
-from tests.judgement.example import Example, all_examples
+from tests.judgement.example import VIRTUAL, Example, all_examples
 from tests.judgement.judging import finding, judged, judged_by_settings
 from tests.quiet_machine import ANSWERS, CPUS, crowd, loaded_files, process, quiet_files, stat_file
 from tests.written import WrittenMachine, without
@@ -17,6 +19,10 @@ from tests.written import WrittenMachine, without
 _EXAMPLES = all_examples()
 _READ = [each for each in CATALOGUE if not each.asks_calibration]
 _IDS_READ = {each.id for each in _READ}
+_OF_HARDWARE = {
+    *("deep-idle-states", "energy-bias-not-performance", "uncore-frequency-moves", "platform-profile-saves-power"),
+    *("clock-boosted-after-io", "machine-checks-polled-often", "power-limit-lowered", "memory-errors", "pcie-errors"),
+}
 _FULL = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n"
 
 
@@ -61,6 +67,14 @@ def test_where_the_file_is_missing_nothing_blocking_passes(example: Example) -> 
         assert example.found().answered_by or example.judged().exit_status in (1, 3)
 
 
+@pytest.mark.parametrize(
+    "example", [each for each in _EXAMPLES if each.status == "not-applicable" and each.id in _OF_HARDWARE], ids=_name
+)
+def test_hardware_that_is_not_there_may_be_the_hosts_in_a_virtual_machine(example: Example) -> None:
+    found = replace(example, changed={**example.changed, **VIRTUAL}).found()
+    assert (found.status, found.answer.reason is not None and "host" in found.answer.reason) == ("unknown", True)
+
+
 def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
     siblings = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
     before = quiet_files() | siblings
@@ -80,7 +94,7 @@ def test_all_tasks_waiting_for_memory_block_although_pressure_usually_warns() ->
 
 
 def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:
-    machine = WrittenMachine(quiet_files() | _VIRTUAL, quiet_files(3.0) | _VIRTUAL, answers=ANSWERS)
+    machine = WrittenMachine(quiet_files() | VIRTUAL, quiet_files(3.0) | VIRTUAL, answers=ANSWERS)
     found = finding(judged(machine), "busy-cache-neighbour")
     assert (found.status, found.answered_by) == ("unknown", "memory-unsteady")
 
@@ -101,11 +115,8 @@ def test_threads_are_spread_by_one_command_each_and_brought_back() -> None:
     assert fix.undo == "; ".join(f"sudo taskset -pc 2-3 {tid}" for tid in (900, 901, 902))
 
 
-_VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
-
-
 def test_steal_that_was_never_reported_is_unknown_in_a_virtual_machine() -> None:
-    machine = WrittenMachine(quiet_files() | _VIRTUAL, quiet_files(3.0) | _VIRTUAL, answers=ANSWERS)
+    machine = WrittenMachine(quiet_files() | VIRTUAL, quiet_files(3.0) | VIRTUAL, answers=ANSWERS)
     verdict = judged(machine, is_calibrated=False)
     assert finding(verdict, "hypervisor-steal").status == "unknown"
     assert verdict.exit_status == 3

@@ -5,11 +5,10 @@ from __future__ import annotations
 from noisewatch.model.task_runs import run_tasks
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader, Tasks
+from tests.judgement.example import VIRTUAL
 from tests.judgement.judging import answered, finding, judged, judged_by_settings
 from tests.quiet_machine import ANSWERS, CPUS, cpu_row, process, quiet_files, stat_file
 from tests.written import WrittenMachine, reading
-
-_VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 
 def _stat_without(cpu: int, text: str) -> str:
@@ -82,7 +81,7 @@ def test_all_tasks_waiting_for_io_fail_before_some_do() -> None:
 def test_steal_of_one_target_cpu_says_nothing_of_another() -> None:
     before = {"/proc/stat": _stat_without(3, stat_file({}, 0, {2: 5}))}
     after = {"/proc/stat": _stat_without(3, stat_file({}, 310, {2: 5}))}
-    assert answered("hypervisor-steal", _VIRTUAL | before, after).status == "unknown"
+    assert answered("hypervisor-steal", VIRTUAL | before, after).status == "unknown"
 
 
 def test_a_quiet_sibling_says_nothing_of_another() -> None:

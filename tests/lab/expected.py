@@ -10,6 +10,13 @@ from noisewatch.judgement.catalogue import CATALOGUE
 ISOLATED_CPUS = [2, 3, 6, 7]
 LABS_OWN = {
     "hypervisor-steal": "unknown",  # QEMU without KVM reports none
+    **dict.fromkeys(  # what a virtual machine does not see
+        (
+            *("energy-bias-not-performance", "platform-profile-saves-power", "clock-boosted-after-io"),
+            *("uncore-frequency-moves", "deep-idle-states", "memory-errors", "pcie-errors"),
+        ),
+        "unknown",
+    ),
     "turbo-enabled": "unknown",  # acpi-cpufreq shows no boost where the processor has none
     "frequency-window-open": "warn",  # pinned, but whether turbo takes it higher is unknown
     "busy-cache-neighbour": "unknown",  # it is a virtual machine after all
@@ -25,14 +32,9 @@ LABS_OWN = {
     "hardware-counters-unusable": "warn",
     **dict.fromkeys(("machine-checks", "throttled", "processor-hot", "power-limit-lowered"), "unknown"),
     **dict.fromkeys(("debug-kernel", "burstable-instance"), "unknown"),  # no /boot, no cloud
-    **dict.fromkeys(("memory-errors", "pcie-errors"), "not-applicable"),
     "boot-options-pending": "not-applicable",  # this host's /etc may tell of another kernel
     **dict.fromkeys(
-        (
-            *("energy-preference-not-performance", "energy-bias-not-performance", "platform-profile-saves-power"),
-            *("clock-boosted-after-io", "uncore-frequency-moves", "deep-idle-states"),
-            *("services-on-target", "custom-scheduler-loaded"),
-        ),
+        ("energy-preference-not-performance", "services-on-target", "custom-scheduler-loaded"),
         "not-applicable",
     ),
 }

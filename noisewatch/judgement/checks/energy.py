@@ -17,7 +17,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
-from noisewatch.judgement.knob_answers import unread
+from noisewatch.judgement.knob_answers import hardware_without, unread
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
@@ -115,7 +115,7 @@ def energy_bias_not_performance(case: Case) -> Answer:
         said = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
         return Answer(FAIL, said, worst, cpus=frozenset(others), evidence=evidence, fix=fix)
     if biases and all(bias_path(cpu) in known.absent for cpu in biases):
-        return not_applicable("this processor, or this kernel, has no such bias")
+        return hardware_without(case, "energy bias")
     silent = [cpu for cpu, bias in biases.items() if bias is None]
     if silent or not biases:
         return unknown(case.why_unknown(bias_path(min(silent, default=0))))

@@ -13,10 +13,9 @@ from noisewatch.judgement.declaration import (
     Answer,
     Fix,
     check,
-    not_applicable,
     unknown,
 )
-from noisewatch.judgement.knob_answers import judged_knob, turned, unread
+from noisewatch.judgement.knob_answers import hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.frequency import CpuFrequency
@@ -110,7 +109,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
     boost = case.snapshot.settings.knobs.word(Knob.PSTATE_DYNAMIC_BOOST)
     drivers = {clock.driver for clock in clocks.values()}
     if boost is None and drivers and not drivers & {None, *INTEL_DRIVERS}:
-        return not_applicable("only intel_pstate does it")
+        return hardware_without(case, "boost after I/O, which only intel_pstate does")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
     if is_held and boost in ("0", "1"):
         return Answer(PASS, "governor performance leaves nothing to boost")
@@ -136,7 +135,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
 def uncore_frequency_moves(case: Case) -> Answer:
     uncore = case.snapshot.hardware.uncore
     if uncore.is_absent:
-        return not_applicable("the kernel sets no uncore frequency here")
+        return hardware_without(case, "setting of the uncore's frequency")
     if uncore.domains is None:
         return unknown(case.why_unknown(UNCORE))
     evidence = {domain.path: [domain.min_khz, domain.max_khz] for domain in uncore.domains}

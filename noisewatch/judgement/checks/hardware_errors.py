@@ -17,6 +17,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.model.interval import Interval
 from noisewatch.sources.hardware_errors import (
@@ -128,6 +129,7 @@ _NO_UNCORRECTED = Limit(
     remedy="Replace the memory module that the kernel's log, or ras-mc-ctl --errors, names.",
     sources=("https://docs.kernel.org/admin-guide/RAS/main.html",),
     asks_rates=True,
+    is_hidden_from_guests=True,
 )
 def memory_errors(case: Case) -> Answer:
     if case.interval is None:
@@ -136,9 +138,7 @@ def memory_errors(case: Case) -> Answer:
     if controllers is None:
         return unknown(case.why_unknown(CONTROLLERS))
     if not controllers:
-        if case.snapshot.platform.virtual is None:
-            return unknown("nothing counts memory errors here, and this may be a virtual machine or not")
-        return not_applicable("no driver counts memory errors here (EDAC)")
+        return hardware_without(case, "driver that counts memory errors (EDAC)")
     so_far = case.intervals[-1].after.background.hardware_errors
     uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
     grown = [_grown(_corrected(each.before), _corrected(each.after), controllers) for each in case.intervals]
@@ -183,6 +183,7 @@ _NO_MESSAGE = Limit("fails", "error messages on PCI Express", 0, "messages", "a 
     sources=("https://docs.kernel.org/PCI/pcieaer-howto.html",),
     asks_rates=True,
     severity_in={IO: WARNING, STRICT: WARNING},
+    is_hidden_from_guests=True,
 )
 def pcie_errors(case: Case) -> Answer:
     if case.interval is None:
@@ -191,9 +192,7 @@ def pcie_errors(case: Case) -> Answer:
     if ports is None:
         return unknown(case.why_unknown(PORT_SERVICES))
     if not ports:
-        if case.snapshot.platform.virtual is None:
-            return unknown("no root port reports errors here, and this may be a virtual machine or not")
-        return not_applicable("no root port reports errors to this kernel (AER)")
+        return hardware_without(case, "root port that reports errors (AER)")
     grown = [
         _grown(
             each.before.background.hardware_errors.messages_by_port,

@@ -14,9 +14,9 @@ from noisewatch.judgement.declaration import (
     Fix,
     Limit,
     check,
-    not_applicable,
     unknown,
 )
+from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.idle import CPUS, LATENCY_REQUEST, CpuIdle, IdleState
@@ -72,7 +72,7 @@ def deep_idle_states(case: Case) -> Answer:
         folder = f"{CPUS}/cpu{min(silent, default=0)}"
         return unknown(case.why_unknown(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us"))
     if not any(own.states for own in idle.cpus.values()):
-        return not_applicable("the kernel knows no idle states: a CPU that has nothing to do is halted")
+        return hardware_without(case, "idle states: a CPU that has nothing to do is halted")
     if _is_left_to_the_host(case):
         return unknown("the host decides how deep the CPU of a virtual machine sleeps")
     return Answer(PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)

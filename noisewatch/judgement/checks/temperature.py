@@ -13,9 +13,9 @@ from noisewatch.judgement.declaration import (
     Answer,
     Limit,
     check,
-    not_applicable,
     unknown,
 )
+from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.sources.hwmon import FOLDER as SENSORS
 from noisewatch.sources.hwmon import Sensor
 from noisewatch.sources.powercap import FOLDER as POWER_LIMITS
@@ -104,7 +104,7 @@ _POWER_FAILS = Limit(
 def power_limit_lowered(case: Case) -> Answer:
     limits = case.snapshot.hardware.power_limits
     if limits.has_none:
-        return not_applicable("the kernel sets this processor no power limit")
+        return hardware_without(case, "power limit")
     if limits.zones is None:
         return unknown(case.why_unknown(POWER_LIMITS))
     evidence = {each.path: [each.limit_uw, each.rated_uw, each.is_enabled] for each in limits.zones}

@@ -8,11 +8,10 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.sources.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
 from noisewatch.sources.kernel_log import QUESTION
 from noisewatch.sources.knobs import Knob
-from tests.judgement.example import Example
+from tests.judgement.example import VIRTUAL, Example
 from tests.quiet.hardware import PORT
 from tests.quiet_machine import quiet_files
 
-_VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _CORRECTED, _UNCORRECTED = f"{CONTROLLERS}/mc0/ce_count", f"{CONTROLLERS}/mc0/ue_count"
 _MESSAGES = f"{DEVICES}/{PORT}/{PORT_TOTAL}"
 _GRUB, _KERNEL_INSTALL = "/etc/default/grub", "/etc/kernel/cmdline"
@@ -58,8 +57,8 @@ EXAMPLES = [
     Example("machine-checks", "not-applicable", _NO_MCE | _ARM, "counts no machine checks"),
     Example("machine-checks", "unknown", _NO_MCE, "no row of machine checks"),
     Example("machine-checks", "unknown", _NO_MCE, gone=("/proc/cpuinfo",)),
-    Example("machine-checks", "unknown", _VIRTUAL, "may not be told"),
-    Example("machine-checks", "fail", _rows(0.0) | _VIRTUAL, after=_rows(3.0, mce=1), loaded=_rows(6.0, mce=1)),
+    Example("machine-checks", "unknown", VIRTUAL, "may not be told"),
+    Example("machine-checks", "fail", _rows(0.0) | VIRTUAL, after=_rows(3.0, mce=1), loaded=_rows(6.0, mce=1)),
     Example("machine-checks", "unknown", gone=("/proc/interrupts",)),
     Example("memory-errors", "warn", {}, "3 errors were corrected", after={_CORRECTED: "5\n"}),
     Example("memory-errors", "warn", {}, "1 errors were corrected", loaded={_CORRECTED: "3\n"}),
@@ -71,7 +70,6 @@ EXAMPLES = [
     Example("memory-errors", "unknown", gone=(CONTROLLERS,), is_copy=True),
     Example("memory-errors", "unknown", _CONTROLLERS, "more memory controllers than the 32"),
     Example("memory-errors", "not-applicable", gone=(CONTROLLERS,)),
-    Example("memory-errors", "not-applicable", _VIRTUAL, gone=(CONTROLLERS,)),
     Example("memory-errors", "unknown", _ARM, "may be a virtual machine", gone=(CONTROLLERS,)),
     Example(
         "pcie-errors",

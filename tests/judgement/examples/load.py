@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tests.judgement.example import Example
+from tests.judgement.example import VIRTUAL, Example
 from tests.quiet_machine import stat_file
 
 _FULL = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n"
-_VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
-_STOLEN_ONCE = _VIRTUAL | {"/proc/stat": stat_file({}, 0, {2: 5, 3: 5})}
+_STOLEN_ONCE = VIRTUAL | {"/proc/stat": stat_file({}, 0, {2: 5, 3: 5})}
 
 EXAMPLES = [
     Example("target-cpu-busy", "fail", {}, "CPU 3 is 10.0% busy", {3}, after={"/proc/stat": stat_file({3: 30}, 300)}),
@@ -15,7 +14,7 @@ EXAMPLES = [
     Example("target-cpu-busy", "unknown", gone=("/proc/stat",)),
     Example("hypervisor-steal", "fail", {}, "2.0% of CPU 2", {2}, after={"/proc/stat": stat_file({}, 300, {2: 6})}),
     Example("hypervisor-steal", "not-applicable", {}, "not a virtual machine"),
-    Example("hypervisor-steal", "unknown", _VIRTUAL, "no steal time since boot"),
+    Example("hypervisor-steal", "unknown", VIRTUAL, "no steal time since boot"),
     Example(
         *("hypervisor-steal", "pass", _STOLEN_ONCE, "took nothing"),
         after={"/proc/stat": stat_file({}, 310, {2: 5, 3: 5})},

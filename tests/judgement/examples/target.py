@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.judgement.example import Example
+from tests.judgement.example import VIRTUAL, Example
 from tests.quiet_machine import CPUS, stat_file
 
 _SIBLINGS_1_2 = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
-_VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 EXAMPLES = [
     Example("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3", {3}),
@@ -24,5 +23,5 @@ EXAMPLES = [
         after={"/proc/stat": stat_file({1: 290}, 300)},
     ),
     Example("busy-cache-neighbour", "warn", {}, "0.5 CPUs", {1}, after={"/proc/stat": stat_file({1: 150}, 300)}),
-    Example("busy-cache-neighbour", "unknown", _VIRTUAL, "cannot see who else"),
+    Example("busy-cache-neighbour", "unknown", VIRTUAL, "cannot see who else"),
 ]
