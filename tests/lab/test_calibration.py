@@ -25,7 +25,7 @@ def test_isolated_cpus_are_found_and_calibrated_though_the_scheduler_hides_them(
 
 
 def test_a_killed_parent_leaves_no_spinner_behind(isolated: Lab) -> None:
-    pid = isolated.start("noisewatch calibrate --duration 60")
+    pid = isolated.start("noisewatch calibrate --duration 300")
     isolated.do(f"until [ $({_SPINNERS} | wc -l) -ge {1 + len(ISOLATED_CPUS)} ]; do sleep 0.2; done; sleep 5")
     isolated.do(f"kill -KILL {pid}")
     isolated.do(f"for poll in $(seq 50); do {_SPINNERS} >/dev/null || exit 0; sleep 0.1; done; exit 1")
