@@ -68,5 +68,6 @@ def _read(file: int) -> str:
 
 
 def _write(file: int, text: str) -> None:
-    os.ftruncate(file, 0)
+    """In this order, so that whoever reads without our lock never sees a file that looks given back."""
     os.pwrite(file, text.encode("utf-8"), 0)
+    os.ftruncate(file, len(text.encode("utf-8")))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.machine_lock import PATH, MachineLock, Owner, parse_lock, read_machine_lock
+from noisewatch.machine import Json
+from noisewatch.sources.machine_lock import NAMESPACE, PATH, MachineLock, Owner, parse_lock, read_machine_lock
 from noisewatch.sources.reader import Reader
 from tests.quiet_machine import stat_line
-from tests.written import WrittenMachine, reading
+from tests.written import Files, WrittenMachine, reading
 
-_OWNER = Owner(4711, 4811, "nightly.sh")  # a written process starts 100 ticks after its number
-_LOCK = {PATH: "4711 4811 nightly.sh\n"}
+_OWNER = Owner(4711, 4811, 4026531836, "nightly.sh")  # a written process starts 100 ticks after its number
+_LOCK = {PATH: "4711 4811 4026531836 nightly.sh\n"}
 _ALIVE = {"/proc/4711/stat": stat_line(4711, "nightly.sh", 0)}
+
+
+def _read(files: Files, answers: Mapping[str, Json] = MappingProxyType({})) -> MachineLock | None:
+    return read_machine_lock(Reader(WrittenMachine(files, answers={NAMESPACE: 4026531836, **answers})))
 
 
 def test_what_is_written_is_what_is_read() -> None:
@@ -20,7 +28,9 @@ def test_what_is_written_is_what_is_read() -> None:
     assert parse_lock("\n") is None
 
 
-@pytest.mark.parametrize("text", ["4711", "4711 nightly.sh", "x 1 y\n", "1 2 three\nfour\n", "1 2 " + "x" * 200])
+@pytest.mark.parametrize(
+    "text", ["4711", "4711 nightly.sh", "x 1 2 y\n", "1 2 nightly.sh\n", "1 2 3 four\nfive\n", "1 2 3 " + "x" * 200]
+)
 def test_anything_else_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         parse_lock(text)
@@ -32,18 +42,23 @@ def test_no_file_is_no_lock_where_the_kernel_says_so_and_unknown_elsewhere() -> 
 
 
 def test_the_process_that_it_names_is_alive_only_if_it_started_then() -> None:
-    assert read_machine_lock(reading(_LOCK | _ALIVE)) == MachineLock(_OWNER, True)
-    later = {PATH: "4711 1 nightly.sh\n"}
-    assert read_machine_lock(reading(later | _ALIVE)) == MachineLock(Owner(4711, 1, "nightly.sh"), False)
+    assert _read(_LOCK | _ALIVE) == MachineLock(_OWNER, True)
+    later = {PATH: "4711 1 4026531836 nightly.sh\n"}
+    assert _read(later | _ALIVE) == MachineLock(Owner(4711, 1, 4026531836, "nightly.sh"), False)
 
 
 @pytest.mark.parametrize(("is_gone", "is_alive"), [(True, False), (False, None)])
 def test_a_process_that_cannot_be_seen_is_gone_only_if_the_kernel_knows_of_none(
     is_gone: bool, is_alive: bool | None
 ) -> None:
-    machine = WrittenMachine(_LOCK, answers={"process 4711 is gone": is_gone})
-    assert read_machine_lock(Reader(machine)) == MachineLock(_OWNER, is_alive)
+    assert _read(_LOCK, {"process 4711 is gone": is_gone}) == MachineLock(_OWNER, is_alive)
 
 
 def test_nobody_knows_of_a_process_whose_file_is_rubbish() -> None:
-    assert read_machine_lock(reading(_LOCK | {"/proc/4711/stat": "rubbish"})) == MachineLock(_OWNER, None)
+    assert _read(_LOCK | {"/proc/4711/stat": "rubbish"}) == MachineLock(_OWNER, None)
+
+
+@pytest.mark.parametrize("namespace", [4026532000, None, "rubbish"])
+def test_a_number_from_another_container_is_nobodys_here(namespace: Json) -> None:
+    answers = {NAMESPACE: namespace, "process 4711 is gone": True}
+    assert _read(_LOCK | _ALIVE, answers) == _read(_LOCK, answers) == MachineLock(_OWNER, None)

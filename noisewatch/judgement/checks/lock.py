@@ -33,10 +33,10 @@ def machine_locked(case: Case) -> Answer:
         return Answer(PASS, "nobody has locked the machine")
     who = f"{lock.owner.name} (pid {lock.owner.pid})"
     evidence = {"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive}
-    if lock.owner.pid in ancestors(case):
-        return Answer(PASS, f"locked for this run, by {who}", evidence=evidence)
     if lock.is_alive is None:
-        return unknown(f"{PATH} names {who}, and whether that still runs cannot be seen")
+        return unknown(f"{PATH} names {who}, and whether that still runs cannot be seen from here")
+    if lock.is_alive and lock.owner.pid in ancestors(case):
+        return Answer(PASS, f"locked for this run, by {who}", evidence=evidence)
     if not lock.is_alive:
         return Answer(PASS, f"a stale lock: {who} has ended", evidence=evidence)
     return Answer(FAIL, f"{who} has locked the machine", evidence=evidence, fix=_take_away())
