@@ -44,8 +44,16 @@ class Disturbance:
     share: float | None
     rate_per_s: float | None
     pid: int | None = None
+    tid: int | None = None  # of a thread that is known as such
     irq: int | None = None
     is_inferred: bool = False
+
+    @property
+    def process(self) -> str | None:
+        """`pid 4711`, or `pid 4711, thread 4715` of a thread that is not its first; None of what is no process."""
+        if self.pid is None:
+            return None
+        return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
 
 
 def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
@@ -101,7 +109,8 @@ def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
             stolen_ns=run.ran_ns,
             share=run.ran_ns / interval.length_ns,
             rate_per_s=None,
-            pid=run.pid if run.are_children else run.tid,
+            pid=run.pid,
+            tid=None if run.are_children else run.tid,
             is_inferred=run.is_inferred,
         )
 

@@ -5,6 +5,7 @@
     /proc/self/status       TracerPid:\t0
                             CapEff:\t000001ffffffffff
                             Seccomp:\t2                     0: none, 1: strict, 2: filters
+    /proc/self/uid_map               0          0 4294967295   root is root; otherwise of a user namespace alone
     /proc/self/limits       Max cpu time              unlimited            unlimited            seconds
 
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html and the pages of the others. The files are those of the
@@ -17,6 +18,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from noisewatch.errors import Malformed
 from noisewatch.machine import Json
@@ -29,6 +31,7 @@ STATUS = "/proc/self/status"
 LIMITS = "/proc/self/limits"
 PARENT = "scheduling of the parent process"
 ENVIRONMENT = "environment of this process"
+NAMESPACE = "whether this process is in the machine's own user namespace"
 UNLIMITED = float("inf")
 NO_RANDOMISATION = 0x004_0000  # ADDR_NO_RANDOMIZE in linux/personality.h
 
@@ -92,6 +95,7 @@ class OwnProcess:
     limits: Mapping[str, float] | None  # the soft ones, by the kernel's name; infinite is unlimited
     environment: Environment | None
     seccomp_mode: int | None
+    is_in_user_namespace: bool | None  # where a capability is one for this process's namespace alone
 
 
 def parse_scheduling(stat: str) -> Scheduling:
@@ -150,6 +154,7 @@ def read_own_process(reader: Reader) -> OwnProcess:
         limits=reader.parsed(LIMITS, parse_limits),
         environment=_environment(reader.ask(ENVIRONMENT, ask_environment)),
         seccomp_mode=reader.parsed(STATUS, parse_seccomp_mode),
+        is_in_user_namespace=_negated(reader.ask(NAMESPACE, ask_is_machines_namespace)),
     )
 
 
@@ -160,6 +165,19 @@ def ask_parent() -> Json:
     """
     pid = os.getppid()
     return [pid, os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid)] if pid > 0 else None
+
+
+def ask_is_machines_namespace() -> Json:
+    """Whether all users are mapped to themselves, user_namespaces(7); a kernel without namespaces has just one."""
+    try:
+        return Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+    except FileNotFoundError:
+        return True
+
+
+def _negated(answer: Json) -> bool | None:
+    """None where the answer is something else, as in a damaged recording."""
+    return not answer if isinstance(answer, bool) else None
 
 
 def _parent(answer: Json) -> Parent | None:

@@ -41,6 +41,7 @@ class CulpritLine:
     kind: str
     name: str
     pid: int | None
+    tid: int | None
     rate_per_s: float | None
     stolen_ns_per_s: float
     is_estimate: bool
@@ -146,6 +147,7 @@ def _culprit_line(each: Disturbance, role: str, seconds: float) -> CulpritLine:
         kind=each.kind,
         name=each.name,
         pid=each.pid,
+        tid=each.tid,
         rate_per_s=each.rate_per_s,
         stolen_ns_per_s=(each.stolen_ns or 0) / seconds,
         is_estimate=each.is_inferred and each.rate_per_s is not None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, PARENT, PERSONALITY, STAT, STATUS
+from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PARENT, PERSONALITY, STAT, STATUS
 
 SHELL = 700
 ROOTS_CAPABILITIES = "000001ffffffffff"
-ANSWERS: dict[str, Any] = {ENVIRONMENT: {"names": [], "bytes": 1321}, PARENT: [SHELL, 0, 0]}
+ANSWERS: dict[str, Any] = {ENVIRONMENT: {"names": [], "bytes": 1321}, PARENT: [SHELL, 0, 0], NAMESPACE: True}
 
 _LIMITS = (
     ("Max cpu time", "unlimited", "unlimited", "seconds"),

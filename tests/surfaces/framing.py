@@ -24,7 +24,7 @@ def cpu_line(cpu: int, role: str = HOUSEKEEPING, lost_ns: float | None = 20_000.
 
 def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = TARGET, **rest: Any) -> CulpritLine:
     """A thread that takes so much a second."""
-    line = CulpritLine(cpu, role, "thread", name, 4711, None, lost_ns, is_estimate=False)
+    line = CulpritLine(cpu, role, "thread", name, 4711, 4711, None, lost_ns, is_estimate=False)
     return replace(line, **rest)
 
 

@@ -118,6 +118,12 @@ def test_nothing_is_looked_for_above_the_repository(run: Run, boosted: str) -> N
     assert _turbo(run, boosted)["file"] is None
 
 
+def test_outside_of_a_repository_the_file_of_a_folder_above_may_be_anybodys(run: Run, boosted: str) -> None:
+    Path("../noisewatch.toml").write_text(_FILE)
+    Path("../.git").rmdir()
+    assert _turbo(run, boosted)["file"] is None
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

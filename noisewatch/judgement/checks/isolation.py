@@ -171,9 +171,8 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
 
 def _describe(culprit: Disturbance) -> str:
     share = f"{culprit.share or 0:.1%} of CPU {culprit.cpu}"
-    if culprit.pid is None:
-        return f"{culprit.name}: {share}"
-    return f"{culprit.name} (pid {culprit.pid}): {share}"
+    process = f" ({culprit.process})" if culprit.process is not None else ""
+    return f"{culprit.name}{process}: {share}"
 
 
 def _move(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
@@ -182,7 +181,7 @@ def _move(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
     Never init: all that the system starts from then on would inherit the pin.
     """
     tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
-    blamed = {each.pid: tasks[each.pid] for each in culprits if each.pid is not None and each.pid in tasks}
+    blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}
     movable = [task for task in blamed.values() if not task.is_bound and task.pid not in _INIT]
     if not movable or not case.housekeeping:
         return None

@@ -125,7 +125,8 @@ def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...
     return tuple(
         Disturbance(
             *("thread", name_of_run(run), run.cpu, run.ran_ns, run.ran_ns / interval.length_ns, None),
-            pid=run.pid if run.are_children else run.tid,
+            pid=run.pid,
+            tid=None if run.are_children else run.tid,
             is_inferred=run.is_inferred,
         )
         for run in longest

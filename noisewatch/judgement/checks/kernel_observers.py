@@ -81,7 +81,14 @@ def profiler_runs(case: Case) -> Answer:
         return unknown(reason)
     if any(interval.interrupts.rows is None for interval in case.intervals):
         return unknown(case.why_unknown("/proc/interrupts"))
-    return Answer(PASS, "no profiler runs", worst, limit, "per second", evidence=evidence)
+    return Answer(
+        PASS,
+        "no profiler that is known by its name runs, and none samples",
+        worst,
+        limit,
+        "per second",
+        evidence=evidence,
+    )
 
 
 def _sampling_rates(case: Case) -> dict[int, float]:

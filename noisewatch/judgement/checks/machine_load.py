@@ -20,6 +20,7 @@ from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.surroundings import busiest, cache_of
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.load_average import PATH as LOADAVG
+from noisewatch.sources.platform import NONE
 from noisewatch.sources.sessions import QUESTION as SESSIONS
 from noisewatch.sources.topology import CPUS
 
@@ -225,6 +226,8 @@ def other_users_logged_in(case: Case) -> Answer:
     said = f"{sessions.users} users in {sessions.sessions} sessions"
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
     status = FAIL if sessions.users > case.bound(_USERS) else PASS
+    if status == PASS and case.snapshot.platform.container != NONE:
+        return unknown(f"{said}, but a container does not see who uses the machine")
     return Answer(status, said, sessions.users, case.bound(_USERS), "users", evidence=evidence)
 
 

@@ -128,10 +128,10 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     interval = case.interval
     sources = disturbances_of(interval, cpu) if interval is not None else []
     share = interval.busy_share(cpu) if interval is not None else None
-    name = sources[0].name if sources else "unknown work"
-    return Disturbance(
-        "sibling", name, cpu, None, share, None, pid=sources[0].pid if sources else None, is_inferred=False
-    )
+    if not sources:
+        return Disturbance("sibling", "unknown work", cpu, None, share, None)
+    most = sources[0]
+    return Disturbance("sibling", most.name, cpu, None, share, None, pid=most.pid, tid=most.tid)
 
 
 _CACHE_QUIET = Limit(

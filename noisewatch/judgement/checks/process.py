@@ -11,6 +11,7 @@ from noisewatch.sources.knobs import Knob
 from noisewatch.sources.own_process import (
     ENVIRONMENT,
     LIMITS,
+    NAMESPACE,
     NO_RANDOMISATION,
     PERSONALITY,
     STATUS,
@@ -157,7 +158,7 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
     area="process",
     question="Can the benchmark count instructions?",
     severity=INFORMATION,
-    reads=(Knob.PERF_PARANOID, FOLDER, f"{STATUS} (CapEff)"),
+    reads=(Knob.PERF_PARANOID, FOLDER, f"{STATUS} (CapEff)", NAMESPACE),
     why=(
         "The number of instructions hardly varies, even where time does: on a machine that cannot be made quiet it "
         "still shows a change."
@@ -170,16 +171,16 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
 )
 def hardware_counters_unusable(case: Case) -> Answer:
     paranoia = case.snapshot.settings.knobs.integer(Knob.PERF_PARANOID)
-    names, own = case.snapshot.settings.event_sources, case.snapshot.settings.own.status
+    names, own = case.snapshot.settings.event_sources, case.snapshot.settings.own
     if paranoia is None:
         return unread(case, Knob.PERF_PARANOID)
     evidence = {Knob.PERF_PARANOID.value: paranoia, "counters": None if names is None else counters_among(names)}
     if names is not None and not counters_among(names):
         return Answer(WARN, "the processor's counters are not there", paranoia, evidence=evidence)
     if paranoia > _FOR_EVERYBODY:
-        if own is None:
-            return unknown(case.why_unknown(STATUS))
-        if not own.capabilities & _CAN_COUNT:
+        if own.status is None or own.is_in_user_namespace is None:
+            return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
+        if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
             said = f"perf_event_paranoid is {paranoia}: only root may count"
             fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
             return Answer(WARN, said, paranoia, evidence=evidence, fix=fix)

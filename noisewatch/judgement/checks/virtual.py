@@ -8,7 +8,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import INFORMATION, PASS, WARN, WARNING, Answer, check, unknown
 from noisewatch.judgement.rules import SHARED
 from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import STATUS
+from noisewatch.sources.own_process import NAMESPACE, STATUS
 from noisewatch.sources.platform import DMI, NONE
 
 _AMAZON = "amazon"
@@ -114,7 +114,7 @@ _NEEDED = {  # by number, in linux/capability.h
     area="virtual",
     question="May noisewatch look at everything?",
     severity=INFORMATION,
-    reads=(f"{STATUS} (CapEff)", Knob.LOCKDOWN, Knob.SECURITY_MODULES),
+    reads=(f"{STATUS} (CapEff)", NAMESPACE, Knob.LOCKDOWN, Knob.SECURITY_MODULES),
     why=(
         "Some files are for root alone, and a locked-down kernel (Secure Boot) keeps model-specific registers and "
         "tracing from root as well. This is why other questions have no answer."
@@ -126,17 +126,20 @@ _NEEDED = {  # by number, in linux/capability.h
     ),
 )
 def privileges_limited(case: Case) -> Answer:
-    status = case.snapshot.settings.own.status
+    own = case.snapshot.settings.own
+    status = own.status
     lockdown = _lockdown(case)
     missing = None if status is None else _missing(status.capabilities)
     evidence = {"missing_capabilities": missing, "lockdown": lockdown}
     limits = [f"without {', '.join(missing)}" if len(missing) < len(_NEEDED) else "not root"] if missing else []
+    if own.is_in_user_namespace and not missing:
+        limits.append("root of a user namespace, and not of the machine")
     if lockdown not in (None, NONE):
         limits.append(f"the kernel is locked down ({lockdown})")
     if limits:
         return Answer(WARN, "; ".join(limits), evidence=evidence)
-    if missing is None:
-        return unknown(case.why_unknown(STATUS))
+    if missing is None or own.is_in_user_namespace is None:
+        return unknown(case.why_unknown(STATUS if missing is None else NAMESPACE))
     if lockdown is None:
         return unknown(f"{case.why_unknown(Knob.LOCKDOWN)} (is securityfs mounted?)")
     return Answer(PASS, "all privileges, no lockdown", evidence=evidence)

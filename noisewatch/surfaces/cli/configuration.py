@@ -33,7 +33,8 @@ KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS)
 def configure(parser: ArgumentParser, path: str | None) -> str | None:
     """Makes what the file says the defaults of the parser, and returns the file's path; None where there is none.
 
-    Without a `path` it is looked for here and above, up to the top of the repository. Raises UsageError.
+    Without a `path` it is looked for here and above, up to the top of the repository; outside of one just here.
+    Raises UsageError.
     """
     found = _read(Path(path)) if path is not None else _nearest()
     if found is None:
@@ -94,17 +95,22 @@ def _hint(key: str) -> str:
 
 def _nearest() -> tuple[Path, dict[str, Any]] | None:
     """That of the nearest folder that has one; a folder that cannot be looked into has none."""
-    try:
-        folder = Path.cwd()
-    except OSError:  # it was removed
-        return None
-    for place in (folder, *folder.parents):
+    for place in _places():
         for name in (_OWN, _PROJECT):
             if os.access(place / name, os.R_OK) and (found := _read(place / name)) is not None:
                 return found
-        if os.path.exists(place / ".git"):
-            return None
     return None
+
+
+def _places() -> list[Path]:
+    """This folder, and those above up to the top of the repository; outside of one, what lies above is another's."""
+    try:
+        folder = Path.cwd()
+    except OSError:  # it was removed
+        return []
+    places = [folder, *folder.parents]
+    tops = [number for number, place in enumerate(places) if os.path.exists(place / ".git")]
+    return places[: tops[0] + 1] if tops else places[:1]
 
 
 def _read(file: Path) -> tuple[Path, dict[str, Any]] | None:

@@ -57,11 +57,11 @@ def describe_limit_of(finding: Finding) -> str:
 
 def culprit_line(culprit: Disturbance) -> str:
     """One source of noise in a line."""
-    pid = f" (pid {culprit.pid})" if culprit.pid is not None else ""
+    process = f" ({culprit.process})" if culprit.process is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
     rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
     mark = " (estimated)" if culprit.is_inferred and culprit.rate_per_s is not None else ""
-    return clean(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{pid}{rate}{share}{mark}")
+    return clean(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{process}{rate}{share}{mark}")
 
 
 def remark_on_commands(verdict: Verdict) -> str | None:

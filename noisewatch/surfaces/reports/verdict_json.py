@@ -67,6 +67,7 @@ def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
         "kind": culprit.kind,
         "name": culprit.name,
         "pid": culprit.pid,
+        "tid": culprit.tid,
         "irq": culprit.irq,
         "cpu": culprit.cpu,
         "share": culprit.share,

@@ -155,7 +155,7 @@ def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]
 
 
 def _label(culprit: Disturbance) -> str:
-    return f"{culprit.name} (pid {culprit.pid})" if culprit.pid is not None else f"{culprit.name}:"
+    return f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
 
 
 def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[str]:

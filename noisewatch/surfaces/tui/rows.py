@@ -184,8 +184,9 @@ def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Gl
 
 
 def _named(line: CulpritLine, width: int) -> str:
-    """The name, cut where it must be, and the whole of the pid: half of one would be another's."""
-    pid = "" if line.pid is None else f" [{line.pid}]"
+    """The name, cut where it must be, and the whole of the numbers: half of one would be another's."""
+    thread = "" if line.tid in (None, line.pid) else f"/{line.tid}"
+    pid = "" if line.pid is None else f" [{line.pid}{thread}]"
     room = max(width - len(pid), 0)
     name = line.name if cell_len(line.name) <= room else _fitted(line.name, max(room - 1, 0)) + "…"
     return _fitted(name + pid, width)

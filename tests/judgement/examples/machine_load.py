@@ -67,6 +67,7 @@ _OTHERS = [
     Example("load-average-high", "unknown", _SERVED, "lxcfs"),
     Example("other-users-logged-in", "fail", {}, "2 users in 3", answers={SESSIONS: {"sessions": 3, "users": 2}}),
     Example("other-users-logged-in", "pass", {}, "0 users", answers={SESSIONS: {"sessions": 0, "users": 0}}),
+    Example("other-users-logged-in", "unknown", {"/.dockerenv": ""}, "a container does not see"),
     Example("other-users-logged-in", "unknown", {}, answers={SESSIONS: None}),
     Example("other-users-logged-in", "unknown", {}, answers={SESSIONS: {"sessions": True, "users": "root"}}),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.sources.event_sources import FOLDER
 from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, PERSONALITY, STATUS
+from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PERSONALITY, STATUS
 from noisewatch.sources.target import OWN_AFFINITY
 from tests.judgement.example import Example
 from tests.quiet.process import own_limits, own_status
@@ -50,6 +50,8 @@ EXAMPLES = [
     Example("hardware-counters-unusable", "pass", {Knob.PERF_PARANOID: "2\n", STATUS: _NOBODY}, "cpu may be used"),
     Example("hardware-counters-unusable", "pass", {Knob.PERF_PARANOID: "-1\n"}),
     Example("hardware-counters-unusable", "pass", {Knob.PERF_PARANOID: "4\n", STATUS: _PROFILER}),
+    Example("hardware-counters-unusable", "warn", {Knob.PERF_PARANOID: "4\n"}, "only root", answers={NAMESPACE: False}),
+    Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "4\n"}, answers={NAMESPACE: None}),
     Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "3\n"}, gone=(STATUS,)),
     Example("hardware-counters-unusable", "warn", {}, "not there", gone=(f"{FOLDER}/cpu",)),
     Example(

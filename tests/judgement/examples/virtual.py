@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import STAT, STATUS
+from noisewatch.sources.own_process import NAMESPACE, STAT, STATUS
 from noisewatch.sources.platform import DMI
 from tests.judgement.example import Example
 from tests.quiet.process import own_stat, own_status
@@ -76,6 +76,8 @@ _PRIVILEGES = [
         named="CAP_SYS_ADMIN, CAP_SYS_RAWIO, CAP_SYS_PTRACE, CAP_SYS_NICE, CAP_SYSLOG, CAP_PERFMON",
     ),
     Example("privileges-limited", "pass", {STATUS: own_status(capabilities="0000003fffffffff")}),
+    Example("privileges-limited", "warn", named="root of a user namespace", answers={NAMESPACE: False}),
+    Example("privileges-limited", "unknown", named=NAMESPACE, answers={NAMESPACE: None}),
     Example("privileges-limited", "warn", {Knob.LOCKDOWN: "none [integrity] confidentiality\n"}, "(integrity)"),
     Example("privileges-limited", "pass", {Knob.SECURITY_MODULES: "capability,yama"}, gone=(Knob.LOCKDOWN,)),
     Example("privileges-limited", "unknown", {Knob.SECURITY_MODULES: "lockdown,yama"}, gone=(Knob.LOCKDOWN,)),
