@@ -5,6 +5,9 @@ Everything that the checks ask for is there and as it should be, so that a test 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from noisewatch.machine import Json
 from tests import quiet
 from tests.written import Files, WrittenMachine
@@ -123,6 +126,11 @@ def _topology() -> dict[str, str]:
 
 def quiet_files(seconds: float = 0.0) -> dict[str, str]:
     """All files, so many seconds after the first moment."""
+    return dict(_quiet_files(seconds))
+
+
+@cache
+def _quiet_files(seconds: float) -> Mapping[str, str]:
     ticks = round(seconds * 100)
     files = _topology() | {
         "/proc/sys/kernel/osrelease": "6.14.0\n",

@@ -125,8 +125,5 @@ def write_tree(root: Path, files: Files) -> Path:
 
 def without(files: Files, *gone: str) -> dict[str, str]:
     """The files less those at, or below, the given paths."""
-    return {
-        path: text
-        for path, text in files.items()
-        if not any(path == each or path.startswith(posixpath.join(each, "")) for each in gone)
-    }
+    below = tuple(posixpath.join(each, "") for each in gone)
+    return {path: text for path, text in files.items() if path not in gone and not path.startswith(below)}

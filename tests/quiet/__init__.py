@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pkgutil
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
 from noisewatch.machine import Json
 
 
+@cache
 def _modules() -> list[ModuleType]:
     return [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
 

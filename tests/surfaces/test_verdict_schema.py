@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from noisewatch.surfaces.cli import main
 from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import Run, quiet_tree, record
 
@@ -18,10 +21,17 @@ _RECORDINGS = sorted((Path(__file__).parents[1] / "machines").glob("*.nw"))
 _SETTINGS = ("--sample", "0", "--no-calibration")
 
 
-@pytest.fixture
-def schema(run: Run) -> dict[str, Any]:
-    printed: dict[str, Any] = run("explain", "--schema").json
-    return printed
+@pytest.fixture(scope="module")
+def schema() -> dict[str, Any]:
+    return _printed("explain", "--schema")
+
+
+def _printed(*words: str) -> dict[str, Any]:
+    """What the command prints; once for all tests, as there are many."""
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as printed:
+        assert main(words) == 0
+    document: dict[str, Any] = json.loads(printed.buffer.getvalue())
+    return document
 
 
 def _complaints(schema: dict[str, Any], document: object) -> list[str]:
@@ -103,10 +113,16 @@ def test_json_lines_are_a_head_and_findings(run: Run, schema: dict[str, Any], re
     assert "findings" not in head
 
 
+@pytest.fixture(scope="module")
+def _judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    recording = _disturbed(tmp_path_factory.mktemp("recording"))
+    return _printed("preflight", "--exit-zero", "--format", "json", "--replay", str(recording))
+
+
 @pytest.fixture
-def document(run: Run, tmp_path: Path) -> dict[str, Any]:
-    judged: dict[str, Any] = run("preflight", "--format", "json", "--replay", _disturbed(tmp_path)).json
-    return judged
+def document(_judged: dict[str, Any]) -> dict[str, Any]:
+    """A copy to be changed."""
+    return copy.deepcopy(_judged)
 
 
 def _places(document: dict[str, Any]) -> dict[str, Any]:
@@ -146,9 +162,8 @@ _EACH_KEY = [(place, key) for place, keys in _DOCUMENTED.items() for key in keys
 def test_a_document_that_lacks_a_documented_key_is_refused(
     schema: dict[str, Any], document: dict[str, Any], place: str, key: str
 ) -> None:
-    broken = copy.deepcopy(document)
-    del _places(broken)[place][key]
-    assert [each for each in _complaints(schema, broken) if f"'{key}' is a required property" in each] != []
+    del _places(document)[place][key]
+    assert [each for each in _complaints(schema, document) if f"'{key}' is a required property" in each] != []
 
 
 @pytest.mark.parametrize(
@@ -157,9 +172,8 @@ def test_a_document_that_lacks_a_documented_key_is_refused(
 def test_a_document_with_a_value_of_another_type_is_refused(
     schema: dict[str, Any], document: dict[str, Any], place: str, key: str
 ) -> None:
-    broken = copy.deepcopy(document)
-    _places(broken)[place][key] = [{"neither": "number nor text"}]
-    assert _complaints(schema, broken) != []
+    _places(document)[place][key] = [{"neither": "number nor text"}]
+    assert _complaints(schema, document) != []
 
 
 def _silent_unknown(document: dict[str, Any]) -> None:
@@ -178,10 +192,9 @@ def _cpu_twice(document: dict[str, Any]) -> None:
 def test_a_document_that_breaks_a_promise_is_refused(
     schema: dict[str, Any], document: dict[str, Any], breaks: Callable[[dict[str, Any]], None]
 ) -> None:
-    broken = copy.deepcopy(document)
-    breaks(broken)
     assert _complaints(schema, document) == []
-    assert len(_complaints(schema, broken)) > 0
+    breaks(document)
+    assert len(_complaints(schema, document)) > 0
 
 
 @pytest.mark.parametrize(

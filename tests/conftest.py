@@ -1,0 +1,12 @@
+"""Tests that make noise on purpose, or boot machines, have this host for themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+_ALONE = ("live", "slow", "lab")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """None where xdist may decide; no workers where one of those is asked for."""
+    return 0 if config.getoption("markexpr") in _ALONE else None
