@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from noisewatch.judgement.case import Case
 from noisewatch.model.interval import Interval
 
+_Counters = Mapping[str, int]
+
 
 def grown(interval: Interval, name: str) -> int | None:
     """By how much the counter grew; None is unknown."""
-    return _grown(interval, lambda counter: counter == name)
+    return _grown(interval, lambda counters: frozenset({name} & counters.keys()))
 
 
 def grown_in_all(case: Case, name: str) -> int | None:
     """By how much it grew in the sample and under load together; None is unknown, in either."""
-    return _sum(case, lambda counter: counter == name)
+    return _sum([grown(interval, name) for interval in case.intervals])
 
 
 def grown_in_zones(case: Case, prefix: str) -> int | None:
     """The same of all counters that begin so: newer kernels have one for each zone of memory."""
-    return _sum(case, lambda counter: counter.startswith(prefix))
+
+    def names(counters: _Counters) -> frozenset[str]:
+        return frozenset(name for name in counters if name.startswith(prefix))
+
+    return _sum([_grown(interval, names) for interval in case.intervals])
 
 
-def _sum(case: Case, is_wanted: Callable[[str], bool]) -> int | None:
-    counts = [_grown(interval, is_wanted) for interval in case.intervals]
+def _sum(counts: list[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if counts and len(known) == len(counts) else None
 
 
-def _grown(interval: Interval, is_wanted: Callable[[str], bool]) -> int | None:
+def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> int | None:
     before, after = (each.background.memory.count_by_name for each in (interval.before, interval.after))
     if before is None or after is None:
         return None
-    wanted = {name for name in before if is_wanted(name)}
-    if not wanted or wanted != {name for name in after if is_wanted(name)}:
+    wanted = names(before)
+    if not wanted or wanted != names(after):
         return None
     steps = [after[name] - before[name] for name in wanted]
     return sum(steps) if min(steps) >= 0 else None

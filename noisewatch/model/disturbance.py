@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import Interval
 from noisewatch.model.task_runs import TaskRun
 from noisewatch.sources.cpu_time import TICK_NS
+from noisewatch.sources.interrupts import InterruptRow
 from noisewatch.sources.irqs import Irqs, parse_actions
 
 # Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
@@ -70,18 +72,28 @@ def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
 
 def kind_of_row(row: RowCount) -> str:
     """Whether a row of /proc/interrupts is a device's, the tick, or another CPU's call."""
-    if row.label in _TICKS or _PER_CPU_TIMER.search(row.description):
+    return _kind(row.label, row.description)
+
+
+@lru_cache(maxsize=4096)
+def _kind(label: str, description: str) -> str:
+    if label in _TICKS or _PER_CPU_TIMER.search(description):
         return "tick"
-    if row.label in _IPIS or row.label.startswith("IPI") or _PER_CPU_CALL.search(row.description):
+    if label in _IPIS or label.startswith("IPI") or _PER_CPU_CALL.search(description):
         return "ipi"
     return "irq"
 
 
-def is_of_a_device(row: RowCount) -> bool:
+def is_of_a_device(row: RowCount | InterruptRow) -> bool:
     """Whether the row counts devices' interrupts, and not the CPU's own."""
     if row.irq is None:
         return row.label in _DEVICE_CLASSES
-    return kind_of_row(row) == "irq" and not _PER_CPU_OTHER.search(row.description)
+    return _is_beyond_the_cpu(row.label, row.description)
+
+
+@lru_cache(maxsize=4096)
+def _is_beyond_the_cpu(label: str, description: str) -> bool:
+    return _kind(label, description) == "irq" and not _PER_CPU_OTHER.search(description)
 
 
 def name_of_row(row: RowCount, irqs: Irqs | None) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.errors import Unreadable
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
@@ -55,29 +55,37 @@ class Irqs:
     by_number: Mapping[int, Irq]
 
 
-def read_irqs(reader: Reader, interrupts: Interrupts | None, release: str | None) -> Irqs | None:
-    """The IRQs; None where /proc/irq cannot be listed."""
+def read_irqs(
+    reader: Reader, interrupts: Interrupts | None, release: str | None, previous: Irqs | None = None
+) -> Irqs | None:
+    """The IRQs; None where /proc/irq cannot be listed. The devices are asked for where there are others than before."""
     names = reader.names_or_none(FOLDER)
     if names is None:
         return None
     actions = actions_by_irq(interrupts)
-    devices = read_devices(reader)
-    numbers = sorted(int(name) for name in names if is_count(name))
-    return Irqs(
-        reader.parsed(DEFAULT, parse_cpu_mask),
-        {
-            number: _read_irq(reader, number, actions.get(number) or _read_actions(reader, number), devices, release)
-            for number in numbers
-        },
-    )
+    found = {
+        number: _read_irq(reader, number, actions.get(number) or _read_actions(reader, number), release)
+        for number in sorted(int(name) for name in names if is_count(name))
+    }
+    return Irqs(reader.parsed(DEFAULT, parse_cpu_mask), _with_devices(reader, found, previous))
 
 
-def _read_irq(
-    reader: Reader, number: int, actions: tuple[str, ...], devices: Mapping[int, str] | None, release: str | None
-) -> Irq:
+def _read_irq(reader: Reader, number: int, actions: tuple[str, ...], release: str | None) -> Irq:
     allowed, effective = _read_affinity(reader, number)
     movable = False if actions in _KERNELS_OWN else _read_movable(reader, number, release)
-    return Irq(number, allowed, effective, movable, actions, _device(devices, number, actions))
+    return Irq(number, allowed, effective, movable, actions, None)
+
+
+def _with_devices(reader: Reader, found: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
+    known = previous.by_number if previous is not None else {}
+    if _drivers(found) == _drivers(known):
+        return {number: replace(irq, device=known[number].device) for number, irq in found.items()}
+    devices = read_devices(reader)
+    return {number: replace(irq, device=_device(devices, number, irq.actions)) for number, irq in found.items()}
+
+
+def _drivers(irqs: Mapping[int, Irq]) -> dict[int, tuple[str, ...]]:
+    return {number: irq.actions for number, irq in irqs.items()}
 
 
 _KERNELS_OWN = (("timer",), ("cascade",))  # of the PC: writing their affinity is an I/O error, whatever the mode says

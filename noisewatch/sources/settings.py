@@ -74,12 +74,13 @@ def read_settings(
     release: str | None,
     target: CpuSet,
     cgroup: Cgroup,
+    previous: Settings | None = None,
 ) -> Settings:
     """The settings now; what is many files a CPU is read for the target CPUs alone."""
     return Settings(
         read_at_ns=now_ns,
         topology=topology,
-        irqs=read_irqs(reader, interrupts, release),
+        irqs=read_irqs(reader, interrupts, release, previous.irqs if previous is not None else None),
         clock_source=read_clock_source(reader),
         mains_power=read_mains_power(reader),
         frequency=frequency,

@@ -115,7 +115,8 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
     )
     cgroup = read_cgroup(reader)
     settings = kept or read_settings(
-        reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup
+        *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup),
+        previous=previous.settings if previous is not None else None,
     )
     return Snapshot(
         taken_at_ns=taken_at_ns,

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import INFORMATION
 from noisewatch.judgement.verdict import judge
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
@@ -24,6 +26,7 @@ _FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
 _JUDGED_NS = 5_000_000_000  # a second is too short to tell 1 % from a tick of 10 ms
 _NO_RATES = "a copied tree stands still"
 _NS_PER_S = 1_000_000_000
+_SHOWN = tuple(each for each in CATALOGUE if each.severity != INFORMATION)  # what else there is never gets to a frame
 
 
 def sample_frames(
@@ -91,9 +94,9 @@ class _Sampler:
             self._recent.popleft()
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
             self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
-            verdict = judge(Case(snapshot, no_sample_reason=_NO_RATES)) if is_last else None
+            verdict = judge(Case(snapshot, no_sample_reason=_NO_RATES), _SHOWN) if is_last else None
             return frame_of(snapshot, None, verdict, **self._rest(is_last))
-        verdict = judge(Case(snapshot, interval_between(self._recent[0], snapshot)))
+        verdict = judge(Case(snapshot, interval_between(self._recent[0], snapshot)), _SHOWN)
         return frame_of(snapshot, interval_between(previous, snapshot), verdict, **self._rest(is_last))
 
     def repeated(self, frame: Frame, remark: str | None) -> Frame:

@@ -19,7 +19,6 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
-from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import FOLDER, Irq
@@ -102,10 +101,7 @@ def _device_counts(interrupts: Interrupts) -> dict[int, int]:
     return {
         row.irq: sum(row.counts)
         for row in interrupts.rows
-        if row.irq is not None
-        and row.counts is not None
-        and any(row.counts)
-        and is_of_a_device(RowCount(row.label, row.description, row.irq, {}))
+        if row.irq is not None and row.counts is not None and any(row.counts) and is_of_a_device(row)
     }
 
 
