@@ -41,6 +41,13 @@ def test_when_the_time_runs_out_the_last_reasons_are_reported() -> None:
     assert (busy["status"], busy["cpus"]) == ("fail", [CPU])
 
 
+def test_what_waiting_does_not_change_is_said_once() -> None:
+    check = "default-irq-affinity-includes-target"
+    ran = _preflight("--sample", "0", "--select", check, "--severity", f"{check}=blocking", "--wait", "2")
+    assert ran.returncode == 4
+    assert ran.stderr.count(f"noisewatch: {check}: a setting, which waiting alone does not change") == 1
+
+
 def test_the_machine_is_locked_for_the_script_that_asked_until_it_ends() -> None:
     command = " ".join([*_PREFLIGHT, *_IS_LOCKED, "--lock", ">/dev/null"])
     script = subprocess.Popen(

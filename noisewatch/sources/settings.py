@@ -29,6 +29,7 @@ from noisewatch.sources.packet_steering import PacketSteering, read_packet_steer
 from noisewatch.sources.power_supply import MainsPower, read_mains_power
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.sessions import Sessions, read_sessions
+from noisewatch.sources.swaps import Swap, read_swaps
 from noisewatch.sources.temporary_files import read_temporary_files
 from noisewatch.sources.topology import CpuPlace, read_memory_nodes
 from noisewatch.sources.uptime import read_uptime
@@ -63,6 +64,7 @@ class Settings:
     boot_configuration: BootConfiguration
     uptime_s: float | None
     memory_nodes: frozenset[int] | None
+    swaps: tuple[Swap, ...] | None
 
 
 def read_settings(
@@ -103,4 +105,5 @@ def read_settings(
         boot_configuration=read_boot_configuration(reader),
         uptime_s=read_uptime(reader),
         memory_nodes=read_memory_nodes(reader),
+        swaps=read_swaps(reader),
     )

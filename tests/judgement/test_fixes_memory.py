@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.declaration import Fix
 from noisewatch.sources.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.memory import MEMINFO, vmstat
+from tests.quiet.memory import MEMINFO, SWAPS, vmstat
 
 _CI = "/sys/fs/cgroup/ci"
 _LIMITED = {
@@ -95,3 +95,12 @@ def test_compaction_ahead_of_need_is_switched_off_where_it_is_on() -> None:
 def test_what_is_dirty_is_written() -> None:
     dirty = {"/proc/meminfo": MEMINFO.replace("Dirty:               440", "Dirty: 99999")}
     assert _set(Example("dirty-pages-pending", "warn", dirty)) == ("sync", None, None)
+
+
+def test_swap_is_brought_back_where_it_was_and_with_the_priority_that_was_chosen() -> None:
+    used = {"/proc/meminfo": MEMINFO.replace("SwapFree:         999996", "SwapFree:              0")}
+    swaps = SWAPS + "/var/swap\\040file file 4096 0 5\n"
+    now, _, undo = _set(Example("swapping", "warn", used | {"/proc/swaps": swaps}))
+    assert (now, undo) == ("sudo swapoff -a", "sudo swapon -p 5 '/var/swap file' && sudo swapon /dev/dm-1")
+    now, _, undo = _set(Example("swapping", "warn", used | {"/proc/swaps": "rubbish"}))
+    assert (now, undo) == ("sudo swapoff -a", None)

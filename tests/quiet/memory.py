@@ -13,6 +13,10 @@ SwapFree:         999996 kB
 Dirty:               440 kB
 Writeback:             0 kB
 """
+SWAPS = """\
+Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
+/dev/dm-1                               partition\t999996\t\t0\t\t-2
+"""
 _COUNTERS = {
     "numa_pte_updates": 0,
     "pswpin": 0,
@@ -40,6 +44,7 @@ def files(seconds: float) -> dict[str, str]:
     return {
         "/proc/meminfo": MEMINFO,
         "/proc/vmstat": VMSTAT,
+        "/proc/swaps": SWAPS,
         Knob.THP_ENABLED: "always [madvise] never\n",
         Knob.THP_DEFRAG: "always defer defer+madvise [madvise] never\n",
         Knob.KHUGEPAGED_SLEEP: "10000\n",

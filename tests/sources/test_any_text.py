@@ -41,6 +41,7 @@ from noisewatch.sources.own_process import (
 from noisewatch.sources.pressure import parse_stall
 from noisewatch.sources.run_queue import parse_run_time
 from noisewatch.sources.softirqs import parse_softirqs
+from noisewatch.sources.swaps import parse_swaps
 from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
 from noisewatch.sources.timers import parse_timers
 from noisewatch.sources.tracing import parse_events
@@ -94,6 +95,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_softirqs: _FILES["/proc/softirqs"],
     parse_stall: _STALL,
     parse_stat: stat_line(4711, "a (b) c", 1),
+    parse_swaps: _FILES["/proc/swaps"],
     parse_throttled: "nr_periods 1\nnr_throttled 12\n",
     parse_timers: '[{"next":1589485390891904,"left":1,"unit":"dnf-makecache.timer"},{"next":null,"unit":"a.timer"}]',
     parse_uclamp: "45.00\n",

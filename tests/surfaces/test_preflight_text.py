@@ -45,6 +45,24 @@ def test_the_last_line_is_the_verdict_with_its_exit_status(
     assert ran.out.endswith("\n")
 
 
+@pytest.mark.parametrize(
+    ("flags", "profile", "is_told"),
+    [("hypervisor", "micro", True), ("hypervisor", "shared", False), ("fpu", "micro", False)],
+)
+def test_a_guest_is_told_of_the_profile_for_guests(
+    run: Run, tmp_path: Path, flags: str, profile: str, is_told: bool
+) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: None, "/proc/cpuinfo": f"processor : 0\nflags : {flags}\n"})
+    ran = run("preflight", "--sample", "0", "--no-calibration", "--profile", profile, "--sysroot", root)
+    assert ("--profile shared goes by" in ran.out) == is_told
+
+
+def test_a_failure_that_its_limit_rounds_to_is_told_exactly(run: Run, tmp_path: Path) -> None:
+    recording = _with_hogs(tmp_path, (900, "hog"))
+    ran = run("preflight", "--replay", recording, "--limit", "tasks-on-target=49.999%")
+    assert "50.0% of CPU 2 (50.000%, limit 50.0%)" in ran.words
+
+
 def test_the_last_line_tells_the_status_that_exit_zero_returns(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
     last = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero", "--sysroot", root).out.splitlines()[-1]

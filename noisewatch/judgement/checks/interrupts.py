@@ -37,7 +37,10 @@ _LONGEST_LIST = 4
         "A device that is silent now may speak up in the middle of the benchmark. Where the interrupt goes is the "
         "effective affinity; the one that was asked for is a wish, which most interrupts follow the next time."
     ),
-    remedy="Move each interrupt to the housekeeping CPUs; those that the kernel manages follow isolcpus=managed_irq.",
+    remedy=(
+        "Move each interrupt to the housekeeping CPUs. Those that the kernel manages follow isolcpus=managed_irq, as "
+        "far as each of their queues has a housekeeping CPU; else give the device fewer queues."
+    ),
     sources=(_AFFINITY_DOC,),
 )
 def irq_routed_to_target(case: Case) -> Answer:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counters import grown
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, UNKNOWN, WARN, Answer, Fix, Limit, check, unknown
 from noisewatch.sources.memory import MEMINFO, VMSTAT
+from noisewatch.sources.swaps import PATH as SWAPS
+from noisewatch.sources.swaps import Swap
 
 _SWAPPED = Limit("fails", "pages swapped in or out", 0, "pages", "one page that has to be read costs a millisecond")
 _USED = Limit("used", "swap in use that passes", 65_536, "kB", "what was moved there once and never asked for again")
@@ -18,7 +22,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
     area="memory",
     question="Is nothing swapped, in or out?",
     severity=BLOCKING,
-    reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO),
+    reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO, SWAPS),
     limits=(_SWAPPED, _USED),
     why=(
         "A page that was swapped out is read back when it is needed: some milliseconds at which the benchmark waits, "
@@ -41,7 +45,7 @@ def swapping(case: Case) -> Answer:
         "swap_kb": total,
         "swap_free_kb": free,
     }
-    fix = Fix("sudo swapoff -a", "remove swap from /etc/fstab", "sudo swapon -a")
+    fix = _switch_off(case.snapshot.settings.swaps)
     if moved > case.bound(_SWAPPED):
         said = f"{moved} pages were swapped"
         return Answer(FAIL, said, moved, case.bound(_SWAPPED), "pages", evidence=evidence, fix=fix)
@@ -59,6 +63,16 @@ def swapping(case: Case) -> Answer:
         return Answer(WARN, said, total - free, case.bound(_USED), "kB", evidence=evidence, fix=fix)
     said = "nothing was swapped" if case.intervals else "hardly any swap is in use"
     return Answer(PASS, said if total else "there is no swap", evidence=evidence)
+
+
+def _switch_off(swaps: tuple[Swap, ...] | None) -> Fix:
+    """Switched on again is what was on, which /etc/fstab may not know; with its priority, where somebody chose one."""
+    ordered = sorted(swaps or (), key=lambda swap: -swap.priority)
+    undo = [
+        "sudo swapon " + (f"-p {swap.priority} " if swap.priority >= 0 else "") + shlex.quote(swap.path)
+        for swap in ordered
+    ]
+    return Fix("sudo swapoff -a", "remove swap from /etc/fstab", " && ".join(undo) or None)
 
 
 CHECKS = (swapping,)

@@ -54,14 +54,14 @@ def fill_preflight(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=sample_seconds,
         default=3.0,
-        help="how long to look (default 3; 0: settings only)",
+        help="how long to look (default 3; 0: settings only; at a recording: all of it)",
     )
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
         type=calibration_seconds,
         default=3.0,
-        help="how long to run the microbenchmark after that (default 3; 0: not at all)",
+        help="how long to run the microbenchmark after that (default 3; 0: not at all; of a recording: the one in it)",
     )
     parser.add_argument(
         "--no-calibration",

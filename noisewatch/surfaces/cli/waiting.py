@@ -33,6 +33,8 @@ def verdict_in_time(examination: Examination, seconds: float, lock: Lock | None)
             continue  # somebody had it, and it looked free
         if is_fit or left_s <= 0:
             return verdict, seconds > 0 and not is_fit
+        if not told:
+            _tell_of_settings(verdict)
         told = _tell(examination, verdict, left_s, told)
         if examination.arguments.sample == 0:
             time.sleep(min(_BETWEEN_LOOKS_S, left_s))
@@ -46,6 +48,14 @@ def _look(examination: Examination, may_fail: bool) -> Verdict:
     if examination.arguments.calibration:
         case = replace(case, no_calibration_reason=_NOT_CALIBRATED)
     return judge(case, strict=strict)
+
+
+def _tell_of_settings(verdict: Verdict) -> None:
+    """What no waiting changes, so that nobody waits for it in vain."""
+    names = [each.check.id for each in verdict.failures if each.answer.fix and not each.check.asks_rates]
+    if names:
+        said = f"{', '.join(names)}: a setting, which waiting alone does not change (noisewatch preflight --fix-script)"
+        print(f"noisewatch: {said}", file=sys.stderr, flush=True)
 
 
 def _tell(examination: Examination, verdict: Verdict, left_s: float, told: str) -> str:

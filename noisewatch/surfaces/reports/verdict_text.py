@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN
+from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
@@ -38,6 +39,7 @@ _MOST_OPEN = 6
 NO_CALIBRATION = "No microbenchmark was run: this rests on settings and counters, not on a measured noise floor."
 _NOTHING_ASKED = "No question was left to ask: what was selected needs a sample or a microbenchmark, or was ignored."
 _SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and tasks on the target CPUs."
+_GUEST = "Some of what is unknown no guest can know: --profile shared goes by what is measured instead."
 
 
 def render(verdict: Verdict, occasion: Occasion) -> str:
@@ -61,6 +63,8 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
+    if verdict.profile != SHARED and any(each.is_unknown and each.check.is_hidden_from_guests for each in told):
+        lines += [_GUEST] if verdict.case.is_guest else []
     if all(finding.status in (IGNORED, NOT_APPLICABLE) for finding in verdict.findings):
         lines.append(_NOTHING_ASKED)
     word = verdict.verdict.upper()
