@@ -69,6 +69,7 @@ class Check:
     sources: tuple[str, ...]
     answer: Callable[[Case], Answer]
     asks_rates: bool  # it needs a sample, not only settings
+    sees_load: bool  # the time of a calibration will do as well
     asks_calibration: bool  # it needs the microbenchmark
     answered_by: str | None  # the check that measures what this one only reads
     severity_in: Mapping[str, str]  # by profile, where it is another
@@ -92,6 +93,7 @@ def check(
     sources: tuple[str, ...],
     limits: tuple[Limit, ...] = (),
     asks_rates: bool = False,
+    sees_load: bool = False,
     asks_calibration: bool = False,
     answered_by: str | None = None,
     severity_in: Mapping[str, str] | None = None,
@@ -113,6 +115,7 @@ def check(
             sources,
             answer,
             asks_rates,
+            sees_load,
             asks_calibration,
             answered_by,
             severity_in or {},

@@ -130,7 +130,8 @@ def _answer(each: Check, case: Case) -> Answer:
 
 
 def _why_not_asked(each: Check, case: Case) -> str | None:
-    if each.asks_rates and case.interval is None and case.no_sample_reason is None:
+    is_seen = case.interval is not None or (each.sees_load and case.under_load is not None)
+    if each.asks_rates and not is_seen and case.no_sample_reason is None:
         return "settings only, as requested"
     if each.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
         return "no calibration, as requested"

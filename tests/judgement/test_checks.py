@@ -10,9 +10,10 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import BLOCKING, Check
 from noisewatch.judgement.verdict import judge
+from noisewatch.model.interval import interval_between
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from tests.judgement.example import VIRTUAL, Example, all_examples
-from tests.judgement.judging import finding, judged, judged_by_settings
+from tests.judgement.judging import finding, judged, judged_by_settings, quiet_calibration
 from tests.quiet_machine import ANSWERS, CPUS, crowd, loaded_files, process, quiet_files, stat_file
 from tests.written import WrittenMachine, without
 
@@ -73,6 +74,20 @@ def test_where_the_file_is_missing_nothing_blocking_passes(example: Example) -> 
 def test_hardware_that_is_not_there_may_be_the_hosts_in_a_virtual_machine(example: Example) -> None:
     found = replace(example, changed={**example.changed, **VIRTUAL}).found()
     assert (found.status, found.answer.reason is not None and "host" in found.answer.reason) == ("unknown", True)
+
+
+def test_without_a_sample_the_time_of_the_calibration_tells_what_happens_under_load() -> None:
+    count = f"{CPUS}/cpu2/thermal_throttle/core_throttle_count"
+    machine = WrittenMachine(quiet_files(3.0), loaded_files() | {count: "70\n"}, answers=ANSWERS)
+    before = read_snapshot(machine, Wish(asks_jobs=True))
+    machine.advance()
+    loaded = interval_between(before, read_snapshot(machine, Wish(), None, before))
+    verdict = judge(Case(before, calibrated=quiet_calibration(), under_load=loaded))
+    assert finding(verdict, "throttled").status == "fail"
+    statuses = {each.check.id: each.status for each in verdict.findings if each.check.sees_load}
+    assert {status for name, status in statuses.items() if name != "throttled"} == {"pass"}
+    assert len(statuses) > 5
+    assert finding(verdict, "target-cpu-busy").status == "ignored"
 
 
 def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:

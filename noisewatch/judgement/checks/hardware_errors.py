@@ -55,10 +55,11 @@ _NO_EXCEPTION = Limit(
     remedy="Look into the kernel's log (ras-mc-ctl, mcelog): a memory module, the cooling or the processor is failing.",
     sources=("https://docs.kernel.org/arch/x86/x86_64/machinecheck.html",),
     asks_rates=True,
+    sees_load=True,
     is_hidden_from_guests=True,
 )
 def machine_checks(case: Case) -> Answer:
-    if case.interval is None:
+    if not case.intervals:
         return unknown(case.no_sample_reason or "no sample was taken")
     tables = [table for each in case.intervals for table in (each.before.interrupts, each.after.interrupts)]
     if None in tables:
@@ -129,10 +130,11 @@ _NO_UNCORRECTED = Limit(
     remedy="Replace the memory module that the kernel's log, or ras-mc-ctl --errors, names.",
     sources=("https://docs.kernel.org/admin-guide/RAS/main.html",),
     asks_rates=True,
+    sees_load=True,
     is_hidden_from_guests=True,
 )
 def memory_errors(case: Case) -> Answer:
-    if case.interval is None:
+    if not case.intervals:
         return unknown(case.no_sample_reason or "no sample was taken")
     controllers = case.snapshot.settings.error_counters.controllers
     if controllers is None:
@@ -182,11 +184,12 @@ _NO_MESSAGE = Limit("fails", "error messages on PCI Express", 0, "messages", "a 
     ),
     sources=("https://docs.kernel.org/PCI/pcieaer-howto.html",),
     asks_rates=True,
+    sees_load=True,
     severity_in={IO: WARNING, STRICT: WARNING},
     is_hidden_from_guests=True,
 )
 def pcie_errors(case: Case) -> Answer:
-    if case.interval is None:
+    if not case.intervals:
         return unknown(case.no_sample_reason or "no sample was taken")
     ports = case.snapshot.settings.error_counters.ports
     if ports is None:

@@ -44,6 +44,7 @@ _THERMAL_INTERRUPT = "TRM"
     remedy="Let the machine cool down, clean its fans, or pin a frequency that it can hold.",
     sources=("https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c",),
     asks_rates=True,
+    sees_load=True,
     answered_by="throughput-drifts",
     is_hidden_from_guests=True,
 )

@@ -51,6 +51,7 @@ _AN_HOUR_MS = 3_600_000
     remedy="Have khugepaged sleep for the time of the benchmark; the policy stays, and pages may be huge at once.",
     sources=("https://docs.kernel.org/admin-guide/mm/transhuge.html",),
     asks_rates=True,
+    sees_load=True,
 )
 def khugepaged_collapses_pages(case: Case) -> Answer:
     knobs = case.snapshot.settings.knobs

@@ -49,6 +49,7 @@ _SCANNED = Limit(
     remedy="Stop what fills the memory or reads large files; reserve more of it with vm.watermark_scale_factor.",
     sources=("https://docs.kernel.org/admin-guide/mm/concepts.html", _VM_DOC),
     asks_rates=True,
+    sees_load=True,
 )
 def memory_reclaimed(case: Case) -> Answer:
     if not case.intervals:
@@ -88,6 +89,7 @@ _MOVED = Limit("passes", "pages that compaction looked at", 0, "pages", "each th
     ),
     sources=(_VM_DOC,),
     asks_rates=True,
+    sees_load=True,
 )
 def memory_compacted(case: Case) -> Answer:
     if not case.intervals:
