@@ -1,0 +1,170 @@
+"""Own ring buffers of the kernel's trace, beside whatever else is traced: an instance, which leaves with us.
+
+    /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/events/sched/sched_switch/enable
+    /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/per_cpu/cpu1/trace_pipe_raw
+
+The global buffer, its clock and its events are neither read nor written. The name holds our pid, its namespace and when
+we started, so that what a killed process has left is known as such. https://docs.kernel.org/trace/ftrace.html
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from noisewatch.errors import CannotMeasure
+
+MOUNTS = "/proc/self/mounts"
+_NAME = re.compile(r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-\w+", re.ASCII)
+_LARGEST_PAGE = 1 << 16
+
+
+def find_tracefs(mounts: str) -> Path | None:
+    """Where the text of /proc/self/mounts says that tracefs is mounted."""
+    for line in mounts.splitlines():
+        fields = line.split()
+        if len(fields) > 2 and fields[2] == "tracefs":
+            return Path(fields[1])
+    return None
+
+
+class Instance:
+    """A context manager: events of some CPUs, in time with CLOCK_MONOTONIC. Raises CannotMeasure."""
+
+    def __init__(self, tracefs: Path, purpose: str, cpus: Iterable[int], buffer_kb: int) -> None:
+        self._tracefs = tracefs
+        self._cpus = sorted(cpus)
+        self._buffer_kb = buffer_kb
+        pid = os.getpid()
+        self.path = tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_started_ticks(pid)}-{purpose}"
+        self._pipes: dict[int, int] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.mkdir()
+            self._write("tracing_on", "0")
+            self._write("trace_clock", "mono")
+            self._write("tracing_cpumask", _mask(self._cpus))
+            self._write("buffer_size_kb", str(self._buffer_kb))
+            for cpu in self._cpus:
+                pipe = self.path / f"per_cpu/cpu{cpu}/trace_pipe_raw"
+                self._pipes[cpu] = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            self.close()
+            raise CannotMeasure(f"{error.filename or self.path}: {(error.strerror or str(error)).lower()}") from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def enable(self, event: str, condition: str | None = None) -> bool:
+        """Whether the kernel has the event (`sched/sched_switch`) and takes the filter."""
+        try:
+            if condition is not None:
+                self._write(f"events/{event}/filter", condition)
+            self._write(f"events/{event}/enable", "1")
+        except OSError:
+            return False
+        return True
+
+    def start(self) -> None:
+        """From now on events are kept."""
+        self._switch("1")
+
+    def stop(self) -> None:
+        """No more; what is there can still be read."""
+        self._switch("0")
+
+    def pages(self, cpu: int) -> Iterable[bytes]:
+        """What has been written since the last time, a page of the ring buffer each."""
+        while True:
+            try:
+                page = os.read(self._pipes[cpu], _LARGEST_PAGE)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno in (errno.ENODEV, errno.EBUSY):
+                    return
+                raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+            if not page:
+                return
+            yield page
+
+    def overrun(self, cpu: int) -> int:
+        """How many events found no room, or were written over before they were read."""
+        try:
+            text = (self.path / f"per_cpu/cpu{cpu}/stats").read_text()
+        except OSError:
+            return 0
+        counts = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        names = ("overrun", "commit overrun", "dropped events")
+        return sum(int(counts[name]) for name in names if counts.get(name, "").isdecimal())
+
+    def close(self) -> None:
+        """Removes the instance."""
+        for pipe in self._pipes.values():
+            os.close(pipe)
+        self._pipes = {}
+        _remove(self.path)
+
+    def _switch(self, word: str) -> None:
+        try:
+            self._write("tracing_on", word)
+        except OSError as error:
+            raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+
+    def _write(self, name: str, text: str) -> None:
+        file = os.open(self.path / name, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            os.write(file, text.encode())
+        finally:
+            os.close(file)
+
+
+def remove_stale(tracefs: Path) -> None:
+    """Removes the instances that processes of ours left behind which are gone: killed, or out of power."""
+    with suppress(OSError):
+        for name in os.listdir(tracefs / "instances"):
+            match = _NAME.fullmatch(name)
+            is_ours = match is not None and int(match["namespace"]) == _namespace()
+            if match is not None and is_ours and _started_ticks(int(match["pid"])) != int(match["ticks"]):
+                _remove(tracefs / "instances" / name)
+
+
+def _remove(instance: Path) -> None:
+    """Events have to be off before the folder goes: it is busy while they are on."""
+    for name in ("tracing_on", "events/enable"):
+        with suppress(OSError):
+            (instance / name).write_text("0")
+    with suppress(OSError):
+        instance.rmdir()
+
+
+def _namespace() -> int:
+    """In which our pid is what it is; another container's may be anybody's."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _started_ticks(pid: int) -> int:
+    """When the process started, in ticks since boot; 0 where there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        return int(stat.rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _mask(cpus: Iterable[int]) -> str:
+    """The CPUs as the kernel reads masks: groups of 32 bits in hexadecimal."""
+    bits = sum(1 << cpu for cpu in cpus)
+    groups = [f"{bits >> shift & 0xFFFF_FFFF:08x}" for shift in range(0, max(bits.bit_length(), 1), 32)]
+    return ",".join(reversed(groups))

@@ -1,0 +1,69 @@
+"""The events that tell what takes a CPU from whom, and how their records are laid out on this kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from noisewatch.sources.trace_format import TraceFormat
+from noisewatch.sources.trace_timeline import ENTER, EXIT, NMI, SEND, SWITCH, Event
+
+# Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
+_VECTORS = {
+    "local_timer": "tick",
+    "reschedule": "ipi",
+    "call_function": "ipi",
+    "call_function_single": "ipi",
+    "irq_work": "ipi",
+    "x86_platform_ipi": "ipi",
+    "thermal_apic": "irq",
+    "threshold_apic": "irq",
+    "deferred_error_apic": "irq",
+    "error_apic": "irq",
+    "spurious_apic": "irq",
+}
+_FRAMED = {  # entry, exit, kind, the field that tells them apart
+    ("irq/irq_handler_entry", "irq/irq_handler_exit"): ("irq", "irq"),
+    ("irq/softirq_entry", "irq/softirq_exit"): ("softirq", "vec"),
+    **{(f"irq_vectors/{name}_entry", f"irq_vectors/{name}_exit"): (kind, None) for name, kind in _VECTORS.items()},
+    ("ipi/ipi_entry", "ipi/ipi_exit"): ("ipi", None),  # of ARM and RISC-V
+}
+_SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
+_SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
+ESSENTIAL = (_SWITCH,)
+ON_TARGET = (_SWITCH, _NMI, *(name for pair in _FRAMED for name in pair))
+ON_ALL = tuple(_SENDS)
+
+Formats = Callable[[str], TraceFormat | None]
+
+
+def events_on_target(formats: Formats) -> Mapping[int, Event]:
+    """What to do with each event's records, by the event's number; of those that the kernel has."""
+    events: dict[int, Event] = {}
+    switch, nmi = formats(_SWITCH), formats(_NMI)
+    if switch is not None:
+        events[switch.id] = Event(SWITCH, "thread", "", _word(switch, "next_pid"), _word(switch, "next_comm"))
+    if nmi is not None:
+        events[nmi.id] = Event(NMI, "nmi", "NMI", None, _word(nmi, "delta_ns"))
+    for (entry, exit_), (kind, field) in _FRAMED.items():
+        begins, ends = formats(entry), formats(exit_)
+        if begins is None or ends is None:
+            continue
+        name = "" if field is not None else entry.partition("/")[2].removesuffix("_entry")
+        word = _word(begins, field) if field is not None else None
+        events[begins.id] = Event(ENTER, kind, name, word)
+        events[ends.id] = Event(EXIT, kind, name, _word(ends, field) if field is not None else None)
+    return events
+
+
+def events_of_senders(formats: Formats) -> Mapping[int, Event]:
+    """The same of what is traced on all CPUs: who calls whom."""
+    found = {name: format for name in _SENDS if (format := formats(name)) is not None}
+    return {
+        each.id: Event(SEND, "ipi", name, _word(each, "cpu"), _word(each, _SENDS[name])) for name, each in found.items()
+    }
+
+
+def _word(of: TraceFormat, name: str) -> int | None:
+    """Where the field begins, in words; None where there is none, or where it begins within one."""
+    field = of.fields.get(name)
+    return field.offset // 4 if field is not None and field.offset % 4 == 0 else None

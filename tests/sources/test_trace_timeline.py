@@ -1,0 +1,118 @@
+"""What ran when on one CPU, from pages as the kernel writes them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.sources.trace_events import events_of_senders, events_on_target
+from noisewatch.sources.trace_timeline import CpuTrace, Sends, Source, records, rounded_ns
+from tests.sources.ring_buffer import event_format, page, record, switch
+
+_EVENTS = events_on_target(event_format)
+_TICK, _TICK_ENDS = record("irq_vectors/local_timer_entry", 7), record("irq_vectors/local_timer_exit", 7)
+_CALL = "irq_vectors/call_function_single"
+
+
+def _traced(*pages: bytes, end_ns: int = 0, sends: Sends | None = None) -> CpuTrace:
+    trace = CpuTrace(1, _EVENTS, sends or Sends({}))
+    for each in pages:
+        trace.feed(each)
+    if end_ns:
+        trace.finish(end_ns)
+    return trace
+
+
+def _times(trace: CpuTrace) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """Count and time of each source that had any."""
+    return {
+        (source.kind, source.name, source.number): (spell.count, spell.own_ns)
+        for source, spell in zip(trace.sources, trace.spells, strict=True)
+        if spell.count and source.kind != "idle"
+    }
+
+
+def _pieces(trace: CpuTrace) -> list[tuple[int, int, str]]:
+    columns = zip(trace.pieces[::3], trace.pieces[1::3], trace.pieces[2::3], strict=True)
+    return [(start, end, trace.sources[number].kind) for start, end, number in columns]
+
+
+def test_a_thread_has_the_cpu_from_switch_to_switch() -> None:
+    trace = _traced(page([(100, switch("hog", 900)), (600, switch("other", 901)), (700, switch("", 0))]), end_ns=2_000)
+    assert _times(trace) == {("thread", "hog", 900): (1, 500), ("thread", "other", 901): (1, 100)}
+    assert _pieces(trace) == [(100, 600, "thread"), (600, 700, "thread")]
+
+
+def test_whatever_is_innermost_has_the_time() -> None:
+    softirq, ends = record("irq/softirq_entry", 7, vec=3), record("irq/softirq_exit", 7, vec=3)
+    irq, irq_ends = record("irq/irq_handler_entry", 7, irq=36), record("irq/irq_handler_exit", 7, irq=36)
+    trace = _traced(
+        page([(0, switch("x", 7)), (100, softirq), (130, irq), (150, irq_ends), (200, ends), (300, switch("", 0))])
+    )
+    assert _times(trace) == {("thread", "x", 7): (1, 200), ("softirq", "", 3): (1, 80), ("irq", "", 36): (1, 20)}
+    assert [end - start for start, end, _ in _pieces(trace)] == [100, 30, 20, 50, 100]
+
+
+def test_who_runs_is_known_before_the_first_switch_from_the_thread_that_was_interrupted() -> None:
+    trace = _traced(page([(100, _TICK), (110, _TICK_ENDS)]), end_ns=200)
+    assert _times(trace) == {("tick", "local_timer", 0): (1, 10), ("thread", "", 7): (1, 90)}
+
+
+def test_an_exit_without_an_entry_ends_nothing() -> None:
+    trace = _traced(page([(10, _TICK_ENDS), (20, record("irq/softirq_exit", 7, vec=1)), (30, switch("", 0))]))
+    assert _times(trace) == {("thread", "", 7): (1, 20)}
+
+
+def test_an_nmi_is_told_of_when_it_is_over() -> None:
+    trace = _traced(
+        page([(0, switch("x", 7)), (500, record("nmi/nmi_handler", 7, delta_ns=200)), (600, switch("", 0))])
+    )
+    assert _times(trace) == {("thread", "x", 7): (1, 400), ("nmi", "NMI", 0): (1, 200)}
+    assert _pieces(trace) == [(0, 300, "thread"), (300, 500, "nmi"), (500, 600, "thread")]
+
+
+def test_an_interrupt_between_cpus_goes_to_who_called_last_before_it() -> None:
+    def call(cpu: int, function: int) -> bytes:
+        return record("csd/csd_queue_cpu", 456, cpu=cpu, func=function)
+
+    sends = Sends(events_of_senders(event_format))
+    sends.feed(page([(90, call(1, 0xFFFF_FFFF_8100_0000)), (95, call(0, 5))]))
+    sends.feed(page([(200, call(1, 9))]))
+    sends.sort()
+    entry, ends = record(f"{_CALL}_entry"), record(f"{_CALL}_exit")
+    trace = _traced(page([(100, entry), (120, ends), (150, entry), (160, ends)]), sends=sends)
+    assert [source for source in trace.sources if source.kind == "ipi"] == [
+        Source("ipi", "call_function_single", 456, 0xFFFF_FFFF_8100_0000),
+        Source("ipi", "call_function_single"),
+    ]
+
+
+def test_after_a_loss_nobody_is_blamed_until_somebody_is_seen() -> None:
+    first = page([(0, switch("hog", 900)), (100, _TICK)])
+    second = page([(10_000, record("irq/softirq_exit", 0, vec=1)), (10_100, switch("x", 7))], is_after_loss=True)
+    trace = _traced(first, second, end_ns=10_200)
+    assert trace.lost_pages == 1
+    assert _times(trace) == {("thread", "x", 7): (1, 100)}
+
+
+def test_long_pauses_and_long_records_are_read_over() -> None:
+    unknown = (5).to_bytes(2, "little") + bytes(198)
+    times = [now for now, _, _ in records(page([(10, _TICK), (10 + (3 << 27), unknown), (20 + (3 << 27), _TICK_ENDS)]))]
+    assert times == [10, 10 + (3 << 27), 20 + (3 << 27)]
+
+
+@given(st.integers(0, 1 << 40))
+def test_a_length_is_rounded_down_by_less_than_a_quarter(ns: int) -> None:
+    assert ns * 3 // 4 <= rounded_ns(ns) <= ns
+    assert rounded_ns(rounded_ns(ns)) == rounded_ns(ns)
+
+
+@given(st.binary(max_size=400))
+def test_a_page_of_rubbish_is_a_loss_at_the_worst(body: bytes) -> None:
+    sends = Sends(events_of_senders(event_format))
+    for size in (len(body), len(body) + 40):
+        written = (5).to_bytes(8, "little") + size.to_bytes(8, "little") + body
+        sends.feed(written)
+        trace = _traced(page([(1, switch("x", 7))]), written, written[:9], end_ns=1 << 61)
+        assert trace.lost_pages > 0
+        assert [end - start for start, end, _ in _pieces(trace) if end < start] == []
