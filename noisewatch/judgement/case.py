@@ -9,11 +9,13 @@ from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.model.calibration import Calibration, CpuFigures, calibration_of
+from noisewatch.model.gap_causes import Attribution, attribution_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.platform import NONE
 from noisewatch.sources.snapshot import Snapshot
+from noisewatch.sources.trace import NOT_TRACED, Trace
 
 _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
 
@@ -26,6 +28,7 @@ class Calibrated:
     floors_by_cpu: Mapping[int, Sequence[NoiseFloor]]
     floors: tuple[NoiseFloor, ...]
     budget: Budget
+    attribution: Attribution = field(default_factory=Attribution)
 
     @property
     def floor(self) -> NoiseFloor | None:
@@ -72,15 +75,27 @@ class Calibrated:
         return next((floor for floor in floors if floor.sample_ns == self.budget.at_ns), None)
 
 
-def calibrated_with(samples: CalibrationSamples, budget: Budget, cpus: CpuSet | None = None) -> Calibrated:
-    """What the samples come to, of those CPUs or of all; one that was not calibrated is in trouble."""
+def calibrated_with(
+    samples: CalibrationSamples,
+    budget: Budget,
+    cpus: CpuSet | None = None,
+    trace: Trace | str = NOT_TRACED,
+    snapshot: Snapshot | None = None,
+) -> Calibrated:
+    """What the samples come to, of those CPUs or of all; one that was not calibrated is in trouble.
+
+    The trace of the same time tells who made the gaps, and the snapshot what the interrupts belong to.
+    """
     if cpus is not None:
         known = {said.cpu: said for said in samples.cpus}
         samples = replace(
             samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "it was not calibrated") for cpu in sorted(cpus))
         )
     by_cpu = floors_by_cpu([samples], budget)
-    return Calibrated(calibration_of(samples), by_cpu, tuple(worst_floors(by_cpu)), budget)
+    config = snapshot.platform.config if snapshot is not None else None
+    irqs = snapshot.irqs if snapshot is not None else None
+    attribution = attribution_of(samples, trace, irqs, config.tick_hz if config is not None else None)
+    return Calibrated(calibration_of(samples), by_cpu, tuple(worst_floors(by_cpu)), budget, attribution)
 
 
 @dataclass(frozen=True, slots=True)

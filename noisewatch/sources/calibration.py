@@ -76,6 +76,7 @@ class CpuSamples:
     add_ns: int | None = None  # and of as many additions
     locked_kb: int | None = None
     resident_kb: int | None = None
+    spinner_tid: int | None = None  # of the loop itself; of recordings before it was kept nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class CalibrationWish:
     seconds: float
     is_realtime: bool = False
     command: tuple[str, ...] = ()
+    is_traced: bool = True  # where the kernel and our rights allow it
 
 
 def nobody_watches(progress: Progress) -> None:
@@ -193,6 +195,7 @@ def _parse_cpu(said: Json) -> CpuSamples:
         add_ns=_count(said, "add_ns") if has_chains else None,
         locked_kb=_known(said, "locked_kb"),
         resident_kb=_known(said, "resident_kb"),
+        spinner_tid=(_known(said, "tid") or None) if "tid" in said else None,
     )
 
 

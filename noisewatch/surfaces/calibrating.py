@@ -1,24 +1,69 @@
-"""Calibrating a machine that has been looked at: which CPUs, and from where."""
+"""Calibrating a machine that has been looked at: which CPUs, and from where; and who disturbed it meanwhile."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import dataclass
+
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine import Machine
-from noisewatch.machine.calibrator.run import Watch
+from noisewatch.machine.calibrator.run import Progress, Watch
 from noisewatch.sources.calibration import CalibrationSamples, CalibrationWish, read_calibration
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
+from noisewatch.sources.trace import NOT_TRACED, Trace, read_trace
+from noisewatch.sources.trace_collector import TraceCollector
 
 _NO_CPUS = "there is no target CPU to calibrate"
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A calibration, and the kernel's trace of the same time; the reason where there is none."""
+
+    samples: CalibrationSamples
+    trace: Trace | str
+
+
 def calibrate_cpus(
     machine: Machine, snapshot: Snapshot, cpus: CpuSet, wish: CalibrationWish, watch: Watch
-) -> CalibrationSamples | str:
+) -> Measured | str:
     """The calibration; the reason where there is none. This process should have moved aside before."""
     if not cpus:
         return _NO_CPUS
-    try:
-        return read_calibration(machine, cpus, snapshot.topology, wish, watch)
-    except CannotMeasure as error:
-        return str(error)
+    with ExitStack() as stack:
+        follower = _Follower(watch)
+        if machine.is_live and wish.is_traced:
+            follower.begin(stack, cpus, snapshot.online.online or cpus)
+        try:
+            samples = read_calibration(machine, cpus, snapshot.topology, wish, follower)
+        except CannotMeasure as error:
+            return str(error)
+        return samples if isinstance(samples, str) else Measured(samples, follower.trace(machine))
+
+
+class _Follower:
+    """Watches a calibration, and fetches the trace each time."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._collector: TraceCollector | None = None
+        self._reason = NOT_TRACED
+
+    def begin(self, stack: ExitStack, cpus: CpuSet, online: CpuSet) -> None:
+        """Where that is not possible the gaps have to do."""
+        try:
+            self._collector = stack.enter_context(TraceCollector(cpus & online, online))
+        except CannotMeasure as error:
+            self._reason = str(error)
+
+    def __call__(self, progress: Progress) -> None:
+        if self._collector is not None:
+            self._collector.drain()
+        self._watch(progress)
+
+    def trace(self, machine: Machine) -> Trace | str:
+        """What was traced now, or when the machine was recorded."""
+        if self._collector is not None:
+            return read_trace(machine, self._collector.result)
+        return self._reason if machine.is_live else read_trace(machine, lambda: None)

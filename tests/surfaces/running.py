@@ -16,6 +16,7 @@ from noisewatch.machine.recorder import Recorder
 from noisewatch.sources.calibration import QUESTION
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
+from noisewatch.sources.trace import QUESTION as TRACE
 from tests.calibrated import written_calibration
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import Files, WrittenMachine, write_tree
@@ -72,9 +73,10 @@ def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:
     return {path: text for path, text in merged.items() if text is not None}
 
 
-def record(path: Path, *moments: Files, calibration: Json = _QUIET) -> Path:
+def record(path: Path, *moments: Files, calibration: Json = _QUIET, trace: Json = None) -> Path:
     """A recording of a machine that was at these moments, made as `noisewatch record` makes it."""
-    machine = WrittenMachine(*moments, answers={**ANSWERS, QUESTION: calibration})
+    measured = {question: said for question, said in ((QUESTION, calibration), (TRACE, trace)) if said is not None}
+    machine = WrittenMachine(*moments, answers={**ANSWERS, **measured})
     task_reader = TaskReader(asks_all_affinities=True)
     with path.open("wb") as sink:
         recorder = Recorder(machine, sink, interval_s=3.0)
@@ -83,7 +85,7 @@ def record(path: Path, *moments: Files, calibration: Json = _QUIET) -> Path:
             if number:
                 machine.advance()
             snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
-        if calibration is not None:
-            recorder.ask(QUESTION, lambda: calibration)
+        for question in measured:
+            recorder.ask(question, dict)
         recorder.close()
     return path

@@ -6,6 +6,8 @@ import asyncio
 
 import pytest
 
+from noisewatch.judgement.case import calibrated_with
+from noisewatch.judgement.noise_floor import Budget
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.plan import GAPS, WORK
 from noisewatch.machine.calibrator.run import Progress
@@ -100,7 +102,7 @@ def test_of_a_replay_the_recorded_calibration_is_offered() -> None:
 
 def test_the_screen_shows_what_came_of_it() -> None:
     screen = CalibrationScreen.of(frame(4))
-    screen.finish(parse_calibration(written_calibration(seconds=3.0)))
+    screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
     assert screen.state == OVER
     assert "You may trust" in _text(screen)
 
@@ -117,7 +119,7 @@ def test_the_screen_keeps_to_any_size(width: int, height: int) -> None:
     for state in ("announced", RUNNING):
         screen.state = state
         assert len(screen.rows(width, height, in_unicode=True)) == height
-    screen.finish(parse_calibration(written_calibration(seconds=3.0)))
+    screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
     assert len(screen.rows(width, height, in_unicode=True)) == height
 
 

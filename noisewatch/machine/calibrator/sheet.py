@@ -8,7 +8,7 @@ from __future__ import annotations
 from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK
 from noisewatch.machine.core.twin import GAP_WORDS, SPIN_WORDS, WORK_WORDS, Words
 
-STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, TOTALS = range(8)
+STATE, ERROR, START_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, TID, TOTALS = range(9)
 _COUNTS = TOTALS + SPIN_WORDS
 CYCLES = "cycles"  # pairs of when, and how long a chain of dependent multiplications took
 SPINS = "spins"  # and of when, and how long, gaps were looked for without a break

@@ -28,6 +28,7 @@ from noisewatch.machine.calibrator.sheet import (
     SPINS,
     START_NS,
     STATE,
+    TID,
     Sheet,
 )
 from noisewatch.machine.core import twin
@@ -77,6 +78,7 @@ class Spinner:
 
     def _prepare(self) -> bool:
         header = self._sheet.header
+        header[TID] = os.getpid()
         refusal = REFUSED
         try:
             os.sched_setaffinity(0, {self._cpu})

@@ -13,6 +13,7 @@ from noisewatch.surfaces.cli.option_groups import add_budget, add_interval, add_
 from noisewatch.surfaces.cli.preflight_options import fill_preflight
 from noisewatch.surfaces.cli.values import (
     SHORTEST_CALIBRATION_S,
+    SHORTEST_SAMPLE_S,
     calibration_seconds,
     seconds,
     words,
@@ -25,6 +26,7 @@ _COMMANDS = {
     "calibrate": "measure what the machine alone adds to a benchmark's samples",
     "show": "show the machine as it was read, without judging it",
     "explain": "explain one check, or list them all",
+    "trace": "follow the target CPUs, and name who takes time from them",
     "record": "record the machine into a file that replays anywhere",
     "completion": "print the script that completes noisewatch's words in a shell",
     "screenshot": "draw the monitor's screen into an SVG or PNG file",
@@ -65,6 +67,15 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
 def _fill_show(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text", "json"))
+
+
+def _fill_trace(parser: ArgumentParser) -> None:
+    add_machine_options(parser, SUPPRESS)
+    add_output(parser, ("text", "json"))
+    parser.add_argument(
+        "--duration", metavar="SECONDS", type=seconds(SHORTEST_SAMPLE_S), default=5.0, help="how long (default 5)"
+    )
+    add_record(parser)
 
 
 def _fill_explain(parser: ArgumentParser) -> None:
@@ -116,6 +127,7 @@ _FILL = {
     "calibrate": _fill_calibrate,
     "show": _fill_show,
     "explain": _fill_explain,
+    "trace": _fill_trace,
     "record": _fill_record,
     "completion": _fill_completion,
     "screenshot": _fill_screenshot,

@@ -50,12 +50,13 @@ def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -
     picture = LivePicture()
     try:
         wish = calibration_wish(arguments, arguments.duration)
-        samples = calibrate_cpus(machine, snapshot, target | (against or frozenset()), wish, picture)
+        measured = calibrate_cpus(machine, snapshot, target | (against or frozenset()), wish, picture)
     finally:
         picture.clear()
-    if isinstance(samples, str):
-        raise CannotMeasure(f"cannot calibrate: {samples}")
-    calibrated = calibrated_with(samples, budget_of(arguments), target | (against or frozenset()))
+    if isinstance(measured, str):
+        raise CannotMeasure(f"cannot calibrate: {measured}")
+    cpus = target | (against or frozenset())
+    calibrated = calibrated_with(measured.samples, budget_of(arguments), cpus, measured.trace, snapshot)
     if not calibrated.complete:
         said = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])
         raise CannotMeasure(f"no CPU could be calibrated: {said or 'none was asked for'}")
@@ -72,7 +73,7 @@ def _report(calibrated: Calibrated, target: CpuSet, against: CpuSet | None, argu
             "target": sorted(target),
             "against": None if against is None else sorted(against),
             "comparison": None if against is None else describe_comparison(calibration, target, against),
-            "calibration": describe_calibration(calibration),
+            "calibration": describe_calibration(calibrated),
             "noise_floor": describe_floors(calibrated.floors),
         }
         return json.dumps(described, indent=1) + "\n"

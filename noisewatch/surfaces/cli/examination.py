@@ -50,12 +50,13 @@ class Examination:
         wish = calibration_wish(self.arguments, self.arguments.calibration)
         picture = LivePicture()
         try:
-            samples = calibrate_cpus(self.machine, case.snapshot, case.target & case.online, wish, picture)
+            measured = calibrate_cpus(self.machine, case.snapshot, case.target & case.online, wish, picture)
         finally:
             picture.clear()
-        if isinstance(samples, str):
-            return replace(case, no_calibration_reason=samples)
-        calibrated = calibrated_with(samples, budget_of(self.arguments), case.target)
+        if isinstance(measured, str):
+            return replace(case, no_calibration_reason=measured)
+        budget = budget_of(self.arguments)
+        calibrated = calibrated_with(measured.samples, budget, case.target, measured.trace, case.snapshot)
         return replace(case, calibrated=calibrated, under_load=self._under_load(case.snapshot))
 
     def _sample(self) -> Case:

@@ -73,8 +73,8 @@ def _calibrate(recorder: Recorder, snapshot: Snapshot, seconds: float) -> None:
         return
     picture = LivePicture()
     try:
-        samples = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, CalibrationWish(seconds), picture)
+        measured = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, CalibrationWish(seconds), picture)
     finally:
         picture.clear()
-    if isinstance(samples, str):
-        print(f"noisewatch: no calibration: {samples}", file=sys.stderr)
+    if isinstance(measured, str):
+        print(f"noisewatch: no calibration: {measured}", file=sys.stderr)

@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import TEST, NoiseFloor
 from noisewatch.model.calibration import Calibration, CpuFigures
+from noisewatch.model.culprits import Culprit
 from noisewatch.model.histogram import Histogram
 from noisewatch.sources.calibration import CpuSamples
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.surfaces.reports.comparison import gap_lengths, summary, work_times
+from noisewatch.surfaces.reports.culprit_json import describe_source
 
 
-def describe_calibration(calibration: Calibration) -> dict[str, Any]:
+def describe_calibration(calibrated: Calibrated) -> dict[str, Any]:
     """`calibration` of the verdict. Durations are ns, shares are of 1; null could not be known."""
+    calibration, attribution = calibrated.calibration, calibrated.attribution
     samples = calibration.samples
     clocks = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]
     return {
@@ -25,14 +29,16 @@ def describe_calibration(calibration: Calibration) -> dict[str, Any]:
         "clock_ns": min(clocks, default=None),
         "scheduler": "fifo" if samples.is_realtime else "other",
         "workload": list(samples.command) or "none",
+        "culprits_by": "trace" if attribution.reason is None else "gaps",
+        "no_trace_reason": attribution.reason,
         "cpus": [
-            _cpu(figures, said, samples.threshold_ns)
+            _cpu(figures, said, samples.threshold_ns, attribution.culprits_by_cpu.get(said.cpu, ()))
             for figures, said in zip(calibration.cpus, samples.cpus, strict=True)
         ],
     }
 
 
-def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, Any]:
+def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int, culprits: Sequence[Culprit]) -> dict[str, Any]:
     return {
         "cpu": figures.cpu,
         "trouble": figures.trouble or "none",
@@ -56,6 +62,7 @@ def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, 
         "locked_kb": said.locked_kb,
         "resident_kb": said.resident_kb,
         "histogram": _histogram(figures.gap_histogram),
+        "culprits": [describe_source(each) for each in culprits],
     }
 
 

@@ -16,8 +16,10 @@ from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.surfaces.charts import comparison_chart, gap_chart
 from noisewatch.surfaces.reports.comparison import gap_lengths, summary, work_times
 from noisewatch.surfaces.reports.table import align
+from noisewatch.surfaces.reports.trace_text import culprit_lines
 
 _CHART_HEIGHT = 14
+_MOST_CULPRITS = 8
 REALTIME_REMARK = (
     "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second, unless it is "
     "switched off: such gaps are not the machine's."
@@ -30,6 +32,7 @@ def text_of_calibration(calibrated: Calibrated, target: CpuSet, width: int, in_u
     calibration = calibrated.calibration
     lines = [headline(calibration, target), *how_measured(calibration), "", *cpu_lines(calibration), ""]
     lines = _folded(lines, width) + histogram_lines(calibration, width, in_unicode)
+    lines += cause_lines(calibrated, width)
     lines += ["", *_folded(conclusion_lines(calibrated), width)]
     return "\n".join(lines) + "\n"
 
@@ -41,6 +44,16 @@ def _folded(lines: Iterable[str], width: int) -> list[str]:
         for line in lines
         for part in ([line] if "  " in line else textwrap.wrap(line, max(width, 40), subsequent_indent="  ") or [""])
     ]
+
+
+def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
+    """Who made the gaps of each CPU, and how that is known."""
+    attribution = calibrated.attribution
+    reason = attribution.reason
+    lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps alone, without a trace: {reason}.", width)
+    for cpu, culprits in attribution.culprits_by_cpu.items():
+        lines += ["", f"who made the gaps of CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS)] if culprits else []
+    return ["", *lines] if len(lines) > 1 else []
 
 
 def conclusion_lines(calibrated: Calibrated) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.model.disturbance import Disturbance
 from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.culprit_json import describe_culprit
 from noisewatch.surfaces.reports.formats import Occasion
 from noisewatch.surfaces.reports.machine_json import SCHEMA, describe_machine
 
@@ -34,7 +34,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         "verdict": verdict.verdict,
         "exit_status": exit_status,
         "findings": [_finding(finding) for finding in verdict.findings],
-        "calibration": None if calibrated is None else describe_calibration(calibrated.calibration),
+        "calibration": None if calibrated is None else describe_calibration(calibrated),
         "noise_floor": None if calibrated is None else describe_floors(calibrated.floors),
         "sample_seconds": case.interval.seconds if case.interval is not None else 0,
         "own_cpu_share": own_cpu_share,
@@ -58,22 +58,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "evidence": dict(answer.evidence),
         "culprits": [describe_culprit(culprit) for culprit in answer.culprits],
         "fix": None if answer.fix is None else _fix(answer.fix),
-    }
-
-
-def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
-    """One source of noise."""
-    return {
-        "kind": culprit.kind,
-        "name": culprit.name,
-        "pid": culprit.pid,
-        "tid": culprit.tid,
-        "irq": culprit.irq,
-        "cpu": culprit.cpu,
-        "share": culprit.share,
-        "rate_per_s": culprit.rate_per_s,
-        "stolen_ns": culprit.stolen_ns,
-        "inferred": culprit.is_inferred,
     }
 
 

@@ -15,9 +15,9 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.judgement.case import Calibrated
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Progress
-from noisewatch.sources.calibration import CalibrationSamples
 from noisewatch.sources.names import clean
 from noisewatch.surfaces.frame import Frame, decode_frame
 from noisewatch.surfaces.tui.calibration_screen import RUNNING, CalibrationScreen, calibrate_machine
@@ -179,17 +179,17 @@ class MonitorApp(App[None]):
                 raise CannotMeasure("stopped")
             self.call_from_thread(self._show_progress, screen, progress)
 
-        samples = calibrate_machine(self._open_machine, frozenset(screen.target), watch)
+        result = calibrate_machine(self._open_machine, frozenset(screen.target), watch)
         if self.is_running:
-            self.call_from_thread(self._finish_calibration, screen, samples)
+            self.call_from_thread(self._finish_calibration, screen, result)
 
     def _show_progress(self, screen: CalibrationScreen, progress: Progress) -> None:
         screen.live.take(progress)
         self.draw()
 
-    def _finish_calibration(self, screen: CalibrationScreen, samples: CalibrationSamples | str) -> None:
+    def _finish_calibration(self, screen: CalibrationScreen, result: Calibrated | str) -> None:
         if self._calibration is screen:
-            screen.finish(samples)
+            screen.finish(result)
             self._resume_sampler()
             self.draw()
 

@@ -12,7 +12,7 @@ from noisewatch.judgement.noise_floor import Budget
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Watch
 from noisewatch.machine.recording import Recording
-from noisewatch.sources.calibration import CalibrationSamples, CalibrationWish
+from noisewatch.sources.calibration import CalibrationWish
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.surfaces.calibrating import calibrate_cpus
@@ -53,13 +53,13 @@ class CalibrationScreen:
     def can_start(self) -> bool:
         return self.state == ANNOUNCED and self.refusal is None
 
-    def finish(self, samples: CalibrationSamples | str) -> None:
+    def finish(self, result: Calibrated | str) -> None:
         """Takes in what came of it."""
         self.state = OVER
-        if isinstance(samples, str):
-            self.failure = f"Nothing was measured: {samples}"
+        if isinstance(result, str):
+            self.failure = f"Nothing was measured: {result}"
         else:
-            self.result = calibrated_with(samples, Budget(), frozenset(self.target))
+            self.result = result
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
@@ -99,9 +99,7 @@ class CalibrationScreen:
         return f"{start}esc {'stops' if self.state == RUNNING else 'goes back'}"
 
 
-def calibrate_machine(
-    open_machine: Callable[[], Machine] | None, cpus: CpuSet, watch: Watch
-) -> CalibrationSamples | str:
+def calibrate_machine(open_machine: Callable[[], Machine] | None, cpus: CpuSet, watch: Watch) -> Calibrated | str:
     """The calibration of the machine, or that of its recording; the reason where there is none."""
     if open_machine is None:
         return "there is no machine"
@@ -109,7 +107,11 @@ def calibrate_machine(
         machine = open_machine()
         if isinstance(machine, Recording):
             machine.go_to_end()
-        return calibrate_cpus(machine, read_snapshot(machine, Wish(cpus)), cpus, CalibrationWish(SECONDS), watch)
+        snapshot = read_snapshot(machine, Wish(cpus))
+        measured = calibrate_cpus(machine, snapshot, cpus, CalibrationWish(SECONDS), watch)
+        if isinstance(measured, str):
+            return measured
+        return calibrated_with(measured.samples, Budget(), cpus, measured.trace, snapshot)
     except NoisewatchError as error:
         return str(error)
 

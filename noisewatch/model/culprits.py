@@ -1,0 +1,110 @@
+"""Who took time from a CPU, by the kernel's trace: each source with its count, its time and its lengths."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.model.disturbance import Disturbance
+from noisewatch.sources.irqs import Irqs
+from noisewatch.sources.trace import CpuPieces, Trace, TracedSource
+
+_IDLE = "idle"
+_MOSTLY = 0.5  # of the time: that is what the CPU is there for
+_NAME_OF_VECTOR = {
+    "call_function": "function call",
+    "call_function_single": "function call",
+    "irq_work": "deferred work",
+    "reschedule": "reschedule",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A source on one CPU. Lengths are ns, rounded down by less than a quarter, and without what interrupted it."""
+
+    disturbance: Disturbance
+    count: int
+    max_ns: int
+    count_by_length: Mapping[int, int]
+
+    def quantile_ns(self, share: float) -> int:
+        """The length of rank ⌈share · n⌉, as exactly as the lengths are kept."""
+        wanted, seen = max(-int(-share * self.count // 1), 1), 0
+        for length in sorted(self.count_by_length):
+            seen += self.count_by_length[length]
+            if seen >= wanted:
+                return length
+        return self.max_ns
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCpu:
+    """One CPU. `works` is the thread that has it most of the time, if one does: what is disturbed, not a culprit."""
+
+    cpu: int
+    lost_events: int
+    works: Culprit | None
+    culprits: tuple[Culprit, ...]  # the costliest first
+
+    @property
+    def stolen_ns(self) -> int:
+        return sum(each.disturbance.stolen_ns or 0 for each in self.culprits)
+
+
+def culprits_of(trace: Trace, irqs: Irqs | None) -> tuple[TracedCpu, ...]:
+    """All that had the traced CPUs."""
+    return tuple(_traced(cpu, trace.length_ns, irqs) for cpu in trace.cpus)
+
+
+def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
+    """`36 virtio1-req.0 (Virtio block device)`, `NET_RX`, `flush_tlb_func, called by python3`."""
+    if source.kind == "irq" and source.irq is not None:
+        known = irqs.by_number.get(source.irq) if irqs is not None else None
+        name = f"{source.irq} {', '.join(known.actions) if known is not None else ''}".strip()
+        device = known.device if known is not None else None
+        return f"{name} ({device})" if device not in (None, "none") else name
+    if source.kind == "tick":
+        return "timer tick"
+    if source.kind != "ipi":
+        return source.name
+    called = source.function or _NAME_OF_VECTOR.get(source.name, source.name)
+    return f"{called}, called by {source.thread.name}" if source.thread is not None else called
+
+
+def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
+    together: dict[tuple[str, str, int | None], list[int]] = defaultdict(list)
+    for number, source in enumerate(cpu.sources):
+        if source.kind != _IDLE and cpu.spells[number].count:
+            tid = source.thread.tid if source.thread is not None else None
+            name = source.thread.name if source.kind in ("thread", "kernel-thread") and source.thread else ""
+            together[source.kind, name or name_of_source(source, irqs), tid].append(number)
+    found = [_culprit(cpu, numbers, key[1], length_ns) for key, numbers in together.items()]
+    found.sort(key=lambda each: -(each.disturbance.stolen_ns or 0))
+    works = next((each for each in found if each.disturbance.kind == "thread"), None)
+    if works is not None and (works.disturbance.share or 0.0) < _MOSTLY:
+        works = None
+    return TracedCpu(cpu.cpu, cpu.lost_events, works, tuple(each for each in found if each is not works))
+
+
+def _culprit(cpu: CpuPieces, numbers: list[int], name: str, length_ns: int) -> Culprit:
+    source = cpu.sources[numbers[0]]
+    spells = [cpu.spells[number] for number in numbers]
+    own_ns, count = sum(each.own_ns for each in spells), sum(each.count for each in spells)
+    lengths: Counter[int] = Counter()
+    for each in spells:
+        lengths.update(each.count_by_length)
+    thread = source.thread
+    disturbance = Disturbance(
+        kind=source.kind,
+        name=name,
+        cpu=cpu.cpu,
+        stolen_ns=own_ns,
+        share=own_ns / length_ns if length_ns else None,
+        rate_per_s=count * 1e9 / length_ns if length_ns else None,
+        pid=(thread.pid or thread.tid) if thread is not None else None,
+        tid=thread.tid if thread is not None else None,
+        irq=source.irq,
+    )
+    return Culprit(disturbance, count, max(each.max_ns for each in spells), lengths)

@@ -1,0 +1,162 @@
+"""What the kernel's trace has told of some CPUs: who had them, when, and for how long.
+
+No file says this afterwards: a live machine is traced, a recording answers what was traced when it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.machine import Json, Machine
+from noisewatch.sources.names import clean
+
+QUESTION = "trace"
+NOT_TRACED = "nothing was traced"
+KINDS = frozenset({"idle", "tick", "irq", "ipi", "softirq", "nmi", "thread", "kernel-thread"})
+_SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+_LARGEST = 1 << 62
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread as it was when it was traced. `pid` is None where it had ended before anybody asked."""
+
+    tid: int
+    name: str
+    pid: int | None
+    is_kernel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TracedSource:
+    """Who had the CPU: `irq` of a device, `thread` of a thread, and of an interrupt between CPUs who sent it."""
+
+    kind: str
+    name: str
+    irq: int | None = None
+    thread: Thread | None = None
+    function: str | None = None  # that an interrupt between CPUs calls
+    vector: str = ""  # by which it came
+
+
+@dataclass(frozen=True, slots=True)
+class Spells:
+    """How often it had the CPU, and for how long, interruptions of its own left out."""
+
+    count: int
+    own_ns: int
+    max_ns: int
+    count_by_length: Mapping[int, int]  # ns, rounded down
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPieces:
+    """One CPU. The columns are stretches of one source without a break, in order; idleness is left out."""
+
+    cpu: int
+    lost_events: int
+    sources: tuple[TracedSource, ...]
+    spells: tuple[Spells, ...]  # as many as sources
+    start_ns: tuple[int, ...]
+    end_ns: tuple[int, ...]
+    source: tuple[int, ...]  # the number of the source
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A trace. Times are since its begin, which is on CLOCK_MONOTONIC."""
+
+    begin_ns: int
+    length_ns: int
+    missing_events: tuple[str, ...]
+    cpus: tuple[CpuPieces, ...]
+
+
+def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
+    """The trace that was collected; the reason where there is none."""
+    try:
+        return parse_trace(machine.ask(QUESTION, answer))
+    except (Unreadable, Malformed) as error:
+        return error.reason
+
+
+def parse_trace(answer: Json) -> Trace:
+    """The trace that a collector put down. Raises Malformed."""
+    threads = {tid: _parse_thread(tid, said) for tid, said in _field(answer, "threads", dict).items()}
+    return Trace(
+        _count(answer, "begin_ns"),
+        _count(answer, "length_ns"),
+        tuple(clean(str(name)) for name in _field(answer, "missing", list)),
+        tuple(_parse_cpu(said, threads) for said in _field(answer, "cpus", list)),
+    )
+
+
+def _parse_thread(tid: str, said: Json) -> Thread:
+    pid = said.get("pid") if isinstance(said, dict) else None
+    if not isinstance(said, dict) or not tid.isdecimal() or not (pid is None or type(pid) is int):
+        raise Malformed("a thread of a trace", str(said))
+    return Thread(int(tid), clean(str(said.get("name") or "?")), pid, said.get("is_kernel") is True)
+
+
+def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
+    sources = tuple(_parse_source(each, threads) for each in _field(said, "sources", list))
+    spells = tuple(_parse_spells(each) for each in _field(said, "spells", list))
+    words = _field(said, "pieces", list)
+    if len(spells) != len(sources) or len(words) % 3 or not all(_is_count(word) for word in words):
+        raise Malformed("pieces of a trace", str(words[:3]))
+    starts, ends, numbers = tuple(words[::3]), tuple(words[1::3]), tuple(words[2::3])
+    if not all(number < len(sources) for number in numbers) or any(
+        end > start for end, start in zip(ends, starts[1:], strict=False)
+    ):
+        raise Malformed("pieces of a trace one after the other", str(words[:3]))
+    return CpuPieces(_count(said, "cpu"), _count(said, "lost_events"), sources, spells, starts, ends, numbers)
+
+
+def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
+    if not isinstance(said, list) or len(said) != 4 or said[0] not in KINDS or not _is_count(said[2]):
+        raise Malformed("a source of a trace", str(said))
+    kind, name, number, function = said
+    name = clean(str(name))
+    if kind == "irq":
+        return TracedSource(kind, name or str(number), irq=number)
+    if kind == "softirq":
+        return TracedSource(kind, _SOFTIRQS[number] if number < len(_SOFTIRQS) else str(number))
+    if kind == "thread":
+        thread = threads.get(str(number)) or Thread(number, name or "?", None, False)
+        return TracedSource("kernel-thread" if thread.is_kernel else kind, name or thread.name, thread=thread)
+    sender = threads.get(str(number)) if kind == "ipi" and number else None
+    called = clean(function) if isinstance(function, str) else None
+    return TracedSource(kind, name, thread=sender, function=called, vector=name)
+
+
+def _parse_spells(said: Json) -> Spells:
+    if not isinstance(said, list) or len(said) != 4 or not all(map(_is_count, said[:3])):
+        raise Malformed("[count, ns, longest, lengths] of a trace", str(said))
+    words = said[3]
+    if not isinstance(words, list) or len(words) % 2 or not all(map(_is_count, words)):
+        raise Malformed("lengths of a trace", str(words))
+    count, own_ns, max_ns = said[:3]
+    return Spells(count, own_ns, max_ns, dict(zip(words[::2], words[1::2], strict=True)))
+
+
+def _field(said: Json, name: str, kind: type[T]) -> T:
+    value: Any = said.get(name) if isinstance(said, dict) else None
+    if type(value) is not kind:
+        raise Malformed(f"{name} of a trace", str(value))
+    return value
+
+
+def _count(said: Json, name: str) -> int:
+    value = _field(said, name, int)
+    if not _is_count(value):
+        raise Malformed(f"{name} of a trace", str(value))
+    return value
+
+
+def _is_count(value: Json) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST

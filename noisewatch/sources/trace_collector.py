@@ -1,0 +1,200 @@
+"""Collects a trace of some CPUs on this host while something else goes on, and puts it into JSON.
+
+What is called by address is named by /proc/kallsyms, threads by /proc as long as they are there.
+"""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from noisewatch.errors import CannotMeasure, Malformed
+from noisewatch.machine import Json
+from noisewatch.machine.tracefs import MOUNTS, Instance, find_tracefs, remove_stale
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.names import clean
+from noisewatch.sources.task_files import parse_stat
+from noisewatch.sources.trace_events import ESSENTIAL, ON_ALL, ON_TARGET, events_of_senders, events_on_target
+from noisewatch.sources.trace_format import TraceFormat, parse_trace_format
+from noisewatch.sources.trace_timeline import CpuTrace, Sends
+
+_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 4_096, 256  # of all CPUs together, and of each
+_MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
+_MOST_PENDING = 4_000  # pages, of 4 kB as a rule
+_NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
+
+
+class TraceCollector:
+    """A context manager. `drain` has to be called some ten times a second, from a CPU that is not traced."""
+
+    def __init__(self, cpus: CpuSet, online: CpuSet) -> None:
+        self._cpus, self._online = cpus, online
+        self._stack = ExitStack()
+        self._threads: dict[int, dict[str, Json]] = {}
+        self._begin_ns = self._end_ns = 0
+        self._is_on = False
+        self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
+
+    def __enter__(self) -> Self:
+        """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it."""
+        with self._stack:
+            tracefs = _tracefs()
+            remove_stale(tracefs)
+            self._target = self._stack.enter_context(Instance(tracefs, "target", self._cpus, _size_kb(self._cpus)))
+            self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
+            self.missing = [name for name in ON_TARGET if not self._target.enable(name)]
+            if any(name in self.missing for name in ESSENTIAL):
+                raise CannotMeasure(f"this kernel cannot trace {', '.join(ESSENTIAL)}")
+            condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))
+            is_short = len(self._cpus) <= _MOST_NAMED
+            self.missing += [name for name in ON_ALL if not self._all.enable(name, condition if is_short else None)]
+
+            @cache
+            def formats(name: str) -> TraceFormat | None:
+                return _read_format(tracefs, name)
+
+            self._sends = Sends(events_of_senders(formats))
+            events = events_on_target(formats)
+            self._traces = {cpu: CpuTrace(cpu, events, self._sends) for cpu in sorted(self._cpus)}
+            self._begin_ns = time.monotonic_ns()
+            self._all.start()
+            self._target.start()
+            self._is_on = True
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def drain(self) -> None:
+        """Fetches what has happened. Who calls comes after who is called: a call is written before it arrives.
+
+        Most of it is kept as it is for later, as there is something to be measured meanwhile.
+        """
+        for cpu, pages in self._pending.items():
+            pages.extend(self._target.pages(cpu))
+        senders = [page for cpu in self._online for page in self._all.pages(cpu)]
+        for page in senders:
+            self._sends.feed(page)
+        if senders:
+            self._sends.sort()
+            for tid in {tid for sent in self._sends.by_cpu.values() for _, tid, _ in sent}:
+                self._know(tid)
+        if sum(map(len, self._pending.values())) > _MOST_PENDING:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        for cpu, trace in self._traces.items():
+            for page in self._pending[cpu]:
+                trace.feed(page)
+            self._pending[cpu] = []
+
+    def stop(self) -> None:
+        """Ends the trace; what was written until then is taken in."""
+        if self._is_on:
+            self._is_on = False
+            self._end_ns = time.monotonic_ns()
+            self._target.stop()
+            self._all.stop()
+            self.drain()
+            self._take_in()
+            for trace in self._traces.values():
+                trace.finish(self._end_ns)
+
+    def result(self) -> Json:
+        """All of it; times are ns, those of pieces since the beginning."""
+        self.stop()
+        called = {source.function for trace in self._traces.values() for source in trace.sources}
+        names = _function_names(called - {0})
+        for trace in self._traces.values():
+            for source in trace.sources:
+                if source.kind in ("thread", "ipi"):
+                    self._know(source.number, source.name)
+        return {
+            "begin_ns": self._begin_ns,
+            "length_ns": self._end_ns - self._begin_ns,
+            "missing": self.missing,
+            "threads": {str(tid): known for tid, known in self._threads.items()},
+            "cpus": [self._describe(trace, names) for trace in self._traces.values()],
+        }
+
+    def _describe(self, trace: CpuTrace, names: Mapping[int, str]) -> Json:
+        begin_ns = self._begin_ns
+        pieces = trace.pieces
+        pieces[::3] = [start - begin_ns for start in pieces[::3]]
+        pieces[1::3] = [end - begin_ns for end in pieces[1::3]]
+        return {
+            "cpu": trace.cpu,
+            "lost_events": self._target.overrun(trace.cpu),
+            "sources": [[each.kind, clean(each.name), each.number, names.get(each.function)] for each in trace.sources],
+            "spells": [
+                [each.count, each.own_ns, each.max_ns, [word for pair in sorted(each.lengths.items()) for word in pair]]
+                for each in trace.spells
+            ],
+            "pieces": pieces,
+        }
+
+    def _know(self, tid: int, name: str = "") -> None:
+        if tid and tid not in self._threads:
+            self._threads[tid] = _describe_thread(tid, name)
+
+
+def _tracefs() -> Path:
+    found = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
+    if found is None:
+        raise CannotMeasure(_NOT_MOUNTED)
+    return found
+
+
+def _size_kb(cpus: Iterable[int]) -> int:
+    return max(min(_BUFFERS_KB // max(len(list(cpus)), 1), _MOST_KB), _LEAST_KB)
+
+
+def _read_format(tracefs: Path, name: str) -> TraceFormat | None:
+    try:
+        return parse_trace_format((tracefs / "events" / name / "format").read_text())
+    except (OSError, Malformed):
+        return None
+
+
+def _describe_thread(tid: int, name: str) -> dict[str, Json]:
+    """Its name, its process and whether it is the kernel's, as far as it is still there."""
+    known: dict[str, Json] = {"name": clean(name), "pid": None, "is_kernel": None}
+    try:
+        stat = parse_stat(Path(f"/proc/{tid}/stat").read_text(errors="replace"))
+        status = Path(f"/proc/{tid}/status").read_text(errors="replace")
+    except (OSError, Malformed):
+        return known
+    process = [line.split()[1] for line in status.splitlines() if line.startswith("Tgid:\t")]
+    known["name"] = known["name"] or stat.name
+    known["is_kernel"] = stat.is_kernel
+    known["pid"] = int(process[0]) if process and process[0].isdecimal() else None
+    return known
+
+
+def _function_names(addresses: Iterable[int]) -> Mapping[int, str]:
+    """The names of the kernel's functions that hold the addresses; only root is told addresses other than 0."""
+    wanted = sorted(addresses)
+    if not wanted:
+        return {}
+    symbols: list[tuple[int, str]] = []
+    try:
+        with open("/proc/kallsyms", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                fields = line.split()
+                if len(fields) >= 3 and fields[1] in "tTwW":
+                    symbols.append((int(fields[0], 16), fields[2]))
+    except (OSError, ValueError):
+        return {}
+    symbols.sort()
+    starts = [address for address, _ in symbols]
+    if not starts or not starts[-1]:
+        return {}
+    places = ((address, bisect.bisect_right(starts, address) - 1) for address in wanted)
+    return {address: clean(symbols[place][1]) for address, place in places if place >= 0}

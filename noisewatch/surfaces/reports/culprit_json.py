@@ -1,0 +1,38 @@
+"""Sources of noise, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noisewatch.model.culprits import Culprit
+from noisewatch.model.disturbance import Disturbance
+
+
+def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
+    """One source of noise."""
+    return {
+        "kind": culprit.kind,
+        "name": culprit.name,
+        "pid": culprit.pid,
+        "tid": culprit.tid,
+        "irq": culprit.irq,
+        "cpu": culprit.cpu,
+        "share": culprit.share,
+        "rate_per_s": culprit.rate_per_s,
+        "stolen_ns": culprit.stolen_ns,
+        "inferred": culprit.is_inferred,
+    }
+
+
+def describe_source(culprit: Culprit) -> dict[str, Any]:
+    """The same with how often it had the CPU, and for how long each time."""
+    lengths = sorted(culprit.count_by_length.items())
+    return {
+        **describe_culprit(culprit.disturbance),
+        "count": culprit.count,
+        "p50_ns": culprit.quantile_ns(0.5),
+        "p99_ns": culprit.quantile_ns(0.99),
+        "max_ns": culprit.max_ns,
+        "lengths_ns": [length for length, _ in lengths],
+        "counts": [count for _, count in lengths],
+    }

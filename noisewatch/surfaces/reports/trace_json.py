@@ -1,0 +1,53 @@
+"""What followed CPUs came to, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noisewatch.model.culprits import TracedCpu
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.surfaces.following import Followed
+from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_source
+from noisewatch.surfaces.reports.machine_json import SCHEMA
+
+
+def describe_followed(followed: Followed) -> dict[str, Any]:
+    """The whole answer of `noisewatch trace --format json`."""
+    trace = followed.trace
+    return {
+        "schema": SCHEMA,
+        "target": followed.target,
+        "seconds": followed.seconds,
+        "by": "counters" if trace is None else "trace",
+        "reason": followed.reason,
+        "missing_events": [] if trace is None else list(trace.missing_events),
+        "cpus": [_by_counters(followed, cpu) for cpu in followed.target]
+        if trace is None
+        else [_by_trace(each) for each in followed.cpus],
+    }
+
+
+def _by_trace(traced: TracedCpu) -> dict[str, Any]:
+    return {
+        "cpu": traced.cpu,
+        "lost_events": traced.lost_events,
+        "works": None if traced.works is None else describe_source(traced.works),
+        "stolen_ns": traced.stolen_ns,
+        "culprits": [describe_source(each) for each in traced.culprits],
+    }
+
+
+def _by_counters(followed: Followed, cpu: int) -> dict[str, Any]:
+    found = disturbances_of(followed.interval, cpu)
+    return {
+        "cpu": cpu,
+        "lost_events": None,
+        "works": None,
+        "stolen_ns": sum(each.stolen_ns or 0 for each in found),
+        "culprits": [_of_counters(each) for each in found],
+    }
+
+
+def _of_counters(disturbance: Disturbance) -> dict[str, Any]:
+    unknown = dict.fromkeys(("count", "p50_ns", "p99_ns", "max_ns"))
+    return {**describe_culprit(disturbance), **unknown, "lengths_ns": [], "counts": []}

@@ -1,0 +1,98 @@
+"""What followed CPUs came to, for people: who had each CPU, the costliest first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from noisewatch.model.culprits import Culprit, TracedCpu
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.figures import describe_ns, describe_share
+from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.names import clean
+from noisewatch.surfaces.following import Followed
+from noisewatch.surfaces.reports.table import align
+
+_MOST_CULPRITS = 20
+_BARS = " ▁▂▃▄▅▆▇█"
+_FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds, a bar for each doubling
+_NOTHING = "nothing took it"
+
+
+def text_of_followed(followed: Followed, width: int) -> str:
+    """The whole report of `noisewatch trace`."""
+    by = "the kernel's trace" if followed.trace is not None else "counters alone: all figures are inferred"
+    lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
+    if followed.reason is not None:
+        lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
+    for traced in followed.cpus:
+        lines += ["", *_of_trace(traced, followed.seconds)]
+    for cpu in followed.target if followed.trace is None else ():
+        lines += ["", *_of_counters(followed, cpu)]
+    if followed.trace is not None and followed.trace.missing_events:
+        missing = ", ".join(followed.trace.missing_events)
+        lines += ["", *textwrap.wrap(f"This kernel does not tell of {missing}.", width)]
+    return "\n".join(lines) + "\n"
+
+
+def _of_trace(traced: TracedCpu, seconds: float) -> list[str]:
+    stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
+    works = traced.works.disturbance if traced.works is not None else None
+    at_work = (
+        f"{_named(works)} had {describe_share(works.share, 1)}, others took {stolen}" if works else f"{stolen} used"
+    )
+    lines = [f"CPU {traced.cpu}: {at_work if traced.culprits else _NOTHING}"]
+    if traced.lost_events:
+        lines.append(f"  {traced.lost_events} events were lost: there was more than this")
+    return lines + culprit_lines(traced.culprits, _MOST_CULPRITS)
+
+
+def culprit_lines(culprits: Sequence[Culprit], most: int) -> list[str]:
+    """A table of the first of them, and how many more there are."""
+    head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", "0.5 µs … 16 ms"]
+    rows = [["", *_row(each)] for each in culprits[:most]]
+    rest = len(culprits) - len(rows)
+    return (align([head, *rows]).splitlines() if rows else []) + ([f"  and {rest} more"] if rest else [])
+
+
+def _row(culprit: Culprit) -> list[str]:
+    each = culprit.disturbance
+    return [
+        each.kind,
+        _named(each),
+        str(culprit.count),
+        describe_ns(each.stolen_ns),
+        _share(each),
+        describe_ns(culprit.quantile_ns(0.5)),
+        describe_ns(culprit.quantile_ns(0.99)),
+        describe_ns(culprit.max_ns),
+        _bars(culprit),
+    ]
+
+
+def _bars(culprit: Culprit) -> str:
+    """How many of each length, a column for each doubling; any at all can be seen."""
+    counts = [0] * (_LAST_BIT - _FIRST_BIT + 1)
+    for length, count in culprit.count_by_length.items():
+        counts[min(max(length.bit_length(), _FIRST_BIT), _LAST_BIT) - _FIRST_BIT] += count
+    most = max(counts)
+    return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts) if most else ""
+
+
+def _of_counters(followed: Followed, cpu: int) -> list[str]:
+    found = disturbances_of(followed.interval, cpu)[:_MOST_CULPRITS]
+    rows = [["", each.kind, _named(each), _rate(each), describe_ns(each.stolen_ns), _share(each)] for each in found]
+    head = ["", "kind", "who", "/s", "time", "share"]
+    return [f"CPU {cpu}:" + ("" if rows else f" {_NOTHING}"), *(align([head, *rows]).splitlines() if rows else [])]
+
+
+def _rate(each: Disturbance) -> str:
+    return "" if each.rate_per_s is None else f"{each.rate_per_s:.1f}"
+
+
+def _share(each: Disturbance) -> str:
+    return ("~" if each.is_inferred else "") + describe_share(each.share)
+
+
+def _named(each: Disturbance) -> str:
+    return clean(each.name) + (f" ({each.process})" if each.process is not None else "")

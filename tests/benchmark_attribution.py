@@ -1,0 +1,210 @@
+"""Prints how well disturbances are named, and what tracing costs: `python -m tests.benchmark_attribution` (root).
+
+The last CPU spins while noise of a known kind is made. What the gaps alone tell is held against the kernel's trace, and
+the trace against the deltas of /proc/interrupts.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.calibrator.plan import GAPS
+from noisewatch.machine.calibrator.run import Calibrating, Progress, calibrate
+from noisewatch.machine.live import LiveMachine
+from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
+from noisewatch.sources.calibration import CalibrationSamples, parse_calibration
+from noisewatch.sources.interrupts import parse_interrupts
+from noisewatch.sources.irqs import Irqs
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.trace import CpuPieces, Trace, parse_trace
+from noisewatch.sources.trace_collector import TraceCollector
+from tests.noise import CPU
+from tests.truth.conditions import disk, hog_here, idle, network, timer
+
+_OTHER = 0
+_SECONDS = 5.0
+_ROUNDS = 2
+_LEAST_NS = 2_000
+_ROWS = {  # of /proc/interrupts, and the traced interrupts that they count
+    "LOC": ("local_timer",),
+    "RES": ("reschedule",),
+    "CAL": ("call_function", "call_function_single"),
+    "IWI": ("irq_work",),
+}
+_SHOOTDOWNS = """
+import mmap, os, threading, time
+def idle_here():
+    os.sched_setaffinity(0, {%(cpu)d})
+    while True: time.sleep(0.0005); sum(range(3000))
+threading.Thread(target=idle_here, daemon=True).start()
+os.sched_setaffinity(0, {%(other)d})
+while True:
+    area = mmap.mmap(-1, 1 << 20)
+    area[::4096] = bytes(256)
+    area.close()
+"""
+
+
+@contextmanager
+def _shootdowns(cpu: int, other: int) -> Iterator[None]:
+    """A process that maps and unmaps on another CPU, and has a thread on this one."""
+    process = subprocess.Popen([sys.executable, "-c", _SHOOTDOWNS % {"cpu": cpu, "other": other}])
+    try:
+        time.sleep(0.5)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wakeups(cpu: int, other: int) -> AbstractContextManager[None]:
+    return timer(cpu, other, 0.01, 0.0005)
+
+
+_CONDITIONS: dict[str, Callable[[int, int], AbstractContextManager[None]]] = {
+    "quiet": idle,
+    "pinned loop": hog_here,
+    "disk load": disk,
+    "TLB shootdowns": _shootdowns,
+    "timer task": _wakeups,
+    "loopback": network,
+}
+
+
+def _spun(collector: TraceCollector | None) -> CalibrationSamples:
+    def watch(progress: Progress) -> None:
+        if collector is not None:
+            collector.drain()
+
+    answer = calibrate(Calibrating({CPU: [(GAPS, 0, round(_SECONDS * 1e9))]}), watch)
+    return parse_calibration(answer)
+
+
+Deltas = dict[str, tuple[int, int]]  # by row: surely within the trace, and surely around it
+
+
+def _counts() -> dict[str, int]:
+    with open("/proc/interrupts") as file:
+        table = parse_interrupts(file.read())
+    at = table.cpus.index(CPU)
+    return {row.label: row.counts[at] for row in table.rows if row.counts is not None}
+
+
+def _traced(online: frozenset[int]) -> tuple[CalibrationSamples, Trace, Deltas]:
+    counts = [_counts()]
+    with TraceCollector(frozenset({CPU}), online) as collector:
+        counts.append(_counts())
+        samples = _spun(collector)
+        counts.append(_counts())
+        collector.stop()
+        counts.append(_counts())
+        first, second, third, last = counts
+        deltas = {
+            label: (third[label] - second.get(label, 0), last[label] - first.get(label, 0))
+            for label in third.keys() & last.keys()
+        }
+        return samples, parse_trace(collector.result()), deltas
+
+
+def _row(name: str, samples: CalibrationSamples, trace: Trace, deltas: Deltas, irqs: Irqs | None) -> list[str]:
+    pieces = trace.cpus[0]
+    (said,) = samples.cpus
+    traced = causes_by_trace(said, pieces, samples.begin_ns - trace.begin_ns, irqs)
+    guessed = causes_by_gaps(said, None)
+    own = [each for each in traced if (each.kernel_ns or 0) > _LEAST_NS]
+    named = [each for each in own if each.name not in ("", "?")]
+    threads = [any("thread" in source.kind for source in each.sources) for each in traced]
+    ticks = [any(source.kind == "tick" for source in each.sources) for each in traced]
+    has_switched = [each.kind == "thread" for each in guessed]
+    quiet = [not thread for thread in threads]
+    outside = [each for each in traced if each.kind == "outside"]
+    return [
+        name,
+        str(len(traced)),
+        str(len(own)),
+        _share(len(named), len(own)),
+        _share(len(outside), len(traced)),
+        *_quality(has_switched, threads),
+        *_quality(
+            [each.kind == "tick" and still for each, still in zip(guessed, quiet, strict=True)],
+            [tick and still for tick, still in zip(ticks, quiet, strict=True)],
+        ),
+        _compared(pieces, deltas),
+        str(pieces.lost_events),
+    ]
+
+
+def _quality(guessed: Sequence[bool], true: Sequence[bool]) -> tuple[str, str]:
+    """Precision and recall."""
+    right = sum(guess and truth for guess, truth in zip(guessed, true, strict=True))
+    return _share(right, sum(guessed)), _share(right, sum(true))
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def _compared(pieces: CpuPieces, deltas: Deltas) -> str:
+    """Rows of /proc/interrupts where less was traced than was counted within the trace, or more than around it."""
+    by_name: dict[str, int] = {}
+    for source, spells in zip(pieces.sources, pieces.spells, strict=True):
+        label = str(source.irq) if source.kind == "irq" else source.name
+        if source.kind == "ipi":
+            label = source.vector
+        elif source.kind == "tick":
+            label = "local_timer"
+        by_name[label] = by_name.get(label, 0) + spells.count
+    counted = {label: count for label, count in deltas.items() if label.isdecimal() or label in _ROWS}
+    worst = []
+    for label, (within, around) in counted.items():
+        traced = sum(by_name.get(name, 0) for name in _ROWS.get(label, (label,)))
+        if not within - 1 <= traced <= around + 1:
+            worst.append(f"{label} {traced} of {within} to {around}")
+    total = sum(within for within, _ in counted.values())
+    return f"{total} counted, " + (", ".join(worst) if worst else "all rows within 1")
+
+
+def _overhead(online: frozenset[int]) -> None:
+    """Side by side, round after round."""
+    shares: dict[bool, list[float]] = {False: [], True: []}
+    lengths: dict[bool, list[int]] = {False: [], True: []}
+    for number in range(2 * _ROUNDS):
+        is_traced = number % 2 == 1
+        (said,) = (_traced(online)[0] if is_traced else _spun(None)).cpus
+        shares[is_traced].append(sum(said.gaps.length_ns) / said.spun_ns)
+        lengths[is_traced] += _ticks(causes_by_gaps(said, None))
+    ratios = [traced / plain for plain, traced in zip(shares[False], shares[True], strict=True)]
+    low, high = min(ratios), max(ratios)
+    print(f"\nstolen share traced / not traced: median {statistics.median(ratios):.2f}, from {low:.2f} to {high:.2f}")
+    for is_traced, found in lengths.items():
+        quarter = statistics.quantiles(found, n=4)
+        print(f"a tick {'traced' if is_traced else 'not traced'}: p25 {quarter[0]:.0f} ns, median {quarter[1]:.0f} ns")
+
+
+def _ticks(causes: Sequence[GapCause]) -> list[int]:
+    return [each.length_ns for each in causes if each.kind == "tick"]
+
+
+def main() -> None:
+    """Raises CannotMeasure where nothing can be traced."""
+    snapshot = read_snapshot(LiveMachine(), Wish(frozenset({CPU})))
+    online = snapshot.online.online or frozenset({CPU})
+    heads = ["", "gaps", "kernel's > 2 µs", "named", "outside", "thread prec.", "recall", "tick prec.", "recall"]
+    print(" | ".join([*heads, "traced / counted", "lost"]))
+    for name, condition in _CONDITIONS.items():
+        with condition(CPU, _OTHER):
+            print(" | ".join(_row(name, *_traced(online), snapshot.irqs)), flush=True)
+    _overhead(online)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CannotMeasure as error:
+        sys.exit(str(error))

@@ -1,0 +1,68 @@
+"""`noisewatch trace`, of what was recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noisewatch.machine import Json
+from tests.quiet_machine import process, quiet_files, stat_file
+from tests.surfaces.running import Run, quiet_tree, record
+from tests.traced import written_trace
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    return _recorded(tmp_path, written_trace())
+
+
+def _recorded(tmp_path: Path, trace: Json = None) -> Path:
+    before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(901, "hog", 2, 1_500_000_000, allowed="0-3")
+    after["/proc/stat"] = stat_file({2: 150}, 300)
+    return record(tmp_path / "traced.nw", before, after, trace=trace)
+
+
+def test_culprits_come_by_what_they_took_and_the_work_itself_is_none(run: Run, recording: Path) -> None:
+    lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
+    assert lines[0] == "noisewatch trace · CPU 2 · 2.0 s · by the kernel's trace"
+    assert lines[2] == "CPU 2: bench (pid 890, thread 900) had 95.0%, others took 0.62%"
+    rows = [line.split() for line in lines[4:]]
+    assert [row[0] for row in rows] == ["kernel-thread", "tick", "ipi", "irq", "softirq", "ipi"]
+    assert "kworker/2:1 (pid 30)" in lines[4]
+    assert "flush_tlb_func, called by mapper (pid 450, thread 456)" in lines[6]
+    assert "25 nvme0q1 (NVMe SSD Controller (nvme0n1))" in lines[7]
+
+
+def test_json_has_the_lengths_of_each(run: Run, recording: Path) -> None:
+    answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
+    (cpu,) = answer["cpus"]
+    assert (answer["by"], answer["reason"], cpu["works"]["pid"]) == ("trace", None, 890)
+    tick = next(each for each in cpu["culprits"] if each["kind"] == "tick")
+    assert (tick["count"], tick["p50_ns"], tick["p99_ns"], tick["max_ns"]) == (500, 8_192, 16_384, 20_000)
+    assert tick["counts"] == [400, 100]
+    assert tick["rate_per_s"] == 250
+    assert sum(each["stolen_ns"] for each in cpu["culprits"]) == cpu["stolen_ns"]
+
+
+def test_without_a_trace_the_counters_have_to_do_and_the_reason_is_told(run: Run, tmp_path: Path) -> None:
+    recording = _recorded(tmp_path)
+    said = run("trace", "--cpus", "2", "--replay", recording).out
+    assert "by counters alone: all figures are inferred" in said
+    assert "No trace: not in the recording." in said
+    assert "hog (pid 901)" in said
+    answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
+    assert (answer["by"], answer["reason"]) == ("counters", "not in the recording")
+    assert answer["cpus"][0]["culprits"][0]["name"] == "hog"
+
+
+def test_lost_events_are_told(run: Run, tmp_path: Path) -> None:
+    said = written_trace()
+    said["cpus"][0]["lost_events"] = 77
+    assert "77 events were lost" in run("trace", "--cpus", "2", "--replay", _recorded(tmp_path, said)).out
+
+
+def test_a_copied_tree_cannot_be_followed(run: Run, tmp_path: Path) -> None:
+    ran = run("trace", "--sysroot", quiet_tree(tmp_path))
+    assert (ran.status, ran.err) == (2, "noisewatch: a copied tree stands still: nothing can be followed in it\n")

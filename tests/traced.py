@@ -1,0 +1,40 @@
+"""A trace as a live machine answers, of a CPU on which a benchmark was disturbed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MS = 1_000_000
+
+
+def written_trace(**changes: Any) -> dict[str, Any]:
+    """Two seconds of CPU 2: a benchmark, its ticks, a disk, a kernel thread, and calls from CPU 0."""
+    sources = [
+        ["idle", "idle", 0, None],
+        ["thread", "bench", 900, None],
+        ["tick", "local_timer", 0, None],
+        ["irq", "", 25, None],
+        ["softirq", "", 4, None],
+        ["thread", "kworker/2:1", 30, None],
+        ["ipi", "call_function_single", 456, "flush_tlb_func"],
+        ["ipi", "reschedule", 0, None],
+    ]
+    spells = [
+        [0, 0, 0, []],
+        [40, 1_900 * _MS, 90 * _MS, [50 * _MS, 40]],
+        [500, 5 * _MS, 20_000, [8_192, 400, 16_384, 100]],
+        [30, 300_000, 14_000, [8_192, 30]],
+        [30, 150_000, 6_000, [4_096, 30]],
+        [2, 6 * _MS, 3 * _MS, [2_621_440, 2]],
+        [456, 912_000, 4_000, [1_792, 456]],
+        [1, 1_000, 1_000, [896, 1]],
+    ]
+    pieces = [0, 400_000, 1, 400_000, 408_000, 2, 408_000, 900_000, 1, 900_000, 3_900_000, 5]
+    threads = {
+        "900": {"name": "bench", "pid": 890, "is_kernel": False},
+        "30": {"name": "kworker/2:1", "pid": 30, "is_kernel": True},
+        "456": {"name": "mapper", "pid": 450, "is_kernel": False},
+    }
+    cpu = {"cpu": 2, "lost_events": 0, "sources": sources, "spells": spells, "pieces": pieces}
+    answer = {"begin_ns": 5, "length_ns": 2_000 * _MS, "missing": [], "threads": threads, "cpus": [cpu]}
+    return {**answer, **changes}
