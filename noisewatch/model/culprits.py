@@ -45,6 +45,7 @@ class TracedCpu:
 
     cpu: int
     lost_events: int
+    unseen_switches: int
     works: Culprit | None
     culprits: tuple[Culprit, ...]  # the costliest first
 
@@ -85,7 +86,9 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     works = next((each for each in found if each.disturbance.kind == "thread"), None)
     if works is not None and (works.disturbance.share or 0.0) < _MOSTLY:
         works = None
-    return TracedCpu(cpu.cpu, cpu.lost_events, works, tuple(each for each in found if each is not works))
+    return TracedCpu(
+        cpu.cpu, cpu.lost_events, cpu.unseen_switches, works, tuple(each for each in found if each is not works)
+    )
 
 
 def _culprit(cpu: CpuPieces, numbers: list[int], name: str, length_ns: int) -> Culprit:

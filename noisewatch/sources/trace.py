@@ -60,6 +60,7 @@ class CpuPieces:
 
     cpu: int
     lost_events: int
+    unseen_switches: int  # after which the time since the event before was counted for whoever was seen then
     sources: tuple[TracedSource, ...]
     spells: tuple[Spells, ...]  # as many as sources
     start_ns: tuple[int, ...]
@@ -114,7 +115,16 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
         end > start for end, start in zip(ends, starts[1:], strict=False)
     ):
         raise Malformed("pieces of a trace one after the other", str(words[:3]))
-    return CpuPieces(_count(said, "cpu"), _count(said, "lost_events"), sources, spells, starts, ends, numbers)
+    return CpuPieces(
+        _count(said, "cpu"),
+        _count(said, "lost_events"),
+        _count(said, "unseen_switches"),
+        sources,
+        spells,
+        starts,
+        ends,
+        numbers,
+    )
 
 
 def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:

@@ -131,7 +131,8 @@ class TraceCollector:
         pieces[1::3] = [end - begin_ns for end in pieces[1::3]]
         return {
             "cpu": trace.cpu,
-            "lost_events": self._target.overrun(trace.cpu),
+            "lost_events": self._target.overrun(trace.cpu) + trace.lost_pages,
+            "unseen_switches": trace.unseen_switches,
             "sources": [[each.kind, clean(each.name), each.number, names.get(each.function)] for each in trace.sources],
             "spells": [
                 [each.count, each.own_ns, each.max_ns, [word for pair in sorted(each.lengths.items()) for word in pair]]

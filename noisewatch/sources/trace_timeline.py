@@ -144,6 +144,7 @@ class CpuTrace:
         self.spells: list[Spell] = [Spell()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
+        self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
         self.first_ns: int | None = None
         self.last_ns = 0
         self._events = events
@@ -151,7 +152,8 @@ class CpuTrace:
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
         self._stack: list[int] = []
         self._own: list[int] = []
-        self._thread: int | None = None  # None until the first switch tells
+        self._thread: int | None = None  # None until an event tells
+        self._tid = 0
         self._thread_ns = 0
 
     def feed(self, page: bytes) -> None:
@@ -173,8 +175,8 @@ class CpuTrace:
             if action == NMI:
                 self._interrupt(event, words, at, now)
                 continue
-            if self._thread is None:
-                self._thread = self._thread_of(words[at + 1])
+            if words[at + 1] != self._tid or self._thread is None:
+                self._correct(words[at + 1])
             self._step(now)
             if action == ENTER:
                 self._stack.append(self._number(self._source_of(event, words, at, now)))
@@ -225,23 +227,32 @@ class CpuTrace:
 
     def _leave(self, event: Event, words: memoryview, at: int) -> None:
         """An exit whose entry was not seen, at the beginning or after a loss, ends nothing."""
-        if not self._stack:
+        kinds = [(self.sources[number].kind, self.sources[number].name) for number in self._stack]
+        if (event.kind, event.name) not in kinds:
             return
-        source = self.sources[self._stack[-1]]
-        if (source.kind, source.name) != (event.kind, event.name):
-            return
-        self.spells[self._stack.pop()].add(self._own.pop())
+        while kinds:
+            self.spells[self._stack.pop()].add(self._own.pop())
+            if kinds.pop() == (event.kind, event.name):
+                return
 
     def _switch(self, event: Event, words: memoryview, at: int) -> None:
+        """What was not seen to end has ended by now."""
+        while self._stack:
+            self.spells[self._stack.pop()].add(self._own.pop())
+        self._run(words[at + event.word] if event.word is not None else 0, self._comm(event, words, at))
+
+    def _correct(self, tid: int) -> None:
+        """Each record tells who ran when it was written: the time since the one before is that thread's."""
+        if self._thread is not None:
+            self.unseen_switches += 1
+        self._run(tid, "")
+
+    def _run(self, tid: int, name: str) -> None:
+        """From now on; the name is empty where only the number was told."""
         if self._thread:
             self.spells[self._thread].add(self._thread_ns)
-        self._thread_ns = 0
-        pid = words[at + event.word] if event.word is not None else 0
-        self._thread = self._thread_of(pid, self._comm(event, words, at))
-
-    def _thread_of(self, pid: int, name: str = "") -> int:
-        """The number of the thread's source; its name is empty where only the number was told so far."""
-        return self._number(Source("thread", name, pid)) if pid else IDLE
+        self._tid, self._thread_ns = tid, 0
+        self._thread = self._number(Source("thread", name, tid)) if tid else IDLE
 
     def _comm(self, event: Event, words: memoryview, at: int) -> str:
         if event.second is None:
@@ -272,5 +283,4 @@ class CpuTrace:
         """Nobody knows what is running until the next switch says so."""
         self.lost_pages += 1
         self._stack, self._own = [], []
-        self._thread = None
-        self._thread_ns = 0
+        self._thread, self._thread_ns = None, 0

@@ -49,7 +49,7 @@ def _samples(gaps: Gaps) -> CpuSamples:
 
 def _pieces(*pieces: tuple[int, int, int], lost: int = 0) -> CpuPieces:
     starts, ends, sources = zip(*pieces, strict=True)
-    return CpuPieces(1, lost, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
+    return CpuPieces(1, lost, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
 
 
 def test_a_gap_goes_to_whoever_had_most_of_it() -> None:

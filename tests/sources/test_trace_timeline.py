@@ -38,7 +38,9 @@ def _pieces(trace: CpuTrace) -> list[tuple[int, int, str]]:
 
 
 def test_a_thread_has_the_cpu_from_switch_to_switch() -> None:
-    trace = _traced(page([(100, switch("hog", 900)), (600, switch("other", 901)), (700, switch("", 0))]), end_ns=2_000)
+    trace = _traced(
+        page([(100, switch("hog", 900)), (600, switch("other", 901, 900)), (700, switch("", 0, 901))]), end_ns=2_000
+    )
     assert _times(trace) == {("thread", "hog", 900): (1, 500), ("thread", "other", 901): (1, 100)}
     assert _pieces(trace) == [(100, 600, "thread"), (600, 700, "thread")]
 
@@ -47,7 +49,7 @@ def test_whatever_is_innermost_has_the_time() -> None:
     softirq, ends = record("irq/softirq_entry", 7, vec=3), record("irq/softirq_exit", 7, vec=3)
     irq, irq_ends = record("irq/irq_handler_entry", 7, irq=36), record("irq/irq_handler_exit", 7, irq=36)
     trace = _traced(
-        page([(0, switch("x", 7)), (100, softirq), (130, irq), (150, irq_ends), (200, ends), (300, switch("", 0))])
+        page([(0, switch("x", 7)), (100, softirq), (130, irq), (150, irq_ends), (200, ends), (300, switch("", 0, 7))])
     )
     assert _times(trace) == {("thread", "x", 7): (1, 200), ("softirq", "", 3): (1, 80), ("irq", "", 36): (1, 20)}
     assert [end - start for start, end, _ in _pieces(trace)] == [100, 30, 20, 50, 100]
@@ -58,14 +60,36 @@ def test_who_runs_is_known_before_the_first_switch_from_the_thread_that_was_inte
     assert _times(trace) == {("tick", "local_timer", 0): (1, 10), ("thread", "", 7): (1, 90)}
 
 
+def test_a_switch_that_nobody_told_of_is_seen_by_who_runs_afterwards() -> None:
+    trace = _traced(
+        page(
+            [
+                (0, switch("", 0)),
+                (100, record("irq/softirq_entry", 0, vec=1)),
+                (110, record("irq/softirq_exit", 0, vec=1)),
+            ]
+        ),
+        page([(300, switch("", 0, current=900)), (400, switch("x", 7))], begin_ns=300),
+    )
+    assert trace.unseen_switches == 1
+    assert _times(trace) == {("softirq", "", 1): (1, 10), ("thread", "", 900): (1, 190)}
+
+
+def test_what_was_not_seen_to_end_ends_with_what_is_around_it_or_with_the_next_switch() -> None:
+    softirq, irq = record("irq/softirq_entry", 7, vec=3), record("irq/irq_handler_entry", 7, irq=36)
+    ends = record("irq/softirq_exit", 7, vec=3)
+    trace = _traced(page([(0, softirq), (10, irq), (30, ends), (40, softirq), (50, switch("", 0, current=7))]))
+    assert _times(trace) == {("softirq", "", 3): (2, 20), ("irq", "", 36): (1, 20), ("thread", "", 7): (1, 10)}
+
+
 def test_an_exit_without_an_entry_ends_nothing() -> None:
-    trace = _traced(page([(10, _TICK_ENDS), (20, record("irq/softirq_exit", 7, vec=1)), (30, switch("", 0))]))
+    trace = _traced(page([(10, _TICK_ENDS), (20, record("irq/softirq_exit", 7, vec=1)), (30, switch("", 0, 7))]))
     assert _times(trace) == {("thread", "", 7): (1, 20)}
 
 
 def test_an_nmi_is_told_of_when_it_is_over() -> None:
     trace = _traced(
-        page([(0, switch("x", 7)), (500, record("nmi/nmi_handler", 7, delta_ns=200)), (600, switch("", 0))])
+        page([(0, switch("x", 7)), (500, record("nmi/nmi_handler", 7, delta_ns=200)), (600, switch("", 0, 7))])
     )
     assert _times(trace) == {("thread", "x", 7): (1, 400), ("nmi", "NMI", 0): (1, 200)}
     assert _pieces(trace) == [(0, 300, "thread"), (300, 500, "nmi"), (500, 600, "thread")]
@@ -88,7 +112,7 @@ def test_an_interrupt_between_cpus_goes_to_who_called_last_before_it() -> None:
 
 
 def test_after_a_loss_nobody_is_blamed_until_somebody_is_seen() -> None:
-    first = page([(0, switch("hog", 900)), (100, _TICK)])
+    first = page([(0, switch("hog", 7)), (100, _TICK)])
     second = page([(10_000, record("irq/softirq_exit", 0, vec=1)), (10_100, switch("x", 7))], is_after_loss=True)
     trace = _traced(first, second, end_ns=10_200)
     assert trace.lost_pages == 1

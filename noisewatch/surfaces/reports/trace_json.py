@@ -31,6 +31,7 @@ def _by_trace(traced: TracedCpu) -> dict[str, Any]:
     return {
         "cpu": traced.cpu,
         "lost_events": traced.lost_events,
+        "unseen_switches": traced.unseen_switches,
         "works": None if traced.works is None else describe_source(traced.works),
         "stolen_ns": traced.stolen_ns,
         "culprits": [describe_source(each) for each in traced.culprits],
@@ -42,6 +43,7 @@ def _by_counters(followed: Followed, cpu: int) -> dict[str, Any]:
     return {
         "cpu": cpu,
         "lost_events": None,
+        "unseen_switches": None,
         "works": None,
         "stolen_ns": sum(each.stolen_ns or 0 for each in found),
         "culprits": [_of_counters(each) for each in found],

@@ -44,6 +44,8 @@ def _of_trace(traced: TracedCpu, seconds: float) -> list[str]:
     lines = [f"CPU {traced.cpu}: {at_work if traced.culprits else _NOTHING}"]
     if traced.lost_events:
         lines.append(f"  {traced.lost_events} events were lost: there was more than this")
+    if traced.unseen_switches:
+        lines.append(f"  {traced.unseen_switches} switches were not told: threads may have had less than this")
     return lines + culprit_lines(traced.culprits, _MOST_CULPRITS)
 
 

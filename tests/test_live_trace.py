@@ -1,0 +1,151 @@
+"""The kernel's trace of this host, with noise made on purpose: `pytest -m live`. Needs root and tracefs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch.machine.tracefs import MOUNTS, find_tracefs
+from tests.noise import CPU, LOOP, noise
+
+pytestmark = pytest.mark.live
+
+_TRACE = [sys.executable, "-m", "noisewatch", "trace", "--cpus", str(CPU), "--format", "json"]
+_GLOBAL = (
+    "tracing_on",
+    "current_tracer",
+    "trace_clock",
+    "set_event",
+    "tracing_cpumask",
+    "buffer_size_kb",
+    "events/enable",
+)
+
+_WAKES = """\
+import time
+while True:
+    time.sleep(0.02)
+    until = time.monotonic() + 0.002
+    while time.monotonic() < until:
+        pass
+"""
+
+
+@pytest.fixture(scope="module")
+def tracefs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("tracing is for root")
+    found = find_tracefs(Path(MOUNTS).read_text())
+    place = found or tmp_path_factory.mktemp("tracefs")
+    if found is None and subprocess.run(["mount", "-t", "tracefs", "tracefs", place], check=False).returncode:
+        pytest.skip("this kernel has no tracefs")
+    yield place
+    if found is None:
+        subprocess.run(["umount", place], check=True)
+
+
+def _instances(tracefs: Path) -> list[str]:
+    return [name for name in os.listdir(tracefs / "instances") if name.startswith("noisewatch-")]
+
+
+def _followed(seconds: float) -> dict[str, Any]:
+    ran = subprocess.run([*_TRACE, "--duration", str(seconds)], capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(ran.stdout)
+    return answer
+
+
+def test_a_busy_loop_is_what_works_and_the_tick_is_what_disturbs_it(tracefs: Path) -> None:
+    with noise(LOOP) as process:
+        answer = _followed(2)
+    (cpu,) = answer["cpus"]
+    assert (answer["by"], answer["reason"], cpu["lost_events"]) == ("trace", None, 0)
+    assert (cpu["works"]["pid"], cpu["works"]["share"] > 0.5) == (process.pid, True)
+    tick = next(each for each in cpu["culprits"] if each["kind"] == "tick")
+    assert 50 < tick["rate_per_s"] < 1200
+    assert 0 < tick["p50_ns"] < 1_000_000
+
+
+def test_a_thread_that_comes_and_goes_is_named_with_its_times(tracefs: Path) -> None:
+    with noise(_WAKES) as process:
+        answer = _followed(2)
+    found = [each for each in answer["cpus"][0]["culprits"] if each["pid"] == process.pid]
+    assert [each["kind"] for each in found] == ["thread"]
+    assert found[0]["count"] > 20
+    assert found[0]["stolen_ns"] > 30_000_000
+
+
+def test_a_calibration_is_told_by_the_trace_who_made_its_gaps(tracefs: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "noisewatch",
+        "calibrate",
+        "--cpus",
+        str(CPU),
+        "--duration",
+        "4",
+        "--format",
+        "json",
+    ]
+    with noise(LOOP) as process:
+        calibration = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["calibration"]
+    assert calibration["culprits_by"] == "trace"
+    first = calibration["cpus"][0]["culprits"][0]
+    assert (first["pid"], first["kind"], first["inferred"]) == (process.pid, "thread", False)
+
+
+def test_whatever_else_is_traced_is_left_as_it_was_and_no_instance_stays(tracefs: Path) -> None:
+    other = tracefs / "instances" / "of-somebody-else"
+    other.mkdir()
+    try:
+        (other / "events/sched/sched_switch/enable").write_text("1")
+        before = [(tracefs / name).read_text() for name in _GLOBAL]
+        assert _followed(1)["by"] == "trace"
+        assert [(tracefs / name).read_text() for name in _GLOBAL] == before
+        assert (other / "events/sched/sched_switch/enable").read_text() == "1\n"
+    finally:
+        (other / "events/sched/sched_switch/enable").write_text("0")
+        other.rmdir()
+    assert _instances(tracefs) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_tracer_that_is_ended_leaves_nothing_or_the_next_one_clears_it_away(
+    tracefs: Path, number: signal.Signals
+) -> None:
+    process = subprocess.Popen(
+        [*_TRACE, "--duration", "30"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 10
+    while len(_instances(tracefs)) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(number)
+    said = process.communicate()[1]
+    assert "Traceback" not in said
+    assert bool(_instances(tracefs)) == (number == signal.SIGKILL)
+    assert _followed(1)["by"] == "trace"
+    assert _instances(tracefs) == []
+
+
+def test_without_the_right_to_trace_the_counters_have_to_do(tracefs: Path) -> None:
+    ran = subprocess.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *_TRACE, "--duration", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode and "ermission" in ran.stderr:
+        pytest.skip("nobody may not read this checkout")
+    answer = json.loads(ran.stdout)
+    assert answer["by"] == "counters"
+    assert "permission denied" in answer["reason"]
