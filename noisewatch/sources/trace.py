@@ -74,7 +74,7 @@ class Trace:
 
     begin_ns: int
     length_ns: int
-    missing_events: tuple[str, ...]
+    untold: tuple[str, ...]  # what this kernel has no events for
     cpus: tuple[CpuPieces, ...]
 
 
@@ -92,7 +92,7 @@ def parse_trace(answer: Json) -> Trace:
     return Trace(
         _count(answer, "begin_ns"),
         _count(answer, "length_ns"),
-        tuple(clean(str(name)) for name in _field(answer, "missing", list)),
+        tuple(clean(str(name)) for name in _field(answer, "untold", list)),
         tuple(_parse_cpu(said, threads) for said in _field(answer, "cpus", list)),
     )
 

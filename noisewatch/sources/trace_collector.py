@@ -20,7 +20,7 @@ from noisewatch.machine.tracefs import MOUNTS, Instance, find_tracefs, remove_st
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.task_files import parse_stat
-from noisewatch.sources.trace_events import ESSENTIAL, ON_ALL, ON_TARGET, events_of_senders, events_on_target
+from noisewatch.sources.trace_events import ESSENTIAL, ON_ALL, ON_TARGET, events_of_senders, events_on_target, untold
 from noisewatch.sources.trace_format import TraceFormat, parse_trace_format
 from noisewatch.sources.trace_timeline import CpuTrace, Sends
 
@@ -48,12 +48,14 @@ class TraceCollector:
             remove_stale(tracefs)
             self._target = self._stack.enter_context(Instance(tracefs, "target", self._cpus, _size_kb(self._cpus)))
             self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            self.missing = [name for name in ON_TARGET if not self._target.enable(name)]
-            if any(name in self.missing for name in ESSENTIAL):
+            missing = [name for name in ON_TARGET if not self._target.enable(name)]
+            if any(name in missing for name in ESSENTIAL):
                 raise CannotMeasure(f"this kernel cannot trace {', '.join(ESSENTIAL)}")
             condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))
             is_short = len(self._cpus) <= _MOST_NAMED
-            self.missing += [name for name in ON_ALL if not self._all.enable(name, condition if is_short else None)]
+            missing += [name for name in ON_ALL if not self._all.enable(name, condition if is_short else None)]
+
+            self.untold = untold(missing)
 
             @cache
             def formats(name: str) -> TraceFormat | None:
@@ -119,7 +121,7 @@ class TraceCollector:
         return {
             "begin_ns": self._begin_ns,
             "length_ns": self._end_ns - self._begin_ns,
-            "missing": self.missing,
+            "untold": self.untold,
             "threads": {str(tid): known for tid, known in self._threads.items()},
             "cpus": [self._describe(trace, names) for trace in self._traces.values()],
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from noisewatch.sources.trace_format import TraceFormat
 from noisewatch.sources.trace_timeline import ENTER, EXIT, NMI, SEND, SWITCH, Event
@@ -32,6 +32,22 @@ _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _NMI, *(name for pair in _FRAMED for name in pair))
 ON_ALL = tuple(_SENDS)
+
+# What cannot be told where the kernel has none of these events: architectures have different ones.
+_TOLD_BY = {
+    "interrupts of devices": ("irq/irq_handler_entry",),
+    "softirqs": ("irq/softirq_entry",),
+    "interrupts between CPUs": ("irq_vectors/call_function_single_entry", "ipi/ipi_entry"),
+    "NMIs": (_NMI,),
+    "who calls other CPUs (Linux 6.3)": ON_ALL,
+}
+
+
+def untold(missing: Iterable[str]) -> list[str]:
+    """What a trace without these events says nothing of."""
+    gone = set(missing)
+    return [what for what, names in _TOLD_BY.items() if gone.issuperset(names)]
+
 
 Formats = Callable[[str], TraceFormat | None]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from noisewatch.judgement.case import Case
 from noisewatch.model.culprits import TracedCpu
 from noisewatch.model.interval import Interval
 from noisewatch.sources.trace import Trace
@@ -17,6 +18,11 @@ class Followed:
     trace: Trace | None
     cpus: tuple[TracedCpu, ...]
     reason: str | None
+
+    @property
+    def case(self) -> Case:
+        """For the remedies."""
+        return Case(self.interval.after, self.interval)
 
     @property
     def target(self) -> list[int]:

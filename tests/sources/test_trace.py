@@ -72,7 +72,7 @@ def test_anything_else_is_malformed_and_so_unknown(said: object) -> None:
     assert isinstance(read_trace(WrittenMachine({}, answers={QUESTION: said}), dict), str)
 
 
-@given(st.sampled_from(["begin_ns", "length_ns", "missing", "threads", "cpus"]), _JSON)
+@given(st.sampled_from(["begin_ns", "length_ns", "untold", "threads", "cpus"]), _JSON)
 def test_no_json_does_any_harm(name: str, value: object) -> None:
     found = read_trace(WrittenMachine({}, answers={QUESTION: written_trace(**{name: value})}), dict)
     assert isinstance(found, str | Trace)

@@ -28,11 +28,21 @@ def test_culprits_come_by_what_they_took_and_the_work_itself_is_none(run: Run, r
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
     assert lines[0] == "noisewatch trace · CPU 2 · 2.0 s · by the kernel's trace"
     assert lines[2] == "CPU 2: bench (pid 890, thread 900) had 95.0%, others took 0.62%"
-    rows = [line.split() for line in lines[4:]]
+    table = lines[4 : lines.index("what helps") - 1]
+    rows = [line.split() for line in table]
     assert [row[0] for row in rows] == ["kernel-thread", "tick", "ipi", "irq", "softirq", "ipi"]
     assert "kworker/2:1 (pid 30)" in lines[4]
     assert "flush_tlb_func, called by mapper (pid 450, thread 456)" in lines[6]
     assert "25 nvme0q1 (NVMe SSD Controller (nvme0n1))" in lines[7]
+
+
+def test_what_helps_is_told_with_the_commands_of_this_machine(run: Run, recording: Path) -> None:
+    told = run("trace", "--cpus", "2", "--replay", recording).out.partition("what helps")[2]
+    assert "add to the kernel command line and reboot: nohz_full=2 rcu_nocbs=2" in told
+    assert "sudo taskset -apc 0-1,3 450" in told
+    answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
+    tick = next(each for each in answer["cpus"][0]["culprits"] if each["kind"] == "tick")
+    assert (tick["fix"]["now"], "nohz_full=2" in tick["fix"]["persist"]) == (None, True)
 
 
 def test_json_has_the_lengths_of_each(run: Run, recording: Path) -> None:

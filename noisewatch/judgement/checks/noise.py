@@ -18,6 +18,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.measured import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise_floor import TEST
+from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.model.figures import describe_ns
 from noisewatch.sources.cpulist import name_cpus
@@ -164,7 +165,8 @@ def target_cpus_interrupted(case: Case) -> Answer:
             f" (up to {case.bound(_STOLEN_FAILS):.1%} and {describe_ns(round(case.bound(_GAP_FAILS)))} are tolerated)"
         )
         culprits = culprits_on(case, worst.cpu)
-        return Answer(FAIL, said, stolen, case.bound(_STOLEN_FAILS), "share", cpus, None, evidence, culprits)
+        fix = remedy_of(culprits[0], case).fix if culprits else None
+        return Answer(FAIL, said, stolen, case.bound(_STOLEN_FAILS), "share", cpus, None, evidence, culprits, fix)
     if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "no gaps were looked for on some of the CPUs"
         return Answer(UNKNOWN, said, stolen, reason=reason, evidence=evidence)

@@ -159,10 +159,11 @@ def workqueues_on_target(case: Case) -> Answer:
     if not shared:
         return Answer(PASS, "unbound work runs on other CPUs", evidence=evidence)
     said = f"unbound work may run on {name_cpus(shared)}"
-    return Answer(FAIL, said, cpus=shared, evidence=evidence, fix=_confine_work(case, queues))
+    return Answer(FAIL, said, cpus=shared, evidence=evidence, fix=confine_work(case, queues))
 
 
-def _confine_work(case: Case, queues: Workqueues) -> Fix | None:
+def confine_work(case: Case, queues: Workqueues) -> Fix | None:
+    """Keeps unbound kernel work on the housekeeping CPUs."""
     if not case.housekeeping:
         return None
     path = f"{WORKQUEUES}/cpumask"

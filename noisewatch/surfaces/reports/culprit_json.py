@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from noisewatch.judgement.declaration import Fix
 from noisewatch.model.culprits import Culprit
 from noisewatch.model.disturbance import Disturbance
 
@@ -35,4 +36,15 @@ def describe_source(culprit: Culprit) -> dict[str, Any]:
         "max_ns": culprit.max_ns,
         "lengths_ns": [length for length, _ in lengths],
         "counts": [count for _, count in lengths],
+    }
+
+
+def describe_fix(fix: Fix) -> dict[str, Any]:
+    """The commands."""
+    return {
+        "now": fix.now,
+        "persist": fix.persist,
+        "undo": fix.undo,
+        "needs_root": fix.needs_root,
+        "needs_reboot": fix.needs_reboot,
     }

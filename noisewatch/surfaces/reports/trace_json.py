@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.remedies import remedy_of
 from noisewatch.model.culprits import TracedCpu
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.surfaces.following import Followed
-from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_source
+from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_fix, describe_source
 from noisewatch.surfaces.reports.machine_json import SCHEMA
 
 
@@ -20,21 +22,21 @@ def describe_followed(followed: Followed) -> dict[str, Any]:
         "seconds": followed.seconds,
         "by": "counters" if trace is None else "trace",
         "reason": followed.reason,
-        "missing_events": [] if trace is None else list(trace.missing_events),
+        "untold": [] if trace is None else list(trace.untold),
         "cpus": [_by_counters(followed, cpu) for cpu in followed.target]
         if trace is None
-        else [_by_trace(each) for each in followed.cpus],
+        else [_by_trace(each, followed.case) for each in followed.cpus],
     }
 
 
-def _by_trace(traced: TracedCpu) -> dict[str, Any]:
+def _by_trace(traced: TracedCpu, case: Case) -> dict[str, Any]:
     return {
         "cpu": traced.cpu,
         "lost_events": traced.lost_events,
         "unseen_switches": traced.unseen_switches,
         "works": None if traced.works is None else describe_source(traced.works),
         "stolen_ns": traced.stolen_ns,
-        "culprits": [describe_source(each) for each in traced.culprits],
+        "culprits": [{**describe_source(each), **_remedy(each.disturbance, case)} for each in traced.culprits],
     }
 
 
@@ -46,8 +48,13 @@ def _by_counters(followed: Followed, cpu: int) -> dict[str, Any]:
         "unseen_switches": None,
         "works": None,
         "stolen_ns": sum(each.stolen_ns or 0 for each in found),
-        "culprits": [_of_counters(each) for each in found],
+        "culprits": [{**_of_counters(each), **_remedy(each, followed.case)} for each in found],
     }
+
+
+def _remedy(disturbance: Disturbance, case: Case) -> dict[str, Any]:
+    remedy = remedy_of(disturbance, case)
+    return {"remedy": remedy.said, "fix": None if remedy.fix is None else describe_fix(remedy.fix)}
 
 
 def _of_counters(disturbance: Disturbance) -> dict[str, Any]:

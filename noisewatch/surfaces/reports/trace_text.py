@@ -5,15 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.model.culprits import Culprit, TracedCpu
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.figures import describe_ns, describe_share
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
 from noisewatch.surfaces.following import Followed
+from noisewatch.surfaces.reports.finding_words import commands_of
 from noisewatch.surfaces.reports.table import align
 
 _MOST_CULPRITS = 20
+_MOST_REMEDIES = 5
 _BARS = " ▁▂▃▄▅▆▇█"
 _FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds, a bar for each doubling
 _NOTHING = "nothing took it"
@@ -29,10 +32,28 @@ def text_of_followed(followed: Followed, width: int) -> str:
         lines += ["", *_of_trace(traced, followed.seconds)]
     for cpu in followed.target if followed.trace is None else ():
         lines += ["", *_of_counters(followed, cpu)]
-    if followed.trace is not None and followed.trace.missing_events:
-        missing = ", ".join(followed.trace.missing_events)
-        lines += ["", *textwrap.wrap(f"This kernel does not tell of {missing}.", width)]
+    lines += _remedy_lines(followed, width)
+    if followed.trace is not None and followed.trace.untold:
+        lines += ["", *textwrap.wrap(f"This kernel does not tell of {', '.join(followed.trace.untold)}.", width)]
     return "\n".join(lines) + "\n"
+
+
+def _remedy_lines(followed: Followed, width: int) -> list[str]:
+    """What helps against the costliest, each remedy once, commands on lines of their own to be copied."""
+    found = [each.disturbance for traced in followed.cpus for each in traced.culprits]
+    if followed.trace is None:
+        found = [each for cpu in followed.target for each in disturbances_of(followed.interval, cpu)]
+    found = sorted(found, key=lambda each: -(each.stolen_ns or 0))
+    lines: list[str] = []
+    seen: set[Remedy] = set()
+    for each in found:
+        remedy = remedy_of(each, followed.case)
+        if remedy in seen or len(seen) == _MOST_REMEDIES:
+            continue
+        seen.add(remedy)
+        lines += textwrap.wrap(f"{each.kind} {_named(each)}: {remedy.said}", width, subsequent_indent="  ")
+        lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
+    return ["", "what helps", *lines] if lines else []
 
 
 def _of_trace(traced: TracedCpu, seconds: float) -> list[str]:

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from noisewatch import __version__
-from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_floors
-from noisewatch.surfaces.reports.culprit_json import describe_culprit
+from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_fix
 from noisewatch.surfaces.reports.formats import Occasion
 from noisewatch.surfaces.reports.machine_json import SCHEMA, describe_machine
 
@@ -57,15 +56,5 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "answered_by": finding.answered_by,
         "evidence": dict(answer.evidence),
         "culprits": [describe_culprit(culprit) for culprit in answer.culprits],
-        "fix": None if answer.fix is None else _fix(answer.fix),
-    }
-
-
-def _fix(fix: Fix) -> dict[str, Any]:
-    return {
-        "now": fix.now,
-        "persist": fix.persist,
-        "undo": fix.undo,
-        "needs_root": fix.needs_root,
-        "needs_reboot": fix.needs_reboot,
+        "fix": None if answer.fix is None else describe_fix(answer.fix),
     }

@@ -1,0 +1,111 @@
+"""What helps against each kind of culprit, on a machine with CPUs 2 and 3 as target."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.remedies import remedy_of
+from noisewatch.model.disturbance import Disturbance
+from noisewatch.sources.knobs import Knob
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from tests.quiet_machine import ANSWERS, process, quiet_files
+from tests.written import Files, WrittenMachine
+
+_KINDS = ("irq", "softirq", "thread", "kernel-thread", "ipi", "nmi", "tick", "sibling", "outside", "unexplained")
+
+
+def _case(changes: Files | None = None, modes: dict[str, int] | None = None) -> Case:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | dict(changes or {})
+    machine = WrittenMachine(files, answers=ANSWERS, modes=modes)
+    return Case(read_snapshot(machine, Wish(), TaskReader(asks_all_affinities=True)))
+
+
+def _culprit(
+    kind: str, name: str = "x", *, tid: int | None = None, pid: int | None = None, irq: int | None = None
+) -> Disturbance:
+    return Disturbance(kind, name, 2, 1_000, 0.1, 1.0, pid=pid or tid, tid=tid, irq=irq)
+
+
+def _commands(culprit: Disturbance, case: Case | None = None) -> tuple[str | None, str | None, str | None]:
+    fix = remedy_of(culprit, case or _case()).fix
+    return (None, None, None) if fix is None else (fix.now, fix.persist, fix.undo)
+
+
+def test_an_interrupt_is_moved_to_the_housekeeping_cpus_and_back() -> None:
+    now, persist, undo = _commands(_culprit("irq", irq=24))
+    assert now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
+    assert persist == "add to the kernel command line and reboot: irqaffinity=0-1"
+    assert undo == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
+
+
+def test_an_interrupt_that_the_kernel_manages_needs_a_boot_option() -> None:
+    case = _case(modes={"/proc/irq/24/smp_affinity": 0o444})
+    now, persist, _ = _commands(_culprit("irq", irq=24), case)
+    assert now is None
+    assert persist == "add to the kernel command line and reboot: isolcpus=managed_irq,domain,2-3"
+
+
+def test_a_thread_is_pinned_elsewhere_and_back_to_where_it_might_run() -> None:
+    assert _commands(_culprit("thread", "hog", tid=900)) == (
+        "sudo taskset -pc 0-1 900",
+        None,
+        "sudo taskset -pc 0-3 900",
+    )
+
+
+def test_a_caller_is_kept_away_with_all_its_threads() -> None:
+    now, _, undo = _commands(_culprit("ipi", "flush_tlb_func, called by mapper", tid=456, pid=450))
+    assert (now, undo) == ("sudo taskset -apc 0-1 450", None)
+    assert "trace as root" in remedy_of(_culprit("ipi"), _case()).said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("kworker/u8:3", "workqueue.unbound_cpus=0-1"),
+        ("rcuop/2", "rcu_nocbs=2-3"),
+        ("rcu_preempt", "rcu_nocbs=2-3"),
+    ],
+)
+def test_kernel_threads_have_a_setting_of_their_own(name: str, said: str) -> None:
+    persist = _commands(_culprit("kernel-thread", name, tid=30))[1]
+    assert persist is not None
+    assert said in persist
+
+
+@pytest.mark.parametrize("name", ["ksoftirqd/2", "migration/2", "kworker/2:1", "kworker/2:0H-kblockd"])
+def test_a_thread_of_the_cpu_itself_cannot_be_moved(name: str) -> None:
+    remedy = remedy_of(_culprit("kernel-thread", name, tid=30), _case())
+    assert (remedy.fix, "belongs to this CPU" in remedy.said) == (None, True)
+
+
+def test_the_tick_the_watchdog_and_callbacks_are_boot_options_and_settings() -> None:
+    assert _commands(_culprit("tick"))[1] == "add to the kernel command line and reboot: nohz_full=2-3 rcu_nocbs=2-3"
+    assert _commands(_culprit("softirq", "RCU"))[1] == "add to the kernel command line and reboot: rcu_nocbs=2-3"
+    on = _case({Knob.NMI_WATCHDOG: "1\n"})
+    assert _commands(_culprit("nmi", "NMI"), on)[::2] == (
+        "echo 0 | sudo tee /proc/sys/kernel/nmi_watchdog",
+        "echo 1 | sudo tee /proc/sys/kernel/nmi_watchdog",
+    )
+
+
+def test_against_the_host_nothing_helps_and_that_is_said() -> None:
+    remedy = remedy_of(_culprit("outside"), _case())
+    assert (remedy.fix, "nothing in here helps" in remedy.said) == (None, True)
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("name", ["x", "TIMER", "NET_RX", "BLOCK", "SCHED", "\x1b[1m$(reboot)", "kworker/u8:0"])
+def test_every_kind_has_a_remedy_and_its_commands_are_sound(kind: str, name: str) -> None:
+    remedy = remedy_of(_culprit(kind, name, tid=900, pid=901, irq=24), _case())
+    assert remedy.said.endswith(".")
+    for command in (remedy.fix.now, remedy.fix.undo) if remedy.fix is not None else ():
+        if command is not None:
+            assert shlex.split(command) != []
+            assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
+            assert "reboot" not in command
