@@ -22,11 +22,12 @@ from noisewatch.sources.names import clean
 from noisewatch.sources.task_files import parse_stat
 from noisewatch.sources.trace_events import ESSENTIAL, ON_ALL, ON_TARGET, events_of_senders, events_on_target, untold
 from noisewatch.sources.trace_format import TraceFormat, parse_trace_format
-from noisewatch.sources.trace_timeline import CpuTrace, Sends
+from noisewatch.sources.trace_sends import Sends
+from noisewatch.sources.trace_timeline import CpuTrace
 
 _BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 4_096, 256  # of all CPUs together, and of each
 _MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
-_MOST_PENDING = 4_000  # pages, of 4 kB as a rule
+_MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last until the buffer is full
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
 

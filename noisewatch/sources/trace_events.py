@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from noisewatch.sources.trace_format import TraceFormat
-from noisewatch.sources.trace_timeline import ENTER, EXIT, NMI, SEND, SWITCH, Event
+from noisewatch.sources.trace_records import ENTER, EXIT, NMI, SEND, SWITCH, Event
 
 # Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
 _VECTORS = {

@@ -1,40 +1,20 @@
 """What ran when on one CPU, from the pages of the trace's ring buffer.
 
-A page is a time stamp (8 bytes), how many bytes follow (a long, with two flags: events were lost before this page, and
-their number stands behind the last one), and events: 5 bits of length or kind, 27 bits of ns since the event before,
-and the record, whose layout `trace_format` tells. https://docs.kernel.org/trace/ring-buffer-design.html, and
-/sys/kernel/tracing/events/header_event.
-
 Whatever is innermost has the time: a softirq within an interrupt within a thread's slice is counted once.
 """
 
 from __future__ import annotations
 
 import struct
-from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-SWITCH, ENTER, EXIT, NMI, SEND = range(5)
+from noisewatch.sources.trace_records import ENTER, EXIT, NMI, SWITCH, Event, is_after_loss, records
+from noisewatch.sources.trace_sends import Sends
+
 IDLE = 0  # the number of the source that is none
-_LOST, _SIZE = 1 << 31, (1 << 30) - 1
-_LONGEST_RECORD, _PADDING, _EXTEND, _ABSOLUTE = 28, 29, 30, 31
-_ABSOLUTE_BITS = (1 << 59) - 1
 _MOST_PIECES = 400_000
-_COMM_BYTES = 16
-_HEADER = struct.Struct("=QQ")  # of a 64-bit kernel
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What to do with the records of one event: the words of a record that matter, counted from its beginning."""
-
-    action: int
-    kind: str = ""  # of the source that it begins or ends
-    name: str = ""
-    word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next thread
-    second: int | None = None  # next thread's name, the NMI's length, the function that is to be called
+_COMM_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +40,10 @@ class Spell:
         """One more."""
         self.count += 1
         self.own_ns += ns
-        self.max_ns = max(self.max_ns, ns)
-        rounded = rounded_ns(ns)
+        if ns > self.max_ns:
+            self.max_ns = ns
+        shift = ns.bit_length() - 3
+        rounded = ns >> shift << shift if shift > 0 else ns
         self.lengths[rounded] = self.lengths.get(rounded, 0) + 1
 
 
@@ -69,70 +51,6 @@ def rounded_ns(ns: int) -> int:
     """Down by less than a quarter, so that like lengths can be counted together."""
     shift = max(ns.bit_length() - 3, 0)
     return ns >> shift << shift
-
-
-def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
-    """Time, place (in words) and words of each record of a page."""
-    now, commit = _HEADER.unpack_from(page)
-    begin_ns = now
-    size = min(commit & _SIZE, len(page) - _HEADER.size) // 4 * 4
-    words = memoryview(page)[_HEADER.size : _HEADER.size + size].cast("I")
-    at, end = 0, len(words)
-    while at < end:
-        head = words[at]
-        kind = head & 31
-        if 0 < kind <= _LONGEST_RECORD:
-            now += head >> 5
-            yield now, at + 1, words
-            at += 1 + kind
-        elif kind == _EXTEND:
-            now += (words[at + 1] << 27) + (head >> 5)
-            at += 2
-        elif kind == 0:
-            now += head >> 5
-            yield now, at + 2, words
-            at += 1 + (words[at + 1] >> 2)
-        elif kind == _PADDING:
-            if not head >> 5:
-                return
-            at += 1 + (words[at + 1] >> 2)
-        else:
-            now = begin_ns & ~_ABSOLUTE_BITS | (words[at + 1] << 27) + (head >> 5)
-            at += 2
-
-
-class Sends:
-    """Which threads have called which CPUs, and for what: from the buffers of all CPUs, in order of time."""
-
-    def __init__(self, events: Mapping[int, Event]) -> None:
-        self._events = events
-        self.by_cpu: dict[int, deque[tuple[int, int, int]]] = {}
-
-    def feed(self, page: bytes) -> None:
-        """Takes in a page; the pages of several CPUs have to be sorted afterwards."""
-        with suppress(IndexError, struct.error):  # of a page that makes no sense
-            self._take_in(page)
-
-    def _take_in(self, page: bytes) -> None:
-        for now, at, words in records(page):
-            event = self._events.get(words[at] & 0xFFFF)
-            if event is None or event.word is None or event.second is None:
-                continue
-            function = words[at + event.second] | words[at + event.second + 1] << 32
-            self.by_cpu.setdefault(words[at + event.word], deque()).append((now, words[at + 1], function))
-
-    def sort(self) -> None:
-        """Into the order of time, after the pages of each CPU have been taken in one after the other."""
-        self.by_cpu = {cpu: deque(sorted(sent)) for cpu, sent in self.by_cpu.items()}
-
-    def take(self, cpu: int, until_ns: int) -> tuple[int, int]:
-        """The thread that has caused an interrupt at that time, and the function; 0 where nobody is known."""
-        sent = self.by_cpu.get(cpu)
-        found = (0, 0)
-        while sent and sent[0][0] <= until_ns:
-            _, pid, function = sent.popleft()
-            found = found if found[0] else (pid, function)
-        return found
 
 
 class CpuTrace:
@@ -150,7 +68,10 @@ class CpuTrace:
         self._events = events
         self._sends = sends
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
+        self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources that are no threads
+        self._named: dict[int, tuple[bytes, int]] = {}  # by thread, its name when it was last switched to
         self._stack: list[int] = []
+        self._frames: list[tuple[str, str]] = []  # kind and name of each of them
         self._own: list[int] = []
         self._thread: int | None = None  # None until an event tells
         self._tid = 0
@@ -159,7 +80,7 @@ class CpuTrace:
     def feed(self, page: bytes) -> None:
         """Takes in the next page; what makes no sense in it counts as lost."""
         try:
-            if _HEADER.unpack_from(page)[1] & _LOST:
+            if is_after_loss(page):
                 self._lose()
             self._take_in(page)
         except (IndexError, struct.error):
@@ -179,7 +100,8 @@ class CpuTrace:
                 self._correct(words[at + 1])
             self._step(now)
             if action == ENTER:
-                self._stack.append(self._number(self._source_of(event, words, at, now)))
+                self._stack.append(self._enter(event, words, at, now))
+                self._frames.append((event.kind, event.name))
                 self._own.append(0)
             elif action == EXIT:
                 self._leave(event, words, at)
@@ -190,8 +112,7 @@ class CpuTrace:
         """Whatever has the CPU has it to the end."""
         if self._thread is not None:
             self._step(end_ns)
-        while self._stack:
-            self.spells[self._stack.pop()].add(self._own.pop())
+        self._unwind()
         if self._thread:
             self.spells[self._thread].add(self._thread_ns)
         self._thread, self._thread_ns = None, 0
@@ -220,45 +141,56 @@ class CpuTrace:
         elif len(pieces) < 3 * _MOST_PIECES:
             pieces += (self.last_ns, until_ns, source)
 
-    def _source_of(self, event: Event, words: memoryview, at: int, now: int) -> Source:
+    def _enter(self, event: Event, words: memoryview, at: int, now: int) -> int:
+        """The number of the source that begins."""
         if event.kind == "ipi":
-            return Source("ipi", event.name, *self._sends.take(self.cpu, now))
-        return Source(event.kind, event.name, words[at + event.word] if event.word is not None else 0)
+            return self._number(Source("ipi", event.name, *self._sends.take(self.cpu, now)))
+        key = (event.kind, event.name, words[at + event.word] if event.word is not None else 0)
+        number = self._number_by_word.get(key)
+        if number is None:
+            number = self._number_by_word[key] = self._number(Source(*key))
+        return number
 
     def _leave(self, event: Event, words: memoryview, at: int) -> None:
         """An exit whose entry was not seen, at the beginning or after a loss, ends nothing."""
-        kinds = [(self.sources[number].kind, self.sources[number].name) for number in self._stack]
-        if (event.kind, event.name) not in kinds:
-            return
-        while kinds:
+        frame = (event.kind, event.name)
+        if frame in self._frames:
+            while self._frames.pop() != frame:
+                self.spells[self._stack.pop()].add(self._own.pop())
             self.spells[self._stack.pop()].add(self._own.pop())
-            if kinds.pop() == (event.kind, event.name):
-                return
 
     def _switch(self, event: Event, words: memoryview, at: int) -> None:
         """What was not seen to end has ended by now."""
-        while self._stack:
-            self.spells[self._stack.pop()].add(self._own.pop())
-        self._run(words[at + event.word] if event.word is not None else 0, self._comm(event, words, at))
+        if self._stack:
+            self._unwind()
+        tid = words[at + event.word] if event.word is not None else 0
+        if not tid or event.second is None:
+            self._run(tid, self._number(Source("thread", "", tid)) if tid else IDLE)
+            return
+        begin = at + event.second
+        raw = words[begin : begin + _COMM_WORDS].tobytes()
+        known = self._named.get(tid)
+        if known is None or known[0] != raw:
+            name = raw.partition(b"\0")[0].decode("utf-8", "replace")
+            known = self._named[tid] = (raw, self._number(Source("thread", name, tid)))
+        self._run(tid, known[1])
 
     def _correct(self, tid: int) -> None:
         """Each record tells who ran when it was written: the time since the one before is that thread's."""
         if self._thread is not None:
             self.unseen_switches += 1
-        self._run(tid, "")
+        self._run(tid, self._number(Source("thread", "", tid)) if tid else IDLE)
 
-    def _run(self, tid: int, name: str) -> None:
-        """From now on; the name is empty where only the number was told."""
+    def _run(self, tid: int, number: int) -> None:
+        """From now on; the source's name is empty where only the thread's number was told."""
         if self._thread:
             self.spells[self._thread].add(self._thread_ns)
-        self._tid, self._thread_ns = tid, 0
-        self._thread = self._number(Source("thread", name, tid)) if tid else IDLE
+        self._tid, self._thread, self._thread_ns = tid, number, 0
 
-    def _comm(self, event: Event, words: memoryview, at: int) -> str:
-        if event.second is None:
-            return ""
-        begin = at + event.second
-        return bytes(words[begin : begin + _COMM_BYTES // 4]).partition(b"\0")[0].decode("utf-8", "replace")
+    def _unwind(self) -> None:
+        self._frames = []
+        while self._stack:
+            self.spells[self._stack.pop()].add(self._own.pop())
 
     def _interrupt(self, event: Event, words: memoryview, at: int, now: int) -> None:
         """Its event comes when it is over, and tells how long it took."""
@@ -282,5 +214,5 @@ class CpuTrace:
     def _lose(self) -> None:
         """Nobody knows what is running until the next switch says so."""
         self.lost_pages += 1
-        self._stack, self._own = [], []
+        self._stack, self._frames, self._own = [], [], []
         self._thread, self._thread_ns = None, 0

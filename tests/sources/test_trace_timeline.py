@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.sources.trace_events import events_of_senders, events_on_target
-from noisewatch.sources.trace_timeline import CpuTrace, Sends, Source, records, rounded_ns
+from noisewatch.sources.trace_records import records
+from noisewatch.sources.trace_sends import Sends
+from noisewatch.sources.trace_timeline import CpuTrace, Source, rounded_ns
 from tests.sources.ring_buffer import event_format, page, record, switch
 
 _EVENTS = events_on_target(event_format)

@@ -197,7 +197,7 @@ def _advice(calibrated: Calibrated) -> list[str]:
             f"Not bounded: {floor.samples} samples of {length} take longer than was calibrated, so that something "
             "rarer may hit them. Calibrate longer (--duration)."
         )
-    lines.append("Who it is: `noisewatch preflight` names the culprits and prints the commands.")
+    lines.append("What helps: `noisewatch trace` and `noisewatch preflight` print the commands.")
     return lines
 
 

@@ -1,0 +1,65 @@
+"""The records in a page of the trace's ring buffer.
+
+A page is a time stamp (8 bytes), how many bytes follow (a long, with two flags: events were lost before this page, and
+their number stands behind the last one), and events: 5 bits of length or kind, 27 bits of ns since the event before,
+and the record, whose layout `trace_format` tells. https://docs.kernel.org/trace/ring-buffer-design.html, and
+/sys/kernel/tracing/events/header_event.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SWITCH, ENTER, EXIT, NMI, SEND = range(5)
+_LOST, _SIZE = 1 << 31, (1 << 30) - 1
+_LONGEST_RECORD, _PADDING, _EXTEND = 28, 29, 30
+_ABSOLUTE_BITS = (1 << 59) - 1
+_HEADER = struct.Struct("=QQ")  # of a 64-bit kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What to do with the records of one event: the words of a record that matter, counted from its beginning."""
+
+    action: int
+    kind: str = ""  # of the source that it begins or ends
+    name: str = ""
+    word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next thread
+    second: int | None = None  # next thread's name, the NMI's length, the function that is to be called
+
+
+def is_after_loss(page: bytes) -> bool:
+    """Whether events were lost before this page. Raises struct.error where it is no page."""
+    return bool(_HEADER.unpack_from(page)[1] & _LOST)
+
+
+def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
+    """Time, place (in words) and words of each record of a page. Raises IndexError or struct.error of rubbish."""
+    now, commit = _HEADER.unpack_from(page)
+    begin_ns = now
+    size = min(commit & _SIZE, len(page) - _HEADER.size) // 4 * 4
+    words = memoryview(page)[_HEADER.size : _HEADER.size + size].cast("I")
+    at, end = 0, len(words)
+    while at < end:
+        head = words[at]
+        kind = head & 31
+        if 0 < kind <= _LONGEST_RECORD:
+            now += head >> 5
+            yield now, at + 1, words
+            at += 1 + kind
+        elif kind == _EXTEND:
+            now += (words[at + 1] << 27) + (head >> 5)
+            at += 2
+        elif kind == 0:
+            now += head >> 5
+            yield now, at + 2, words
+            at += 1 + (words[at + 1] >> 2)
+        elif kind == _PADDING:
+            if not head >> 5:
+                return
+            at += 1 + (words[at + 1] >> 2)
+        else:
+            now = begin_ns & ~_ABSOLUTE_BITS | (words[at + 1] << 27) + (head >> 5)
+            at += 2
