@@ -102,7 +102,7 @@ def _softirq(culprit: Disturbance, case: Case) -> Remedy:
 
 def _ipi(culprit: Disturbance, case: Case) -> Remedy:
     if culprit.pid is None or culprit.pid in case.snapshot.own_pids:
-        return Remedy("Other CPUs call this one: trace as root to see who, and for what.")
+        return Remedy("Other CPUs call this one: who, and for what, a trace tells from Linux 6.3 on.")
     if not case.housekeeping:
         return Remedy("End the process that calls, or let it have no thread on this CPU.")
     cpus = format_cpu_list(case.housekeeping)

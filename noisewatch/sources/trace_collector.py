@@ -25,7 +25,7 @@ from noisewatch.sources.trace_format import TraceFormat, parse_trace_format
 from noisewatch.sources.trace_sends import Sends
 from noisewatch.sources.trace_timeline import CpuTrace
 
-_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 4_096, 256  # of all CPUs together, and of each
+_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
 _MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
 _MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last until the buffer is full
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
@@ -64,8 +64,8 @@ class TraceCollector:
 
             self._sends = Sends(events_of_senders(formats))
             events = events_on_target(formats)
-            self._traces = {cpu: CpuTrace(cpu, events, self._sends) for cpu in sorted(self._cpus)}
             self._begin_ns = time.monotonic_ns()
+            self._traces = {cpu: CpuTrace(cpu, events, self._sends, self._begin_ns) for cpu in sorted(self._cpus)}
             self._all.start()
             self._target.start()
             self._is_on = True

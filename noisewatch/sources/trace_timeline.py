@@ -56,15 +56,15 @@ def rounded_ns(ns: int) -> int:
 class CpuTrace:
     """One CPU's time. `pieces` are stretches without a break of one source, idleness left out."""
 
-    def __init__(self, cpu: int, events: Mapping[int, Event], sends: Sends) -> None:
+    def __init__(self, cpu: int, events: Mapping[int, Event], sends: Sends, begin_ns: int) -> None:
+        """Whoever is seen at the first event has run since the begin: a switch would have been one."""
         self.cpu = cpu
         self.sources: list[Source] = [Source("idle", "idle")]
         self.spells: list[Spell] = [Spell()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
-        self.first_ns: int | None = None
-        self.last_ns = 0
+        self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._events = events
         self._sends = sends
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
@@ -119,27 +119,23 @@ class CpuTrace:
 
     def _step(self, now: int) -> None:
         """The time since the event before belongs to whatever is innermost."""
-        if self.first_ns is None:
-            self.first_ns = self.last_ns = now
-            return
-        passed = now - self.last_ns
-        if passed <= 0:
+        last, self.last_ns = self.last_ns, now
+        if last is None or now <= last:
             return
         if self._stack:
-            self._own[-1] += passed
-            self._add_piece(self._stack[-1], now)
+            self._own[-1] += now - last
+            self._add_piece(self._stack[-1], last, now)
         elif self._thread is not None:
-            self._thread_ns += passed
+            self._thread_ns += now - last
             if self._thread != IDLE:
-                self._add_piece(self._thread, now)
-        self.last_ns = now
+                self._add_piece(self._thread, last, now)
 
-    def _add_piece(self, source: int, until_ns: int) -> None:
+    def _add_piece(self, source: int, start_ns: int, end_ns: int) -> None:
         pieces = self.pieces
-        if pieces and pieces[-1] == source and pieces[-2] == self.last_ns:
-            pieces[-2] = until_ns
+        if pieces and pieces[-1] == source and pieces[-2] == start_ns:
+            pieces[-2] = end_ns
         elif len(pieces) < 3 * _MOST_PIECES:
-            pieces += (self.last_ns, until_ns, source)
+            pieces += (start_ns, end_ns, source)
 
     def _enter(self, event: Event, words: memoryview, at: int, now: int) -> int:
         """The number of the source that begins."""
@@ -197,10 +193,11 @@ class CpuTrace:
         if event.second is None:
             return
         ns = words[at + event.second] | words[at + event.second + 1] << 32
-        self._step(max(now - ns, self.last_ns))
+        start_ns = max(now - ns, self.last_ns or 0)
+        self._step(start_ns)
         number = self._number(Source(event.kind, event.name))
         self.spells[number].add(ns)
-        self._add_piece(number, now)
+        self._add_piece(number, start_ns, max(now, start_ns))
         self.last_ns = now
 
     def _number(self, source: Source) -> int:
@@ -216,3 +213,4 @@ class CpuTrace:
         self.lost_pages += 1
         self._stack, self._frames, self._own = [], [], []
         self._thread, self._thread_ns = None, 0
+        self.last_ns = None

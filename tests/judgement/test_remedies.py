@@ -61,7 +61,7 @@ def test_a_thread_is_pinned_elsewhere_and_back_to_where_it_might_run() -> None:
 def test_a_caller_is_kept_away_with_all_its_threads() -> None:
     now, _, undo = _commands(_culprit("ipi", "flush_tlb_func, called by mapper", tid=456, pid=450))
     assert (now, undo) == ("sudo taskset -apc 0-1 450", None)
-    assert "trace as root" in remedy_of(_culprit("ipi"), _case()).said
+    assert "Other CPUs call this one" in remedy_of(_culprit("ipi"), _case()).said
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,10 @@ def _traced(machine: Machine, before: Snapshot, seconds: float) -> Trace | str:
     """The trace, or why there is none; the time passes all the same."""
     progress = Progress("following")
     until = time.monotonic() + seconds
+    online = before.online.online or before.target.cpus
     try:
-        with TraceCollector(before.target.cpus & (before.online.online or frozenset()), _online(before)) as collector:
+        with TraceCollector(before.target.cpus & online, online) as collector:
+            until = time.monotonic() + seconds  # to begin takes its time on a slow machine
             while (left := until - time.monotonic()) > 0:
                 time.sleep(min(left, _LOOK_S))
                 collector.drain()
@@ -93,7 +95,3 @@ def _traced(machine: Machine, before: Snapshot, seconds: float) -> Trace | str:
     except CannotMeasure as error:
         time.sleep(max(until - time.monotonic(), 0))
         return str(error)
-
-
-def _online(snapshot: Snapshot) -> frozenset[int]:
-    return snapshot.online.online or snapshot.target.cpus

@@ -29,7 +29,7 @@ def text_of_followed(followed: Followed, width: int) -> str:
     if followed.reason is not None:
         lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
     for traced in followed.cpus:
-        lines += ["", *_of_trace(traced, followed.seconds)]
+        lines += ["", *_of_trace(traced, followed)]
     for cpu in followed.target if followed.trace is None else ():
         lines += ["", *_of_counters(followed, cpu)]
     lines += _remedy_lines(followed, width)
@@ -56,13 +56,16 @@ def _remedy_lines(followed: Followed, width: int) -> list[str]:
     return ["", "what helps", *lines] if lines else []
 
 
-def _of_trace(traced: TracedCpu, seconds: float) -> list[str]:
+def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
+    seconds = followed.seconds
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.works.disturbance if traced.works is not None else None
     at_work = (
         f"{_named(works)} had {describe_share(works.share, 1)}, others took {stolen}" if works else f"{stolen} used"
     )
-    lines = [f"CPU {traced.cpu}: {at_work if traced.culprits else _NOTHING}"]
+    if works is None and not traced.culprits:  # nothing happened: perhaps one thread has had all of it
+        at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
+    lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events:
         lines.append(f"  {traced.lost_events} events were lost: there was more than this")
     if traced.unseen_switches:
