@@ -24,12 +24,16 @@ from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.trace import CpuPieces, Trace, parse_trace
 from noisewatch.sources.trace_collector import TraceCollector
+from noisewatch.sources.trace_events import events_on_target
+from noisewatch.sources.trace_sends import Sends
+from noisewatch.sources.trace_timeline import CpuTrace
 from tests.noise import CPU
+from tests.sources.ring_buffer import event_format, page, record, switch
 from tests.truth.conditions import disk, hog_here, idle, network, timer
 
 _OTHER = 0
 _SECONDS = 5.0
-_ROUNDS = 2
+_ROUNDS = 8
 _LEAST_NS = 2_000
 _ROWS = {  # of /proc/interrupts, and the traced interrupts that they count
     "LOC": ("local_timer",),
@@ -187,6 +191,23 @@ def _overhead(online: frozenset[int]) -> None:
         print(f"a tick {'traced' if is_traced else 'not traced'}: p25 {quarter[0]:.0f} ns, median {quarter[1]:.0f} ns")
 
 
+def _decoding() -> None:
+    """How many events a second can be taken in, by a CPU that does nothing else."""
+    events = events_on_target(event_format)
+    entry, leaves = (record(f"irq_vectors/local_timer_{name}", 7) for name in ("entry", "exit"))
+    records = (entry, leaves, switch("bench", 8, 7), switch("x", 7, 8))
+    pages = [
+        page([((number * 100 + at) * 500, records[at % len(records)]) for at in range(100)], begin_ns=number * 50_000)
+        for number in range(3_000)
+    ]
+    trace = CpuTrace(CPU, events, Sends({}), 0)
+    started = time.process_time()
+    for each in pages:
+        trace.feed(each)
+    used_s = time.process_time() - started
+    print(f"decoding: {100 * len(pages) / used_s:,.0f} events a second")
+
+
 def _ticks(causes: Sequence[GapCause]) -> list[int]:
     return [each.length_ns for each in causes if each.kind == "tick"]
 
@@ -201,6 +222,7 @@ def main() -> None:
         with condition(CPU, _OTHER):
             print(" | ".join(_row(name, *_traced(online), snapshot.irqs)), flush=True)
     _overhead(online)
+    _decoding()
 
 
 if __name__ == "__main__":
