@@ -57,7 +57,8 @@ class Instance:
                 self._pipes[cpu] = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             self.close()
-            raise CannotMeasure(f"{error.filename or self.path}: {(error.strerror or str(error)).lower()}") from error
+            hint = " (tracing is for root)" if error.errno in (errno.EACCES, errno.EPERM) else ""
+            raise CannotMeasure(f"{self._tracefs}: {(error.strerror or str(error)).lower()}{hint}") from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -120,11 +121,7 @@ class Instance:
             raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
 
     def _write(self, name: str, text: str) -> None:
-        file = os.open(self.path / name, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-        try:
-            os.write(file, text.encode())
-        finally:
-            os.close(file)
+        _write(self.path / name, text)
 
 
 def remove_stale(tracefs: Path) -> None:
@@ -137,11 +134,20 @@ def remove_stale(tracefs: Path) -> None:
                 _remove(tracefs / "instances" / name)
 
 
+def _write(path: Path, text: str) -> None:
+    """To a file that is there."""
+    file = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
 def _remove(instance: Path) -> None:
     """Events have to be off before the folder goes: it is busy while they are on."""
     for name in ("tracing_on", "events/enable"):
         with suppress(OSError):
-            (instance / name).write_text("0")
+            _write(instance / name, "0")
     with suppress(OSError):
         instance.rmdir()
 

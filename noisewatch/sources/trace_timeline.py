@@ -179,7 +179,7 @@ class CpuTrace:
 
     def _run(self, tid: int, number: int) -> None:
         """From now on; the source's name is empty where only the thread's number was told."""
-        if self._thread:
+        if self._thread and self._thread_ns:
             self.spells[self._thread].add(self._thread_ns)
         self._tid, self._thread, self._thread_ns = tid, number, 0
 

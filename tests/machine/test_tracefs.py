@@ -1,0 +1,51 @@
+"""An instance of the trace, in a folder that looks like tracefs; with the kernel's own: tests/test_live_trace.py."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.tracefs import Instance, find_tracefs, remove_stale
+
+_SLASHES = "/sys/kernel/tracing"
+
+
+def test_tracefs_is_where_it_is_mounted() -> None:
+    mounts = f"proc /proc proc rw 0 0\nnodev {_SLASHES} tracefs rw,nosuid 0 0\n"
+    assert find_tracefs(mounts) == Path(_SLASHES)
+    assert find_tracefs("debugfs /sys/kernel/debug debugfs rw 0 0\nrubbish\n\n") is None
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_where_no_instance_can_be_made_the_reason_is_told(tmp_path: Path, is_there: bool) -> None:
+    if is_there:
+        (tmp_path / "instances").mkdir()  # a folder made in it has no files of the kernel's
+    with pytest.raises(CannotMeasure, match=f"{tmp_path}: no such file or directory"), Instance(tmp_path, "x", [1], 64):
+        pass
+    assert not is_there or os.listdir(tmp_path / "instances") == []
+
+
+def test_what_a_dead_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "instances"
+    mine = Instance(tmp_path, "target", [1], 64).path.name
+    _, namespace, pid, ticks, _ = mine.split("-")
+    names = {
+        "alive": mine,
+        "recycled number": f"noisewatch-{namespace}-{pid}-{int(ticks) + 1}-target",
+        "dead": f"noisewatch-{namespace}-4194305-{ticks}-senders",
+        "of another container": f"noisewatch-{int(namespace) + 1}-4194305-{ticks}-target",
+        "of another tool": "rtla",
+        "something else": f"noisewatch-{pid}",
+    }
+    for name in names.values():
+        (folder / name).mkdir(parents=True)
+    remove_stale(tmp_path)
+    left = {what for what, name in names.items() if (folder / name).exists()}
+    assert left == {"alive", "of another container", "of another tool", "something else"}
+
+
+def test_without_instances_there_is_nothing_to_remove(tmp_path: Path) -> None:
+    remove_stale(tmp_path)
