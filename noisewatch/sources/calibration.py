@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine import Json, Machine
@@ -17,6 +16,7 @@ from noisewatch.machine.calibrator.plan import COMMAND, GAPS, MEMORY, NATIVE_WOR
 from noisewatch.machine.calibrator.run import Calibrating, Progress, Watch, calibrate
 from noisewatch.machine.calibrator.sheet import CYCLES, SPINS, STATE_NAMES
 from noisewatch.machine.core import NATIVE
+from noisewatch.sources.answers import count_of, field_of
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.topology import CpuPlace
@@ -26,8 +26,6 @@ DONE = "done"
 _LONGEST_NS = 10**15  # eleven days
 _GAP_COLUMNS = 4
 _KINDS = frozenset({START, GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND})
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +148,13 @@ def _sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> 
 def parse_calibration(answer: Json) -> CalibrationSamples:
     """The calibration that `run.py` wrote down. Raises Malformed."""
     return CalibrationSamples(
-        core=clean(_field(answer, "core", str)),
-        begin_ns=_count(answer, "begin_ns"),
-        length_ns=_count(answer, "length_ns"),
-        threshold_ns=_count(answer, "threshold_ns"),
-        is_realtime=_field(answer, "is_realtime", bool),
-        command=tuple(clean(str(word)) for word in _field(answer, "command", list)),
-        cpus=_each_once([_parse_cpu(cpu) for cpu in _field(answer, "cpus", list)]),
+        core=clean(field_of(answer, "core", str)),
+        begin_ns=count_of(answer, "begin_ns"),
+        length_ns=count_of(answer, "length_ns"),
+        threshold_ns=count_of(answer, "threshold_ns"),
+        is_realtime=field_of(answer, "is_realtime", bool),
+        command=tuple(clean(str(word)) for word in field_of(answer, "command", list)),
+        cpus=_each_once([_parse_cpu(cpu) for cpu in field_of(answer, "cpus", list)]),
     )
 
 
@@ -170,19 +168,19 @@ def _parse_cpu(said: Json) -> CpuSamples:
     starts, lengths, switches, waits = _columns(said, "gaps", _GAP_COLUMNS)
     has_chains = _signed(said, "multiply_ns") > 0
     return CpuSamples(
-        cpu=_count(said, "cpu"),
+        cpu=count_of(said, "cpu"),
         trouble=_trouble(said),
-        slots=tuple(_parse_slot(slot) for slot in _field(said, "slots", list)),
-        spun_ns=_count(said, "spun_ns"),
-        iterations=_count(said, "iterations"),
+        slots=tuple(_parse_slot(slot) for slot in field_of(said, "slots", list)),
+        spun_ns=count_of(said, "spun_ns"),
+        iterations=count_of(said, "iterations"),
         gaps=Gaps(
             starts,
             lengths,
             switches,
             waits,
-            _count(said, "lost_gaps"),
-            _count(said, "lost_gaps_ns"),
-            _count(said, "lost_gaps_max_ns"),
+            count_of(said, "lost_gaps"),
+            count_of(said, "lost_gaps_ns"),
+            count_of(said, "lost_gaps_max_ns"),
         ),
         spins=Samples(*_columns(said, SPINS, 2)),
         work=Samples(*_columns(said, WORK, 2)),
@@ -190,9 +188,9 @@ def _parse_cpu(said: Json) -> CpuSamples:
         memory=Samples(*_columns(said, MEMORY, 2)),
         command=Samples(*_columns(said, COMMAND, 2)),
         cycles=Samples(*_columns(said, CYCLES, 2)),
-        chain_length=_count(said, "chain_length"),
-        multiply_ns=_count(said, "multiply_ns") if has_chains else None,
-        add_ns=_count(said, "add_ns") if has_chains else None,
+        chain_length=count_of(said, "chain_length"),
+        multiply_ns=count_of(said, "multiply_ns") if has_chains else None,
+        add_ns=count_of(said, "add_ns") if has_chains else None,
         locked_kb=_known(said, "locked_kb"),
         resident_kb=_known(said, "resident_kb"),
         spinner_tid=(_known(said, "tid") or None) if "tid" in said else None,
@@ -213,7 +211,7 @@ def _parse_slot(said: Json) -> Slot:
 
 def _trouble(said: Json) -> str | None:
     """Why a spinner did not do all that it was to do."""
-    state, error = _field(said, "state", str), _signed(said, "error")
+    state, error = field_of(said, "state", str), _signed(said, "error")
     if state not in STATE_NAMES or not 0 <= error <= 1 << 17:
         raise Malformed("the state of a spinner", state)
     return {
@@ -236,7 +234,7 @@ def _error_text(number: int) -> str:
 
 
 def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
-    words = _field(said, name, list)
+    words = field_of(said, name, list)
     if len(words) % width or not all(type(word) is int and -1 <= word <= _LONGEST_NS for word in words):
         raise Malformed(f"{width} columns of ns for {name}", str(words[:width]))
     starts, lengths = words[::width], words[1::width]
@@ -245,22 +243,8 @@ def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(words[column::width]) for column in range(width))
 
 
-def _field(said: Json, name: str, kind: type[T]) -> T:
-    value: Any = said.get(name) if isinstance(said, dict) else None
-    if type(value) is not kind:
-        raise Malformed(f"{name} of a calibration", str(value))
-    return value
-
-
 def _signed(said: Json, name: str) -> int:
-    return _field(said, name, int)
-
-
-def _count(said: Json, name: str) -> int:
-    value = _field(said, name, int)
-    if not 0 <= value <= 1 << 62:
-        raise Malformed(f"{name} of a calibration", str(value))
-    return value
+    return field_of(said, name, int)
 
 
 def _known(said: Json, name: str) -> int | None:

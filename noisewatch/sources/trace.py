@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine import Json, Machine
+from noisewatch.sources.answers import count_of, field_of, is_count_in
 from noisewatch.sources.names import clean
 
 QUESTION = "trace"
 NOT_TRACED = "nothing was traced"
 KINDS = frozenset({"idle", "tick", "irq", "ipi", "softirq", "nmi", "thread", "kernel-thread"})
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
-_LARGEST = 1 << 62
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +85,12 @@ def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
 
 def parse_trace(answer: Json) -> Trace:
     """The trace that a collector put down. Raises Malformed."""
-    threads = {tid: _parse_thread(tid, said) for tid, said in _field(answer, "threads", dict).items()}
+    threads = {tid: _parse_thread(tid, said) for tid, said in field_of(answer, "threads", dict).items()}
     return Trace(
-        _count(answer, "begin_ns"),
-        _count(answer, "length_ns"),
-        tuple(clean(str(name)) for name in _field(answer, "untold", list)),
-        tuple(_parse_cpu(said, threads) for said in _field(answer, "cpus", list)),
+        count_of(answer, "begin_ns"),
+        count_of(answer, "length_ns"),
+        tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
+        tuple(_parse_cpu(said, threads) for said in field_of(answer, "cpus", list)),
     )
 
 
@@ -105,10 +102,10 @@ def _parse_thread(tid: str, said: Json) -> Thread:
 
 
 def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
-    sources = tuple(_parse_source(each, threads) for each in _field(said, "sources", list))
-    spells = tuple(_parse_spells(each) for each in _field(said, "spells", list))
-    words = _field(said, "pieces", list)
-    if len(spells) != len(sources) or len(words) % 3 or not all(_is_count(word) for word in words):
+    sources = tuple(_parse_source(each, threads) for each in field_of(said, "sources", list))
+    spells = tuple(_parse_spells(each) for each in field_of(said, "spells", list))
+    words = field_of(said, "pieces", list)
+    if len(spells) != len(sources) or len(words) % 3 or not all(is_count_in(word) for word in words):
         raise Malformed("pieces of a trace", str(words[:3]))
     starts, ends, numbers = tuple(words[::3]), tuple(words[1::3]), tuple(words[2::3])
     if not all(number < len(sources) for number in numbers) or any(
@@ -116,9 +113,9 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
     ):
         raise Malformed("pieces of a trace one after the other", str(words[:3]))
     return CpuPieces(
-        _count(said, "cpu"),
-        _count(said, "lost_events"),
-        _count(said, "unseen_switches"),
+        count_of(said, "cpu"),
+        count_of(said, "lost_events"),
+        count_of(said, "unseen_switches"),
         sources,
         spells,
         starts,
@@ -128,7 +125,7 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
 
 
 def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
-    if not isinstance(said, list) or len(said) != 4 or said[0] not in KINDS or not _is_count(said[2]):
+    if not isinstance(said, list) or len(said) != 4 or said[0] not in KINDS or not is_count_in(said[2]):
         raise Malformed("a source of a trace", str(said))
     kind, name, number, function = said
     name = clean(str(name))
@@ -145,28 +142,10 @@ def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
 
 
 def _parse_spells(said: Json) -> Spells:
-    if not isinstance(said, list) or len(said) != 4 or not all(map(_is_count, said[:3])):
+    if not isinstance(said, list) or len(said) != 4 or not all(map(is_count_in, said[:3])):
         raise Malformed("[count, ns, longest, lengths] of a trace", str(said))
     words = said[3]
-    if not isinstance(words, list) or len(words) % 2 or not all(map(_is_count, words)):
+    if not isinstance(words, list) or len(words) % 2 or not all(map(is_count_in, words)):
         raise Malformed("lengths of a trace", str(words))
     count, own_ns, max_ns = said[:3]
     return Spells(count, own_ns, max_ns, dict(zip(words[::2], words[1::2], strict=True)))
-
-
-def _field(said: Json, name: str, kind: type[T]) -> T:
-    value: Any = said.get(name) if isinstance(said, dict) else None
-    if type(value) is not kind:
-        raise Malformed(f"{name} of a trace", str(value))
-    return value
-
-
-def _count(said: Json, name: str) -> int:
-    value = _field(said, name, int)
-    if not _is_count(value):
-        raise Malformed(f"{name} of a trace", str(value))
-    return value
-
-
-def _is_count(value: Json) -> bool:
-    return type(value) is int and 0 <= value <= _LARGEST

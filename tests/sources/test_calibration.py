@@ -113,4 +113,4 @@ def test_what_a_recording_answers_is_the_calibration() -> None:
 def test_a_damaged_recording_has_none_and_says_why() -> None:
     said = read_calibration(WrittenMachine({}, answers={QUESTION: {"core": 1}}), _CPUS, {}, _WISH)
     assert isinstance(said, str)
-    assert "core of a calibration" in said
+    assert "core in the answer" in said
