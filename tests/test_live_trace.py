@@ -103,6 +103,25 @@ def test_a_calibration_is_told_by_the_trace_who_made_its_gaps(tracefs: Path) -> 
     assert (first["pid"], first["kind"], first["inferred"]) == (process.pid, "thread", False)
 
 
+def test_a_calibration_that_is_not_to_be_traced_goes_by_its_gaps(tracefs: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "noisewatch",
+        "calibrate",
+        "--cpus",
+        str(CPU),
+        "--duration",
+        "3",
+        "--format",
+        "json",
+    ]
+    answer = json.loads(subprocess.run([*command, "--no-trace"], capture_output=True, check=True).stdout)
+    calibration = answer["calibration"]
+    assert (calibration["culprits_by"], calibration["no_trace_reason"]) == ("gaps", "nothing was traced")
+    assert all(each["inferred"] for each in calibration["cpus"][0]["culprits"])
+
+
 def test_whatever_else_is_traced_is_left_as_it_was_and_no_instance_stays(tracefs: Path) -> None:
     other = tracefs / "instances" / "of-somebody-else"
     other.mkdir()

@@ -14,6 +14,7 @@ from noisewatch.sources.answers import count_of, field_of, is_count_in
 from noisewatch.sources.names import clean
 
 QUESTION = "trace"
+_UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
 KINDS = frozenset({"idle", "tick", "irq", "ipi", "softirq", "nmi", "thread", "kernel-thread"})
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
@@ -78,9 +79,17 @@ class Trace:
 def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
     """The trace that was collected; the reason where there is none."""
     try:
-        return parse_trace(machine.ask(QUESTION, answer))
+        said = machine.ask(QUESTION, answer)
+        if isinstance(said, dict) and isinstance(said.get(_UNTRACED), str):
+            return clean(said[_UNTRACED])
+        return parse_trace(said)
     except (Unreadable, Malformed) as error:
         return error.reason
+
+
+def untraced(reason: str) -> Json:
+    """The answer where nothing could be traced; a recording keeps why."""
+    return {_UNTRACED: reason}
 
 
 def parse_trace(answer: Json) -> Trace:

@@ -11,7 +11,7 @@ from noisewatch.machine.calibrator.run import Progress, Watch
 from noisewatch.sources.calibration import CalibrationSamples, CalibrationWish, read_calibration
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
-from noisewatch.sources.trace import NOT_TRACED, Trace, read_trace
+from noisewatch.sources.trace import NOT_TRACED, Trace, read_trace, untraced
 from noisewatch.sources.trace_collector import TraceCollector
 
 _NO_CPUS = "there is no target CPU to calibrate"
@@ -64,6 +64,5 @@ class _Follower:
 
     def trace(self, machine: Machine) -> Trace | str:
         """What was traced now, or when the machine was recorded."""
-        if self._collector is not None:
-            return read_trace(machine, self._collector.result)
-        return self._reason if machine.is_live else read_trace(machine, lambda: None)
+        collector = self._collector
+        return read_trace(machine, collector.result if collector is not None else lambda: untraced(self._reason))

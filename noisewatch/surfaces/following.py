@@ -1,13 +1,26 @@
-"""Some CPUs that were followed for a while, by the kernel's trace or by its counters alone."""
+"""Following some CPUs for a while, by the kernel's trace where that may be, else by its counters alone."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
+from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Case
-from noisewatch.model.culprits import TracedCpu
-from noisewatch.model.interval import Interval
-from noisewatch.sources.trace import Trace
+from noisewatch.machine import Machine
+from noisewatch.machine.recording import Recording
+from noisewatch.model.culprits import TracedCpu, culprits_of
+from noisewatch.model.interval import Interval, interval_between
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.sources.trace import Trace, read_trace, untraced
+from noisewatch.sources.trace_collector import TraceCollector
+
+_LOOK_S = 0.1
+
+Watch = Callable[[float], None]  # called with the seconds done so far; may raise CannotMeasure to end it
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +44,61 @@ class Followed:
     @property
     def seconds(self) -> float:
         return self.trace.length_ns / 1e9 if self.trace is not None else self.interval.seconds
+
+
+def follow(
+    machine: Machine, wish: Wish, seconds: float, watch: Watch, seen: Callable[[Snapshot], None] | None = None
+) -> Followed:
+    """What happens from now on, or has happened in the recording. `seen` is told the first snapshot.
+
+    This process should stay off the target CPUs. Raises CannotMeasure where there is nothing to follow.
+    """
+    task_reader = TaskReader()
+    before = read_snapshot(machine, wish, task_reader)
+    if seen is not None:
+        seen(before)
+    if not before.target.cpus:
+        raise CannotMeasure("there is no target CPU to follow")
+    if not machine.is_live:
+        if isinstance(machine, Recording):
+            machine.go_to_end()
+        after = read_snapshot(machine, wish, task_reader, before)
+        return _followed(before, after, read_trace(machine, lambda: None))
+    before = read_snapshot(machine, wish, task_reader, before)
+    trace = _traced(machine, before, seconds, watch)
+    return _followed(before, read_snapshot(machine, wish, task_reader, before), trace)
+
+
+def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> Followed:
+    if after.taken_at_ns <= before.taken_at_ns:
+        raise CannotMeasure("the recording has one moment only: nothing can be followed in it")
+    interval = interval_between(before, after)
+    if isinstance(trace, str):
+        return Followed(interval, None, (), trace)
+    return Followed(interval, trace, culprits_of(trace, after.irqs), None)
+
+
+def _traced(machine: Machine, before: Snapshot, seconds: float, watch: Watch) -> Trace | str:
+    """The trace, or why there is none; the time passes all the same."""
+    online = before.online.online or before.target.cpus
+    with ExitStack() as stack:
+        try:
+            collector = stack.enter_context(TraceCollector(before.target.cpus & online, online))
+        except CannotMeasure as error:
+            reason = str(error)
+            _pass(seconds, watch)
+            return read_trace(machine, lambda: untraced(reason))
+
+        def look(done_s: float) -> None:
+            collector.drain()
+            watch(done_s)
+
+        _pass(seconds, look)
+        return read_trace(machine, collector.result)
+
+
+def _pass(seconds: float, watch: Watch) -> None:
+    started = time.monotonic()
+    while (done_s := time.monotonic() - started) < seconds:
+        time.sleep(min(_LOOK_S, seconds - done_s))
+        watch(min(time.monotonic() - started, seconds))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.trace import QUESTION, Thread, Trace, parse_trace, read_trace
+from noisewatch.sources.trace import QUESTION, Thread, Trace, parse_trace, read_trace, untraced
 from tests.traced import written_trace
 from tests.written import WrittenMachine
 
@@ -70,6 +70,10 @@ def test_anything_else_is_malformed_and_so_unknown(said: object) -> None:
     with pytest.raises(Malformed):
         parse_trace(said)
     assert isinstance(read_trace(WrittenMachine({}, answers={QUESTION: said}), dict), str)
+
+
+def test_why_nothing_was_traced_is_an_answer_too() -> None:
+    assert read_trace(WrittenMachine({}, answers={QUESTION: untraced("not\x1b[1m mounted")}), dict) == "not·[1m mounted"
 
 
 @given(st.sampled_from(["begin_ns", "length_ns", "untold", "threads", "cpus"]), _JSON)

@@ -73,6 +73,12 @@ def add_budget(parser: ArgumentParser) -> None:
         action="store_true",
         help="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second",
     )
+    parser.add_argument(
+        "--no-trace",
+        action="store_false",
+        dest="trace",
+        help="do not trace the kernel meanwhile, which (as root) tells who interrupts the microbenchmark",
+    )
 
 
 def add_record(parser: ArgumentParser) -> None:

@@ -19,6 +19,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Progress
 from noisewatch.sources.names import clean
+from noisewatch.surfaces.following import Followed
 from noisewatch.surfaces.frame import Frame, decode_frame
 from noisewatch.surfaces.tui.calibration_screen import RUNNING, CalibrationScreen, calibrate_machine
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
@@ -26,6 +27,7 @@ from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
 from noisewatch.surfaces.tui.rows import Row, all_rows, cpu_room
 from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
 
 _TERMINAL_CHECK_S = 2.0
 _HUNG_UP = 129  # as a shell reports SIGHUP
@@ -43,7 +45,8 @@ class MonitorApp(App[None]):
         Binding("s", "sort", "sort"),
         Binding("a", "all_cpus", "all CPUs"),
         Binding("c", "calibrate", "calibrate"),
-        Binding("enter", "start_calibration", "start", show=False),
+        Binding("t", "trace", "trace"),
+        Binding("enter", "start", "start", show=False),
         Binding("escape", "leave", "back", show=False),
         Binding("question_mark,h,f1", "help", "help"),
         Binding("down,j", "scroll(1)", "scroll"),
@@ -67,7 +70,7 @@ class MonitorApp(App[None]):
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
         self._view = LineView(self.rows)
         self._shows_help = False
-        self._calibration: CalibrationScreen | None = None
+        self._above: CalibrationScreen | TraceScreen | None = None
         self._aside: tuple[int, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -130,8 +133,8 @@ class MonitorApp(App[None]):
 
     def rows(self, width: int, height: int) -> list[Row]:
         """The screen as it is now."""
-        if self._calibration is not None:
-            return self._calibration.rows(width, height, self._glyphs is UNICODE)
+        if self._above is not None:
+            return self._above.rows(width, height, self._glyphs is UNICODE)
         return help_rows(height) if self._shows_help else all_rows(self.model, width, height, self._glyphs)
 
     def on_key(self, event: Key) -> None:
@@ -153,29 +156,59 @@ class MonitorApp(App[None]):
 
     def action_calibrate(self) -> None:
         """Announces what it will cost; nothing is started yet."""
-        if self._calibration is None:
-            self._changed(lambda: setattr(self, "_calibration", CalibrationScreen.of(self.model.live.frame)))
+        if self._above is None:
+            self._changed(lambda: setattr(self, "_above", CalibrationScreen.of(self.model.live.frame)))
 
-    def action_start_calibration(self) -> None:
-        screen = self._calibration
-        if screen is not None and screen.can_start:
-            screen.state = RUNNING
+    def action_trace(self) -> None:
+        """Announces what it will cost; nothing is started yet."""
+        if self._above is None:
+            self._changed(lambda: setattr(self, "_above", TraceScreen.of(self.model.live.frame)))
+
+    def action_start(self) -> None:
+        screen = self._above
+        if screen is None or not screen.can_start:
+            return
+        screen.state = RUNNING
+        if isinstance(screen, TraceScreen):
+            self.run_worker(lambda: self._follow_target(screen), thread=True, exit_on_error=False)
+        else:
             self._stop_sampler()  # our own load would be in what it sees
             self.run_worker(lambda: self._calibrate(screen), thread=True, exit_on_error=False)
-            self.draw()
+        self.draw()
 
     def action_leave(self) -> None:
         """Goes back to the monitor; a calibration that runs is stopped by its next look at the screen."""
-        screen, self._calibration = self._calibration, None
-        if screen is not None and screen.state == RUNNING:
+        screen, self._above = self._above, None
+        if isinstance(screen, CalibrationScreen) and screen.state == RUNNING:
             self._resume_sampler()
+        self.draw()
+
+    def _follow_target(self, screen: TraceScreen) -> None:
+        """Runs in a thread, one stretch after the other, until the screen is left."""
+
+        def watch(done_s: float) -> None:
+            if self._above is not screen or not self.is_running:
+                raise CannotMeasure("stopped")
+            if int(done_s) != int(screen.done_s):
+                self.call_from_thread(self._show_followed, screen, done_s, None)
+
+        while screen.state == RUNNING and self._above is screen:
+            result = follow_machine(self._open_machine, frozenset(screen.target), watch)
+            if self._above is not screen or not self.is_running:
+                return
+            self.call_from_thread(self._show_followed, screen, 0.0, result)
+
+    def _show_followed(self, screen: TraceScreen, done_s: float, result: Followed | str | None) -> None:
+        screen.done_s = done_s
+        if result is not None:
+            screen.take(result)
         self.draw()
 
     def _calibrate(self, screen: CalibrationScreen) -> None:
         """Runs in a thread; the screen is drawn, and its state changed, by the other one."""
 
         def watch(progress: Progress) -> None:
-            if self._calibration is not screen or not self.is_running:
+            if self._above is not screen or not self.is_running:
                 raise CannotMeasure("stopped")
             self.call_from_thread(self._show_progress, screen, progress)
 
@@ -188,7 +221,7 @@ class MonitorApp(App[None]):
         self.draw()
 
     def _finish_calibration(self, screen: CalibrationScreen, result: Calibrated | str) -> None:
-        if self._calibration is screen:
+        if self._above is screen:
             screen.finish(result)
             self._resume_sampler()
             self.draw()
@@ -204,8 +237,8 @@ class MonitorApp(App[None]):
             self.run_worker(self._follow(self._sampler_command), exclusive=False)
 
     def action_scroll(self, lines: int) -> None:
-        if self._calibration is not None:
-            self._calibration.offset += lines
+        if self._above is not None:
+            self._above.offset += lines
             self.draw()
             return
         self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, self.size.height)))

@@ -21,7 +21,7 @@ noisewatch: who takes time from the CPUs of your benchmark
   q        quit                       space    freeze and go on
   s        sort by cost, rate, CPU    a        culprits of all CPUs
   up down  scroll the CPUs            c        calibrate the target CPUs
-  ? h      this help, any key closes
+  t        trace them: who interrupts?  ? h      this help, any key closes
 """
 
 
