@@ -47,7 +47,7 @@ class GapCause:
     @property
     def thread(self) -> Thread | None:
         """That has made it, or that has called for it."""
-        return self.sources[0].thread if self.sources and self.kind != "outside" else None
+        return self.sources[0].thread if self.sources and self.kind not in ("outside", "unexplained") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,9 @@ def attribution_of(
     """By the trace where there is one, else by the gaps; `hz` is how often the kernel ticks, None if not known."""
     traced = {} if isinstance(trace, str) else {each.cpu: each for each in trace.cpus if not each.lost_events}
     offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
+    is_whole = isinstance(trace, str) or trace.tells_all_interrupts
     causes = {
-        said.cpu: causes_by_trace(said, traced[said.cpu], offset_ns, irqs)
+        said.cpu: causes_by_trace(said, traced[said.cpu], offset_ns, irqs, is_whole)
         if said.cpu in traced
         else causes_by_gaps(said, hz)
         for said in samples.cpus
@@ -76,8 +77,14 @@ def attribution_of(
     return Attribution(causes, culprits, reason)
 
 
-def causes_by_trace(samples: CpuSamples, pieces: CpuPieces, offset_ns: int, irqs: Irqs | None) -> list[GapCause]:
-    """The cause of each gap. `offset_ns` is when the calibration began, since the trace did."""
+def causes_by_trace(
+    samples: CpuSamples, pieces: CpuPieces, offset_ns: int, irqs: Irqs | None, is_whole: bool = True
+) -> list[GapCause]:
+    """The cause of each gap. `offset_ns` is when the calibration began, since the trace did.
+
+    Where the trace does not tell of all interrupts, nobody knows who made a gap in which none was seen.
+    """
+    nobody = ("outside", OUTSIDE) if is_whole else ("unexplained", UNKNOWN_CAUSE)
     found = [
         _shares_of(pieces, samples.spinner_tid, start + offset_ns, start + offset_ns + length)
         for start, length in zip(samples.gaps.start_ns, samples.gaps.length_ns, strict=True)
@@ -90,7 +97,7 @@ def causes_by_trace(samples: CpuSamples, pieces: CpuPieces, offset_ns: int, irqs
         ordered = sorted(shares, key=lambda number: -shares[number])
         sources = tuple(pieces.sources[number] for number in ordered)
         if not sources or rest_ns > max(2 * usual_ns * len(sources), kernel_ns):
-            causes.append(GapCause("outside", OUTSIDE, start, length, kernel_ns, sources))
+            causes.append(GapCause(*nobody, start, length, kernel_ns, sources))
         else:
             name = name_of_source(sources[0], irqs)
             causes.append(GapCause(sources[0].kind, name, start, length, kernel_ns, sources))

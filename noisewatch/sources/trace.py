@@ -12,6 +12,7 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine import Json, Machine
 from noisewatch.sources.answers import count_of, field_of, is_count_in
 from noisewatch.sources.names import clean
+from noisewatch.sources.trace_events import INTERRUPTS
 
 QUESTION = "trace"
 _UNTRACED = "untraced"
@@ -74,6 +75,11 @@ class Trace:
     length_ns: int
     untold: tuple[str, ...]  # what this kernel has no events for
     cpus: tuple[CpuPieces, ...]
+
+    @property
+    def tells_all_interrupts(self) -> bool:
+        """Whether a time in which nobody was seen was not the kernel's."""
+        return not set(INTERRUPTS).intersection(self.untold)
 
 
 def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:

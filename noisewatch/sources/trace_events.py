@@ -34,10 +34,11 @@ ON_TARGET = (_SWITCH, _NMI, *(name for pair in _FRAMED for name in pair))
 ON_ALL = tuple(_SENDS)
 
 # What cannot be told where the kernel has none of these events: architectures have different ones.
+INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
 _TOLD_BY = {
-    "interrupts of devices": ("irq/irq_handler_entry",),
-    "softirqs": ("irq/softirq_entry",),
-    "interrupts between CPUs": ("irq_vectors/call_function_single_entry", "ipi/ipi_entry"),
+    INTERRUPTS[0]: ("irq/irq_handler_entry",),
+    INTERRUPTS[1]: ("irq/softirq_entry",),
+    INTERRUPTS[2]: ("irq_vectors/call_function_single_entry", "ipi/ipi_entry"),
     "NMIs": (_NMI,),
     "who calls other CPUs (Linux 6.3)": ON_ALL,
 }

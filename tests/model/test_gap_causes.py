@@ -80,6 +80,13 @@ def test_a_gap_in_which_only_the_loop_itself_was_seen_came_from_outside() -> Non
     assert [(each.kind, each.name, each.kernel_ns) for each in causes] == [("outside", OUTSIDE, 0)]
 
 
+def test_where_a_kernel_does_not_tell_of_all_interrupts_nobody_knows() -> None:
+    samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5_000, 3_000))),))
+    for untold, kind in ((("NMIs",), "outside"), (("softirqs",), "unexplained")):
+        attribution = attribution_of(samples, Trace(0, 1, untold, (_pieces((0, 90_000, _SPIN)),)))
+        assert [each.kind for each in attribution.causes_by_cpu[1]] == [kind]
+
+
 def test_a_tick_does_not_answer_for_what_the_hypervisor_took_around_it() -> None:
     ticks = [(start, start + 2_000, _TICKS) for start in range(10_000, 500_000, 10_000)]
     gaps = [(start - 1_000, 6_000) for start, _, _ in ticks[:-1]]
