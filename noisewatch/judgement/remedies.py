@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.scheduler import confine_work
-from noisewatch.judgement.commands import boot_options, persist_knob, pin, write, write_affinity
+from noisewatch.judgement.checks.interrupts import steer
+from noisewatch.judgement.checks.isolation import INIT, move_threads
+from noisewatch.judgement.checks.scheduler import confine_work, rcu_callbacks_on_target, target_not_tickless
 from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.knob_answers import turned
 from noisewatch.model.disturbance import Disturbance
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list
+from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.knobs import Knob
 
 _OF_ONE_CPU = re.compile(r"(ksoftirqd|migration|cpuhp|rcuc|idle_inject|irq_work|kworker)/\d+\b")
@@ -34,49 +36,38 @@ def remedy_of(culprit: Disturbance, case: Case) -> Remedy:
 def _irq(culprit: Disturbance, case: Case) -> Remedy:
     irqs = case.snapshot.irqs
     known = irqs.by_number.get(culprit.irq) if irqs is not None and culprit.irq is not None else None
-    if known is None or not case.housekeeping:
+    if known is None:
         return Remedy("Keep the device quiet, or its interrupt on other CPUs.")
-    housekeeping = format_cpu_list(case.housekeeping)
     if known.movable is False:
-        option = boot_options(f"isolcpus=managed_irq,domain,{format_cpu_list(case.target)}")
-        return Remedy(
-            "The kernel manages this interrupt: it stays off isolated CPUs if told so at boot.", Fix(None, option)
-        )
-    undo = write_affinity([known.irq], format_cpu_list(known.allowed)) if known.allowed else None
-    fix = Fix(write_affinity([known.irq], housekeeping), boot_options(f"irqaffinity={housekeeping}"), undo)
-    return Remedy("Move the interrupt to the housekeeping CPUs.", fix)
+        return Remedy("The kernel manages it: it stays off isolated CPUs if told so at boot.", steer(case, [known]))
+    return Remedy("Move the interrupt to the housekeeping CPUs.", steer(case, [known]))
 
 
 def _thread(culprit: Disturbance, case: Case) -> Remedy:
-    if not case.housekeeping or culprit.tid is None:
-        return Remedy("End it, or have it run on another CPU.")
-    task = case.snapshot.tasks.by_tid.get(culprit.tid) if case.snapshot.tasks is not None else None
-    allowed = task.allowed if task is not None else None
-    undo = pin(culprit.tid, allowed) if allowed else None
-    said = "Pin it to the housekeeping CPUs; isolated CPUs are left alone by all that is not pinned to them."
-    return Remedy(said, Fix(pin(culprit.tid, case.housekeeping), None, undo))
+    said = "Have it run on the housekeeping CPUs; isolated CPUs are left alone by all that is not pinned to them."
+    return Remedy(said, move_threads(case, (culprit,)))
 
 
 def _kernel_thread(culprit: Disturbance, case: Case) -> Remedy:
     if _RCU_THREAD.match(culprit.name):
-        return Remedy(
-            "Have callbacks handled elsewhere.", Fix(None, _boot("rcu_nocbs", case.target), needs_reboot=True)
-        )
+        return _callbacks(case)
     if culprit.name.startswith("kworker/u"):
         fix = confine_work(case, case.snapshot.settings.kernel.workqueues)
         return Remedy("Keep unbound kernel work on the housekeeping CPUs.", fix)
     if _OF_ONE_CPU.match(culprit.name):
-        said = (
+        return Remedy(
             "It belongs to this CPU and does what was asked for here: look at the interrupts and softirqs that feed it."
         )
-        return Remedy(said)
     return _thread(culprit, case)
 
 
+def _callbacks(case: Case) -> Remedy:
+    return Remedy("Have RCU's callbacks run on other CPUs (rcu_nocbs).", rcu_callbacks_on_target.answer(case).fix)
+
+
 def _tick(culprit: Disturbance, case: Case) -> Remedy:
-    options = f"nohz_full={format_cpu_list(case.target)} rcu_nocbs={format_cpu_list(case.target)}"
-    said = "The tick stops on a CPU that is booted tickless and has one thread to run."
-    return Remedy(said, Fix(None, boot_options(options), needs_reboot=True) if case.housekeeping else None)
+    said = "The tick stops on a CPU that is booted tickless (nohz_full) while it has one thread to run."
+    return Remedy(said, target_not_tickless.answer(case).fix)
 
 
 _SOFTIRQS = {
@@ -93,30 +84,35 @@ _SOFTIRQS = {
 
 
 def _softirq(culprit: Disturbance, case: Case) -> Remedy:
-    if culprit.name == "RCU":
-        return Remedy(
-            "Have callbacks handled elsewhere.", Fix(None, _boot("rcu_nocbs", case.target), needs_reboot=True)
-        )
-    return Remedy(_SOFTIRQS.get(culprit.name, "Move what asks for it."))
+    return _callbacks(case) if culprit.name == "RCU" else Remedy(_SOFTIRQS.get(culprit.name, "Move what asks for it."))
 
 
 def _ipi(culprit: Disturbance, case: Case) -> Remedy:
-    if culprit.pid is None or culprit.pid in case.snapshot.own_pids:
+    if culprit.pid is None:
         return Remedy("Other CPUs call this one: who, and for what, a trace tells from Linux 6.3 on.")
-    if not case.housekeeping:
-        return Remedy("End the process that calls, or let it have no thread on this CPU.")
-    cpus = format_cpu_list(case.housekeeping)
     said = "Keep all threads of the process that calls on the housekeeping CPUs: it calls the CPUs that it has run on."
-    return Remedy(said, Fix(f"sudo taskset -apc {cpus} {culprit.pid}"))
+    return Remedy(said, _keep_away(case, culprit.pid))
+
+
+def _keep_away(case: Case, pid: int) -> Fix | None:
+    """Never init, or the kernel's own threads, or ourselves; undone where all threads were allowed the same."""
+    tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
+    threads = [task for task in tasks if task.pid == pid]
+    if not threads or not case.housekeeping or any(task.is_kernel for task in threads):
+        return None
+    if pid in INIT | case.snapshot.own_pids:
+        return None
+    before = {task.allowed for task in threads}
+    allowed = before.pop() if len(before) == 1 else None
+    command = "sudo taskset -apc {} {}"
+    undo = command.format(format_cpu_list(allowed), pid) if allowed else None
+    return Fix(command.format(format_cpu_list(case.housekeeping), pid), None, undo)
 
 
 def _nmi(culprit: Disturbance, case: Case) -> Remedy:
     said = "The watchdog for hard lock-ups, or a profiler: switch it off."
-    read = case.snapshot.settings.knobs.word(Knob.NMI_WATCHDOG)
-    if read in (None, "0"):
-        return Remedy(said)
-    path = Knob.NMI_WATCHDOG
-    return Remedy(said, Fix(write(0, path), persist_knob(path, 0), write(read, path)))
+    is_on = case.snapshot.settings.knobs.integer(Knob.NMI_WATCHDOG)
+    return Remedy(said, turned(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
 
 
 def _sibling(culprit: Disturbance, case: Case) -> Remedy:
@@ -129,10 +125,6 @@ def _outside(culprit: Disturbance, case: Case) -> Remedy:
 
 def _unexplained(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy("Nobody was seen: trace as root (noisewatch trace) to learn who it is.")
-
-
-def _boot(option: str, cpus: CpuSet) -> str:
-    return boot_options(f"{option}={format_cpu_list(cpus)}")
 
 
 _BY_KIND: Mapping[str, Callable[[Disturbance, Case], Remedy]] = {

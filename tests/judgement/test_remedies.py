@@ -13,16 +13,22 @@ from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
-from tests.quiet_machine import ANSWERS, process, quiet_files
+from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
 from tests.written import Files, WrittenMachine
 
 _KINDS = ("irq", "softirq", "thread", "kernel-thread", "ipi", "nmi", "tick", "sibling", "outside", "unexplained")
 
 
 def _case(changes: Files | None = None, modes: dict[str, int] | None = None) -> Case:
-    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | dict(changes or {})
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | process(450, "mapper", 0, 5, allowed="0-3")
+    files |= dict(changes or {})
     machine = WrittenMachine(files, answers=ANSWERS, modes=modes)
     return Case(read_snapshot(machine, Wish(), TaskReader(asks_all_affinities=True)))
+
+
+def _untuned() -> Case:
+    """CPUs 2 and 3 are isolated, and neither tickless nor rid of callbacks."""
+    return _case({"/proc/cmdline": "isolcpus=domain,2-3\n", f"{CPUS}/nohz_full": "(null)\n"})
 
 
 def _culprit(
@@ -47,21 +53,27 @@ def test_an_interrupt_that_the_kernel_manages_needs_a_boot_option() -> None:
     case = _case(modes={"/proc/irq/24/smp_affinity": 0o444})
     now, persist, _ = _commands(_culprit("irq", irq=24), case)
     assert now is None
-    assert persist == "add to the kernel command line and reboot: isolcpus=managed_irq,domain,2-3"
+    assert persist == "add to the kernel command line and reboot: irqaffinity=0-1 isolcpus=managed_irq,domain,2-3"
 
 
 def test_a_thread_is_pinned_elsewhere_and_back_to_where_it_might_run() -> None:
     assert _commands(_culprit("thread", "hog", tid=900)) == (
         "sudo taskset -pc 0-1 900",
-        None,
+        "for a service: AllowedCPUs=0-1 in its unit",
         "sudo taskset -pc 0-3 900",
     )
 
 
 def test_a_caller_is_kept_away_with_all_its_threads() -> None:
     now, _, undo = _commands(_culprit("ipi", "flush_tlb_func, called by mapper", tid=456, pid=450))
-    assert (now, undo) == ("sudo taskset -apc 0-1 450", None)
+    assert (now, undo) == ("sudo taskset -apc 0-1 450", "sudo taskset -apc 0-3 450")
     assert "Other CPUs call this one" in remedy_of(_culprit("ipi"), _case()).said
+
+
+@pytest.mark.parametrize("pid", [1, 2, 30, 4242])
+def test_init_the_kernel_and_who_is_gone_are_never_moved(pid: int) -> None:
+    for kind in ("ipi", "thread"):
+        assert _commands(_culprit(kind, "x", tid=pid, pid=pid)) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +85,7 @@ def test_a_caller_is_kept_away_with_all_its_threads() -> None:
     ],
 )
 def test_kernel_threads_have_a_setting_of_their_own(name: str, said: str) -> None:
-    persist = _commands(_culprit("kernel-thread", name, tid=30))[1]
+    persist = _commands(_culprit("kernel-thread", name, tid=30), _untuned())[1]
     assert persist is not None
     assert said in persist
 
@@ -85,8 +97,11 @@ def test_a_thread_of_the_cpu_itself_cannot_be_moved(name: str) -> None:
 
 
 def test_the_tick_the_watchdog_and_callbacks_are_boot_options_and_settings() -> None:
-    assert _commands(_culprit("tick"))[1] == "add to the kernel command line and reboot: nohz_full=2-3 rcu_nocbs=2-3"
-    assert _commands(_culprit("softirq", "RCU"))[1] == "add to the kernel command line and reboot: rcu_nocbs=2-3"
+    assert _commands(_culprit("tick"), _untuned())[1] == "add to the kernel command line and reboot: nohz_full=2-3"
+    assert _commands(_culprit("softirq", "RCU"), _untuned())[1] == (
+        "add to the kernel command line and reboot: rcu_nocbs=2-3"
+    )
+    assert _commands(_culprit("tick")) == _commands(_culprit("softirq", "RCU")) == (None, None, None)  # they are set
     on = _case({Knob.NMI_WATCHDOG: "1\n"})
     assert _commands(_culprit("nmi", "NMI"), on)[::2] == (
         "echo 0 | sudo tee /proc/sys/kernel/nmi_watchdog",

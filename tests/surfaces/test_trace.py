@@ -18,8 +18,8 @@ def recording(tmp_path: Path) -> Path:
 
 
 def _recorded(tmp_path: Path, trace: Json = None) -> Path:
-    before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3")
-    after = quiet_files(3.0) | process(901, "hog", 2, 1_500_000_000, allowed="0-3")
+    before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3") | process(450, "mapper", 0, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(901, "hog", 2, 1_500_000_000, allowed="0-3") | process(450, "mapper", 0, 0)
     after["/proc/stat"] = stat_file({2: 150}, 300)
     return record(tmp_path / "traced.nw", before, after, trace=trace)
 
@@ -38,11 +38,12 @@ def test_culprits_come_by_what_they_took_and_the_work_itself_is_none(run: Run, r
 
 def test_what_helps_is_told_with_the_commands_of_this_machine(run: Run, recording: Path) -> None:
     told = run("trace", "--cpus", "2", "--replay", recording).out.partition("what helps")[2]
-    assert "add to the kernel command line and reboot: nohz_full=2 rcu_nocbs=2" in told
+    assert "echo 0-1,3 | sudo tee /proc/irq/25/smp_affinity_list" in told
+    assert "nohz_full=" not in told  # as it is set
     assert "sudo taskset -apc 0-1,3 450" in told
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
-    tick = next(each for each in answer["cpus"][0]["culprits"] if each["kind"] == "tick")
-    assert (tick["fix"]["now"], "nohz_full=2" in tick["fix"]["persist"]) == (None, True)
+    disk = next(each for each in answer["cpus"][0]["culprits"] if each["kind"] == "irq")
+    assert disk["fix"]["undo"] == "echo 0-1 | sudo tee /proc/irq/25/smp_affinity_list"
 
 
 def test_json_has_the_lengths_of_each(run: Run, recording: Path) -> None:

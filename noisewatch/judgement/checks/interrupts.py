@@ -74,7 +74,7 @@ def irq_routed_to_target(case: Case) -> Answer:
             "IRQs",
             _cpus(case, routed),
             evidence=evidence,
-            fix=_steer(case, routed + asked_for),
+            fix=steer(case, routed + asked_for),
         )
     silent = [irq for irq in used if irq.allowed is None and irq.effective is None]
     if unlisted or silent:
@@ -82,7 +82,7 @@ def irq_routed_to_target(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{FOLDER}/{number}/smp_affinity_list", FOLDER))
     if asked_for:
         said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
-        return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=_steer(case, asked_for))
+        return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=steer(case, asked_for))
     said = f"none of {len(used)} active IRQs is routed there"
     said += f"; {len(leaving)} will be gone after one more interrupt: {_names(leaving)}" if leaving else ""
     return Answer(PASS, said, 0, 0, "IRQs", evidence=evidence)
@@ -130,7 +130,7 @@ def _unmovable(irqs: list[Irq]) -> str:
     return f" (the kernel manages {', '.join(map(str, numbers))}: it cannot be moved from user space)"
 
 
-def _steer(case: Case, irqs: list[Irq]) -> Fix | None:
+def steer(case: Case, irqs: list[Irq]) -> Fix | None:
     """Those that user space may move go to the housekeeping CPUs; the kernel's own need a boot option."""
     if not case.housekeeping:
         return None
@@ -196,7 +196,7 @@ def device_interrupts_on_target(case: Case) -> Answer:
     blamed = [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs]
     said = "; ".join(f"{each.name}: {each.rate_per_s:.1f}/s on CPU {each.cpu}" for each in culprits[:3])
     said += _unmovable(blamed)
-    fix = _steer(case, blamed)
+    fix = steer(case, blamed)
     if worst > case.bound(_RATE):
         over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE))
         return Answer(FAIL, said, worst, case.bound(_RATE), "per second", over, None, evidence, culprits, fix)

@@ -88,7 +88,7 @@ def _isolate(case: Case) -> Fix:
     return Fix(" && ".join(now), persist, " && ".join(undo))
 
 
-_INIT = frozenset({1, 2})  # and kthreadd
+INIT = frozenset({1, 2})  # and kthreadd
 
 _TASK_SHARE = Limit(
     "fails",
@@ -134,7 +134,14 @@ def tasks_on_target(case: Case) -> Answer:
         )
         cpus = frozenset(each.cpu for each in culprits)
         return Answer(
-            FAIL, said, worst, case.bound(_TASK_SHARE), "share", cpus, culprits=culprits, fix=_move(case, culprits)
+            FAIL,
+            said,
+            worst,
+            case.bound(_TASK_SHARE),
+            "share",
+            cpus,
+            culprits=culprits,
+            fix=move_threads(case, culprits),
         )
     if interval.before.tasks is None or interval.after.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
@@ -175,14 +182,14 @@ def _describe(culprit: Disturbance) -> str:
     return f"{culprit.name}{process}: {share}"
 
 
-def _move(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
+def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
     """Threads that can be moved go to the housekeeping CPUs; back again with the affinity that was read.
 
     Never init: all that the system starts from then on would inherit the pin.
     """
     tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
     blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}
-    movable = [task for task in blamed.values() if not task.is_bound and task.pid not in _INIT]
+    movable = [task for task in blamed.values() if not task.is_bound and task.pid not in INIT]
     if not movable or not case.housekeeping:
         return None
     undo = [pin(task.tid, task.allowed) for task in movable if task.allowed]
