@@ -20,6 +20,7 @@ from tests.noise import CPU, LOOP, noise
 pytestmark = pytest.mark.live
 
 _TRACE = [sys.executable, "-m", "noisewatch", "trace", "--cpus", str(CPU), "--format", "json"]
+_CALIBRATE = [sys.executable, "-m", "noisewatch", "calibrate", "--cpus", str(CPU), "--format", "json"]
 _GLOBAL = (
     "tracing_on",
     "current_tracer",
@@ -83,41 +84,22 @@ def test_a_thread_that_comes_and_goes_is_named_with_its_times(tracefs: Path) -> 
     assert found[0]["stolen_ns"] > 30_000_000
 
 
+def _calibrated(*options: str) -> dict[str, Any]:
+    ran = subprocess.run([*_CALIBRATE, "--duration", "4", *options], capture_output=True, check=True)
+    calibration: dict[str, Any] = json.loads(ran.stdout)["calibration"]
+    return calibration
+
+
 def test_a_calibration_is_told_by_the_trace_who_made_its_gaps(tracefs: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "noisewatch",
-        "calibrate",
-        "--cpus",
-        str(CPU),
-        "--duration",
-        "4",
-        "--format",
-        "json",
-    ]
     with noise(LOOP) as process:
-        calibration = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["calibration"]
+        calibration = _calibrated()
     assert calibration["culprits_by"] == "trace"
     first = calibration["cpus"][0]["culprits"][0]
     assert (first["pid"], first["kind"], first["inferred"]) == (process.pid, "thread", False)
 
 
 def test_a_calibration_that_is_not_to_be_traced_goes_by_its_gaps(tracefs: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "noisewatch",
-        "calibrate",
-        "--cpus",
-        str(CPU),
-        "--duration",
-        "3",
-        "--format",
-        "json",
-    ]
-    answer = json.loads(subprocess.run([*command, "--no-trace"], capture_output=True, check=True).stdout)
-    calibration = answer["calibration"]
+    calibration = _calibrated("--no-trace")
     assert (calibration["culprits_by"], calibration["no_trace_reason"]) == ("gaps", "nothing was traced")
     assert all(each["inferred"] for each in calibration["cpus"][0]["culprits"])
 
@@ -138,11 +120,12 @@ def test_whatever_else_is_traced_is_left_as_it_was_and_no_instance_stays(tracefs
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("command", [_TRACE, _CALIBRATE], ids=["trace", "calibrate"])
 def test_a_tracer_that_is_ended_leaves_nothing_or_the_next_one_clears_it_away(
-    tracefs: Path, number: signal.Signals
+    tracefs: Path, command: list[str], number: signal.Signals
 ) -> None:
     process = subprocess.Popen(
-        [*_TRACE, "--duration", "30"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*command, "--duration", "30"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     until = time.monotonic() + 10
     while len(_instances(tracefs)) < 2 and time.monotonic() < until:

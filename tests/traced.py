@@ -35,6 +35,14 @@ def written_trace(**changes: Any) -> dict[str, Any]:
         "30": {"name": "kworker/2:1", "pid": 30, "is_kernel": True},
         "456": {"name": "mapper", "pid": 450, "is_kernel": False},
     }
-    cpu = {"cpu": 2, "lost_events": 0, "unseen_switches": 0, "sources": sources, "spells": spells, "pieces": pieces}
+    cpu = {
+        "cpu": 2,
+        "lost_events": 0,
+        "lost_pieces": 0,
+        "unseen_switches": 0,
+        "sources": sources,
+        "spells": spells,
+        "pieces": pieces,
+    }
     answer = {"begin_ns": 5, "length_ns": 2_000 * _MS, "untold": [], "threads": threads, "cpus": [cpu]}
     return {**answer, **changes}

@@ -97,15 +97,15 @@ class Instance:
                 return
             yield page
 
-    def overrun(self, cpu: int) -> int:
-        """How many events found no room, or were written over before they were read."""
+    def lost(self, cpu: int) -> int | None:
+        """How many events found no room, were written over, or have not been read; None is unknown."""
         try:
             text = (self.path / f"per_cpu/cpu{cpu}/stats").read_text()
         except OSError:
-            return 0
+            return None
         counts = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-        names = ("overrun", "commit overrun", "dropped events")
-        return sum(int(counts[name]) for name in names if counts.get(name, "").isdecimal())
+        found = [counts.get(name, "") for name in ("overrun", "commit overrun", "dropped events", "entries")]
+        return sum(map(int, found)) if all(count.isdecimal() for count in found) else None
 
     def close(self) -> None:
         """Removes the instance."""

@@ -44,7 +44,7 @@ class TracedCpu:
     """One CPU. `works` is the thread that has it most of the time, if one does: what is disturbed, not a culprit."""
 
     cpu: int
-    lost_events: int
+    lost_events: int | None  # None is unknown
     unseen_switches: int
     works: Culprit | None
     culprits: tuple[Culprit, ...]  # the costliest first

@@ -63,7 +63,7 @@ def attribution_of(
     samples: CalibrationSamples, trace: Trace | str, irqs: Irqs | None = None, hz: int | None = None
 ) -> Attribution:
     """By the trace where there is one, else by the gaps; `hz` is how often the kernel ticks, None if not known."""
-    traced = {} if isinstance(trace, str) else {each.cpu: each for each in trace.cpus if not each.lost_events}
+    traced = {} if isinstance(trace, str) else {each.cpu: each for each in trace.cpus if each.is_whole}
     offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
     is_whole = isinstance(trace, str) or trace.tells_all_interrupts
     causes = {

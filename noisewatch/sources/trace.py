@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from noisewatch.errors import Malformed, Unreadable
+from noisewatch.errors import CannotMeasure, Malformed, Unreadable
 from noisewatch.machine import Json, Machine
 from noisewatch.sources.answers import count_of, field_of, is_count_in
 from noisewatch.sources.names import clean
@@ -58,13 +58,19 @@ class CpuPieces:
     """One CPU. The columns are stretches of one source without a break, in order; idleness is left out."""
 
     cpu: int
-    lost_events: int
+    lost_events: int | None  # None is unknown
+    lost_pieces: int  # there was more than the columns hold
     unseen_switches: int  # after which the time since the event before was counted for whoever was seen then
     sources: tuple[TracedSource, ...]
     spells: tuple[Spells, ...]  # as many as sources
     start_ns: tuple[int, ...]
     end_ns: tuple[int, ...]
     source: tuple[int, ...]  # the number of the source
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the columns hold all that happened."""
+        return self.lost_events == 0 and self.lost_pieces == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,8 @@ def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
         return parse_trace(said)
     except (Unreadable, Malformed) as error:
         return error.reason
+    except CannotMeasure as error:
+        return str(error)
 
 
 def untraced(reason: str) -> Json:
@@ -129,7 +137,8 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
         raise Malformed("pieces of a trace one after the other", str(words[:3]))
     return CpuPieces(
         count_of(said, "cpu"),
-        count_of(said, "lost_events"),
+        _known(said, "lost_events"),
+        count_of(said, "lost_pieces"),
         count_of(said, "unseen_switches"),
         sources,
         spells,
@@ -137,6 +146,11 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
         ends,
         numbers,
     )
+
+
+def _known(said: Json, name: str) -> int | None:
+    """The field, which is there; null is unknown."""
+    return None if name in said and said[name] is None else count_of(said, name)
 
 
 def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:

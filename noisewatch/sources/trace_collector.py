@@ -87,7 +87,7 @@ class TraceCollector:
             self._sends.feed(page)
         if senders:
             self._sends.sort()
-            for tid in {tid for sent in self._sends.by_cpu.values() for _, tid, _ in sent}:
+            for tid in self._sends.tids:
                 self._know(tid)
         if sum(map(len, self._pending.values())) > _MOST_PENDING:
             self._take_in()
@@ -129,12 +129,14 @@ class TraceCollector:
 
     def _describe(self, trace: CpuTrace, names: Mapping[int, str]) -> Json:
         begin_ns = self._begin_ns
+        lost = self._target.lost(trace.cpu)
         pieces = trace.pieces
         pieces[::3] = [start - begin_ns for start in pieces[::3]]
         pieces[1::3] = [end - begin_ns for end in pieces[1::3]]
         return {
             "cpu": trace.cpu,
-            "lost_events": self._target.overrun(trace.cpu) + trace.lost_pages,
+            "lost_events": None if lost is None else lost + trace.lost_pages,
+            "lost_pieces": trace.lost_pieces,
             "unseen_switches": trace.unseen_switches,
             "sources": [[each.kind, clean(each.name), each.number, names.get(each.function)] for each in trace.sources],
             "spells": [
@@ -150,7 +152,10 @@ class TraceCollector:
 
 
 def _tracefs() -> Path:
-    found = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
+    try:
+        found = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
+    except OSError as error:
+        raise CannotMeasure(f"{MOUNTS}: {(error.strerror or str(error)).lower()}") from error
     if found is None:
         raise CannotMeasure(_NOT_MOUNTED)
     return found

@@ -1,4 +1,7 @@
-"""Who has called which CPU, from the buffers of all CPUs."""
+"""Who has called which CPU, from the buffers of all CPUs.
+
+What is sent from within an interrupt is not the doing of the thread that was interrupted: common_flags tells.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,22 @@ from contextlib import suppress
 
 from noisewatch.sources.trace_records import Event, records
 
+_IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
+_IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
+
 
 class Sends:
     """Which threads have called which CPUs, and for what: from the buffers of all CPUs, in order of time."""
 
     def __init__(self, events: Mapping[int, Event]) -> None:
         self._events = events
-        self.by_cpu: dict[int, deque[tuple[int, int, int]]] = {}
+        # By the CPU that is called, and whether a function is: time, thread (0: none), function.
+        self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
+
+    @property
+    def tids(self) -> set[int]:
+        """The threads whose calls have not arrived yet, as far as known."""
+        return {tid for sent in self._sent.values() for _, tid, _ in sent}
 
     def feed(self, page: bytes) -> None:
         """Takes in a page; the pages of several CPUs have to be sorted afterwards."""
@@ -28,17 +40,22 @@ class Sends:
             if event is None or event.word is None or event.second is None:
                 continue
             function = words[at + event.second] | words[at + event.second + 1] << 32
-            self.by_cpu.setdefault(words[at + event.word], deque()).append((now, words[at + 1], function))
+            tid = 0 if words[at] >> 16 & _IN_INTERRUPT else words[at + 1]
+            self._sent.setdefault((words[at + event.word], bool(function)), deque()).append((now, tid, function))
 
     def sort(self) -> None:
         """Into the order of time, after the pages of each CPU have been taken in one after the other."""
-        self.by_cpu = {cpu: deque(sorted(sent)) for cpu, sent in self.by_cpu.items()}
+        self._sent = {to: deque(sorted(sent)) for to, sent in self._sent.items()}
 
-    def take(self, cpu: int, until_ns: int) -> tuple[int, int]:
-        """The thread that has caused an interrupt at that time, and the function; 0 where nobody is known."""
-        sent = self.by_cpu.get(cpu)
-        found = (0, 0)
-        while sent and sent[0][0] <= until_ns:
-            _, pid, function = sent.popleft()
-            found = found if found[0] else (pid, function)
-        return found
+    def take(self, cpu: int, vector: str, until_ns: int) -> tuple[int, int]:
+        """The thread that has caused such an interrupt at that time, and the function; 0 where nobody is known.
+
+        A reschedule calls no function. What was sent before is over, whether it took an interrupt or not.
+        """
+        found: list[tuple[int, int, int]] = []
+        for is_call in _IS_CALL.get(vector, ()):
+            sent = self._sent.get((cpu, is_call))
+            while sent and sent[0][0] <= until_ns:
+                found.append(sent.popleft())
+        _, tid, function = min(found, default=(0, 0, 0))
+        return tid, function

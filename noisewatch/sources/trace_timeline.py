@@ -63,6 +63,7 @@ class CpuTrace:
         self.spells: list[Spell] = [Spell()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
+        self.lost_pieces = 0  # that found no room; the spells know of them
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._events = events
@@ -113,7 +114,7 @@ class CpuTrace:
         if self._thread is not None:
             self._step(end_ns)
         self._unwind()
-        if self._thread:
+        if self._thread and self._thread_ns:
             self.spells[self._thread].add(self._thread_ns)
         self._thread, self._thread_ns = None, 0
 
@@ -136,11 +137,13 @@ class CpuTrace:
             pieces[-2] = end_ns
         elif len(pieces) < 3 * _MOST_PIECES:
             pieces += (start_ns, end_ns, source)
+        else:
+            self.lost_pieces += 1
 
     def _enter(self, event: Event, words: memoryview, at: int, now: int) -> int:
         """The number of the source that begins."""
         if event.kind == "ipi":
-            return self._number(Source("ipi", event.name, *self._sends.take(self.cpu, now)))
+            return self._number(Source("ipi", event.name, *self._sends.take(self.cpu, event.name, now)))
         key = (event.kind, event.name, words[at + event.word] if event.word is not None else 0)
         number = self._number_by_word.get(key)
         if number is None:

@@ -58,8 +58,11 @@ class _Follower:
             self._reason = str(error)
 
     def __call__(self, progress: Progress) -> None:
-        if self._collector is not None:
-            self._collector.drain()
+        try:
+            if self._collector is not None:
+                self._collector.drain()
+        except CannotMeasure as error:  # the gaps have to do, here as well
+            self._collector, self._reason = None, str(error)
         self._watch(progress)
 
     def trace(self, machine: Machine) -> Trace | str:

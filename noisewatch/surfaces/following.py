@@ -13,6 +13,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.culprits import TracedCpu, culprits_of
 from noisewatch.model.interval import Interval, interval_between
+from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.sources.trace import Trace, read_trace, untraced
@@ -75,7 +76,12 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> Followed
     interval = interval_between(before, after)
     if isinstance(trace, str):
         return Followed(interval, None, (), trace)
-    return Followed(interval, trace, culprits_of(trace, after.irqs), None)
+    wanted = after.target.cpus & (after.online.online or after.target.cpus)
+    missing = wanted - {each.cpu for each in trace.cpus}
+    if missing:
+        return Followed(interval, None, (), f"{name_cpus(missing)} was not traced")
+    cpus = tuple(each for each in culprits_of(trace, after.irqs) if each.cpu in after.target.cpus)
+    return Followed(interval, trace, cpus, None)
 
 
 def _traced(machine: Machine, before: Snapshot, seconds: float, watch: Watch) -> Trace | str:

@@ -47,9 +47,9 @@ def _samples(gaps: Gaps) -> CpuSamples:
     return CpuSamples(1, None, spun_ns=10_000_000, gaps=gaps, spinner_tid=50)
 
 
-def _pieces(*pieces: tuple[int, int, int], lost: int = 0) -> CpuPieces:
+def _pieces(*pieces: tuple[int, int, int], lost: int | None = 0, cut: int = 0) -> CpuPieces:
     starts, ends, sources = zip(*pieces, strict=True)
-    return CpuPieces(1, lost, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
+    return CpuPieces(1, lost, cut, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
 
 
 def test_a_gap_goes_to_whoever_had_most_of_it() -> None:
@@ -145,6 +145,7 @@ def test_without_a_trace_all_is_inferred_and_the_reason_is_kept() -> None:
 
 def test_a_trace_that_lost_events_is_not_believed() -> None:
     samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5, 2_000))),))
-    attribution = attribution_of(samples, Trace(0, 1, (), (_pieces((0, 3_000, _TICKS), lost=3),)))
-    assert attribution.reason == "events were lost"
-    assert [each.kind for each in attribution.causes_by_cpu[1]] == ["unexplained"]
+    for lost, cut in ((3, 0), (None, 0), (0, 1)):
+        attribution = attribution_of(samples, Trace(0, 1, (), (_pieces((0, 3_000, _TICKS), lost=lost, cut=cut),)))
+        assert attribution.reason == "events were lost"
+        assert [each.kind for each in attribution.causes_by_cpu[1]] == ["unexplained"]

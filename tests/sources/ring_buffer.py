@@ -54,11 +54,11 @@ def event_format(name: str) -> TraceFormat | None:
     return parse_trace_format(format_text(name)) if name in _FIELDS else None
 
 
-def record(name: str, current: int = 0, **values: int | str) -> bytes:
-    """A record of the event, written while the thread `current` ran."""
+def record(name: str, current: int = 0, flags: int = 0, **values: int | str) -> bytes:
+    """A record of the event, written while the thread `current` ran; `flags` tell if that was interrupted."""
     number, fields = _FIELDS[name]
     written = bytearray(max(at + size for _, at, size in fields))
-    struct.pack_into("=HBBi", written, 0, number, 0, 0, current)
+    struct.pack_into("=HBBi", written, 0, number, flags, 0, current)
     for what, at, size in fields:
         value = values.get(what.split()[-1].partition("[")[0], 0)
         if isinstance(value, str):

@@ -63,7 +63,8 @@ def _broken(**changes: Any) -> dict[str, Any]:
         _broken(pieces=[5, 9, 1, 3, 4, 1]),
         _broken(sources=[["nobody", "x", 0, None]]),
         _broken(spells=[]),
-        _broken(lost_events=None),
+        _broken(lost_events="none"),
+        _broken(lost_pieces=None),
     ],
 )
 def test_anything_else_is_malformed_and_so_unknown(said: object) -> None:

@@ -113,6 +113,25 @@ def test_an_interrupt_between_cpus_goes_to_who_called_last_before_it() -> None:
     ]
 
 
+def test_what_is_sent_from_within_an_interrupt_is_nobodys_doing() -> None:
+    sends = Sends(events_of_senders(event_format))
+    for flags in (0x08, 0x10, 0x40):
+        sends.feed(page([(90, record("csd/csd_queue_cpu", 456, flags, cpu=1, func=7))]))
+        assert sends.take(1, "call_function_single", 100) == (0, 7)
+    sends.feed(page([(90, record("csd/csd_queue_cpu", 456, 0x01, cpu=1, func=7))]))
+    assert sends.take(1, "call_function_single", 100) == (456, 7)
+
+
+def test_a_call_and_a_reschedule_are_not_taken_for_each_other() -> None:
+    sends = Sends(events_of_senders(event_format))
+    both = [(10, record("csd/csd_queue_cpu", 456, cpu=1, func=7)), (20, record("csd/csd_queue_cpu", 457, cpu=1))]
+    sends.feed(page(both))
+    found = [sends.take(1, vector, 30) for vector in ("irq_work", "reschedule", "call_function", "reschedule")]
+    assert found == [(0, 0), (457, 0), (456, 7), (0, 0)]
+    sends.feed(page(both))
+    assert [sends.take(1, "ipi", 30) for _ in range(2)] == [(456, 7), (0, 0)]  # of ARM: any
+
+
 def test_after_a_loss_nobody_is_blamed_until_somebody_is_seen() -> None:
     first = page([(0, switch("hog", 7)), (100, _TICK)])
     second = page([(10_000, record("irq/softirq_exit", 0, vec=1)), (10_100, switch("x", 7))], is_after_loss=True)

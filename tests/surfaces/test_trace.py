@@ -68,10 +68,18 @@ def test_without_a_trace_the_counters_have_to_do_and_the_reason_is_told(run: Run
     assert answer["cpus"][0]["culprits"][0]["name"] == "hog"
 
 
+def test_of_a_cpu_that_was_not_traced_only_the_counters_tell(run: Run, recording: Path) -> None:
+    said = run("trace", "--cpus", "3", "--replay", recording).out
+    assert "No trace: CPU 3 was not traced." in said
+    assert "bench" not in said
+    assert "No trace: CPU 3 was not traced." in run("trace", "--cpus", "2-3", "--replay", recording).out
+
+
 def test_lost_events_are_told(run: Run, tmp_path: Path) -> None:
     said = written_trace()
-    said["cpus"][0]["lost_events"] = 77
-    assert "77 events were lost" in run("trace", "--cpus", "2", "--replay", _recorded(tmp_path, said)).out
+    for lost, told in ((77, "77 events were lost"), (None, "whether events were lost is not known")):
+        said["cpus"][0]["lost_events"] = lost
+        assert told in run("trace", "--cpus", "2", "--replay", _recorded(tmp_path, said)).out
 
 
 def test_a_copied_tree_cannot_be_followed(run: Run, tmp_path: Path) -> None:

@@ -78,7 +78,11 @@ def test_the_screen_keeps_to_any_size(recording: Path, width: int, height: int) 
     assert all(sum(len(text) for text, _ in row) <= width for row in rows)
 
 
-def test_the_key_shows_it_enter_starts_and_escape_goes_back(recording: Path) -> None:
+def test_the_key_shows_it_enter_starts_and_escape_goes_back(tmp_path: Path) -> None:
+    said = written_trace()
+    said["cpus"][0]["cpu"] = 3
+    recording = record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=said)
+
     async def press() -> list[str]:
         app = MonitorApp(open_machine=lambda: Recording(str(recording)))
         seen = []

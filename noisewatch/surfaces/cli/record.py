@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from argparse import Namespace
@@ -29,7 +28,6 @@ def run(arguments: Namespace) -> int:
     if not machine.is_live:
         raise UsageError("only this host can be recorded")
     wish = wish_of(arguments, machine)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with open(arguments.file, "wb") as output:
             recorder = Recorder(machine, output, arguments.interval, arguments.identify)

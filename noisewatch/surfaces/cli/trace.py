@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from argparse import Namespace
 
@@ -25,7 +24,6 @@ def run(arguments: Namespace) -> int:
     machine = open_machine(arguments)
     if not machine.is_live and not isinstance(machine, Recording):
         raise UsageError("a copied tree stands still: nothing can be followed in it")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the kernel's buffers go with us
     progress = Progress("following")
     with opened_output(arguments.output) as output, recorded(machine, arguments.record) as source:
         try:

@@ -66,7 +66,9 @@ def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
     if works is None and not traced.culprits:  # nothing happened: perhaps one thread has had all of it
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
-    if traced.lost_events:
+    if traced.lost_events is None:
+        lines.append("  whether events were lost is not known: there may be more than this")
+    elif traced.lost_events:
         lines.append(f"  {traced.lost_events} events were lost: there was more than this")
     if traced.unseen_switches:
         lines.append(f"  {traced.unseen_switches} switches were not told: threads may have had less than this")

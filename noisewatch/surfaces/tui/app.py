@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -79,6 +80,7 @@ class MonitorApp(App[None]):
     async def on_mount(self) -> None:
         self.draw()
         if not self.is_headless:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_interval(_TERMINAL_CHECK_S, self._leave_without_terminal)
         if self._sampler_command is not None:
             self.run_worker(self._follow(self._sampler_command), exclusive=True)
