@@ -78,7 +78,7 @@ def _read_irq(reader: Reader, number: int, actions: tuple[str, ...], release: st
 
 def _with_devices(reader: Reader, found: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
     known = previous.by_number if previous is not None else {}
-    if _drivers(found) == _drivers(known):
+    if _drivers(found) == _drivers(known) and any(irq.device is not None for irq in known.values()):
         return {number: replace(irq, device=known[number].device) for number, irq in found.items()}
     devices = read_devices(reader)
     return {number: replace(irq, device=_device(devices, number, irq.actions)) for number, irq in found.items()}

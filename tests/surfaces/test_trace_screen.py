@@ -9,7 +9,7 @@ import pytest
 
 from noisewatch.machine.recording import Recording
 from noisewatch.surfaces.tui.app import MonitorApp
-from noisewatch.surfaces.tui.calibration_screen import ANNOUNCED, OVER, RUNNING
+from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, RUNNING
 from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
 from tests.quiet_machine import quiet_files
 from tests.surfaces.framing import frame

@@ -22,7 +22,8 @@ from noisewatch.machine.calibrator.run import Progress
 from noisewatch.sources.names import clean
 from noisewatch.surfaces.following import Followed
 from noisewatch.surfaces.frame import Frame, decode_frame
-from noisewatch.surfaces.tui.calibration_screen import RUNNING, CalibrationScreen, calibrate_machine
+from noisewatch.surfaces.tui.asked_screen import RUNNING
+from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen, calibrate_machine
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView

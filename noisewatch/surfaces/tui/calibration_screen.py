@@ -13,45 +13,25 @@ from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Watch
 from noisewatch.machine.recording import Recording
 from noisewatch.sources.calibration import CalibrationWish
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.surfaces.calibrating import calibrate_cpus
-from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
 from noisewatch.surfaces.reports.calibration_text import conclusion_lines, cpu_lines, histogram_lines
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
 from noisewatch.surfaces.tui.rows import Row
 
 SECONDS = 5.0
-ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
-
-_NO_TARGET = "There is no target CPU to calibrate."
 
 
 @dataclass(slots=True)
-class CalibrationScreen:
-    """What is shown between the key that asks for a calibration and the one that goes back."""
+class CalibrationScreen(AskedScreen):
+    """A calibration, whose histogram can be seen growing."""
 
-    target: tuple[int, ...]
-    refusal: str | None = None
-    source: str | None = None  # what is looked at instead of this host
-    state: str = ANNOUNCED
     live: LiveGaps = field(default_factory=LiveGaps)
     result: Calibrated | None = None
-    failure: str | None = None
-    offset: int = 0
     drawn: dict[int, list[str]] = field(default_factory=dict)  # the result by width: a chart is dear to draw
-
-    @classmethod
-    def of(cls, frame: Frame | None) -> CalibrationScreen:
-        """For the CPUs that the frame is about."""
-        if frame is None or not frame.target:
-            return cls((), _NO_TARGET)
-        return cls(frame.target, source=frame.source)
-
-    @property
-    def can_start(self) -> bool:
-        return self.state == ANNOUNCED and self.refusal is None
 
     def finish(self, result: Calibrated | str) -> None:
         """Takes in what came of it."""
@@ -64,12 +44,8 @@ class CalibrationScreen:
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
         lines = self._lines(width, max(height - 2, 1), in_unicode)
-        self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
-        shown = lines[self.offset : self.offset + max(height - 2, 1)]
-        title: Row = [(f"calibration of {name_cpus(self.target)}"[:width], "title")]
-        filled: list[Row] = [[(line, "plain")] for line in shown]
-        filled += [[] for _ in range(height - 2 - len(filled))]
-        return [title, *filled, [(self._keys()[:width], "faint")]][:height]
+        keys = "esc stops" if self.state == RUNNING else "esc goes back"
+        return self.framed("calibration of", lines, keys, width, height)
 
     def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
         if self.refusal is not None:
@@ -93,10 +69,6 @@ class CalibrationScreen:
             "",
             "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
         ]
-
-    def _keys(self) -> str:
-        start = "enter starts   " if self.can_start else ""
-        return f"{start}esc {'stops' if self.state == RUNNING else 'goes back'}"
 
 
 def calibrate_machine(open_machine: Callable[[], Machine] | None, cpus: CpuSet, watch: Watch) -> Calibrated | str:
