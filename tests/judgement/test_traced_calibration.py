@@ -1,0 +1,63 @@
+"""A calibration that was traced: the findings name who made its gaps, and say what helps against the first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.verdict import Finding, judge
+from noisewatch.sources.calibration import parse_calibration
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.sources.trace import Trace, parse_trace
+from tests.calibrated import written_calibration
+from tests.judgement.judging import finding
+from tests.quiet_machine import ANSWERS, process, quiet_files
+from tests.traced import written_trace
+from tests.written import WrittenMachine
+
+_MS = 1_000_000
+_GAP = (10 * _MS, 5 * _MS, 1, 0)
+_PIECES = [0, 10 * _MS, 1, 10 * _MS, 15 * _MS, 5, 15 * _MS, 500 * _MS, 1]
+
+
+def _interrupted(trace: Trace | str) -> Finding:
+    """Of a machine on which CPU 2 lost five milliseconds."""
+    files = quiet_files() | process(30, "kworker/2:1", 2, 5, flags=0x0020_0000, allowed="0-3")
+    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), Wish(), TaskReader(asks_all_affinities=True))
+    samples = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
+    calibrated = calibrated_with(samples, Budget(), frozenset({2}), trace, snapshot)
+    return finding(judge(Case(snapshot, calibrated=calibrated)), "target-cpus-interrupted")
+
+
+def _trace(**changes: Any) -> Trace:
+    said = written_trace(begin_ns=1_000_000_000)
+    said["cpus"][0] |= {"pieces": _PIECES, **changes}
+    said["cpus"][0]["sources"][5] = ["thread", "hog", 901, None]
+    said["threads"]["901"] = {"name": "hog", "pid": 901, "is_kernel": False}
+    return parse_trace(said)
+
+
+def test_the_thread_that_made_the_gap_is_the_culprit() -> None:
+    found = _interrupted(_trace())
+    assert found.status == "fail"
+    (culprit,) = found.answer.culprits
+    assert (culprit.kind, culprit.name, culprit.pid, culprit.stolen_ns) == ("thread", "hog", 901, 5 * _MS)
+    assert not culprit.is_inferred
+
+
+@pytest.mark.parametrize("trace", [_trace(lost_events=1), _trace(lost_events=None), "permission denied"])
+def test_a_trace_that_cannot_be_believed_names_nobody(trace: Trace | str) -> None:
+    found = _interrupted(trace)
+    assert (found.status, found.answer.culprits, found.answer.fix) == ("fail", (), None)
+
+
+def test_what_helps_against_the_first_is_the_fix() -> None:
+    said = written_trace(begin_ns=1_000_000_000)
+    said["cpus"][0]["pieces"] = [*_PIECES[:3], 10 * _MS, 15 * _MS, 3, *_PIECES[6:]]
+    fix = _interrupted(parse_trace(said)).answer.fix
+    assert fix is not None
+    assert fix.now == "echo 0-1 | sudo tee /proc/irq/25/smp_affinity_list"
