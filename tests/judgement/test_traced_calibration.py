@@ -21,7 +21,8 @@ from tests.written import WrittenMachine
 
 _MS = 1_000_000
 _GAP = (10 * _MS, 5 * _MS, 1, 0)
-_PIECES = [0, 10 * _MS, 1, 10 * _MS, 15 * _MS, 5, 15 * _MS, 500 * _MS, 1]
+_BEGIN_NS = 900_000_000  # a tenth of a second before the calibration
+_PIECES = [0, 110 * _MS, 1, 110 * _MS, 115 * _MS, 5, 115 * _MS, 500 * _MS, 1]
 
 
 def _interrupted(trace: Trace | str) -> Finding:
@@ -34,7 +35,7 @@ def _interrupted(trace: Trace | str) -> Finding:
 
 
 def _trace(**changes: Any) -> Trace:
-    said = written_trace(begin_ns=1_000_000_000)
+    said = written_trace(begin_ns=_BEGIN_NS)
     said["cpus"][0] |= {"pieces": _PIECES, **changes}
     said["cpus"][0]["sources"][5] = ["thread", "hog", 901, None]
     said["threads"]["901"] = {"name": "hog", "pid": 901, "is_kernel": False}
@@ -56,8 +57,8 @@ def test_a_trace_that_cannot_be_believed_names_nobody(trace: Trace | str) -> Non
 
 
 def test_what_helps_against_the_first_is_the_fix() -> None:
-    said = written_trace(begin_ns=1_000_000_000)
-    said["cpus"][0]["pieces"] = [*_PIECES[:3], 10 * _MS, 15 * _MS, 3, *_PIECES[6:]]
+    said = written_trace(begin_ns=_BEGIN_NS)
+    said["cpus"][0]["pieces"] = [*_PIECES[:3], 110 * _MS, 115 * _MS, 3, *_PIECES[6:]]
     fix = _interrupted(parse_trace(said)).answer.fix
     assert fix is not None
     assert fix.now == "echo 0-1 | sudo tee /proc/irq/25/smp_affinity_list"

@@ -28,6 +28,27 @@ def test_where_no_instance_can_be_made_the_reason_is_told(tmp_path: Path, is_the
     assert not is_there or os.listdir(tmp_path / "instances") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("entries: 0\noverrun: 0\ncommit overrun: 0\nbytes: 4\ndropped events: 0\n", 0),
+        ("entries: 3\noverrun: 40\ncommit overrun: 500\nbytes: 4\ndropped events: 6000\n", 6543),
+        ("entries: 0\noverrun: 0\n", None),
+        ("entries: 0\noverrun: x\ncommit overrun: 0\ndropped events: 0\n", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_what_was_lost_or_left_unread_is_counted_and_otherwise_unknown(
+    tmp_path: Path, text: str | None, lost: int | None
+) -> None:
+    instance = Instance(tmp_path, "target", [1], 64)
+    if text is not None:
+        (instance.path / "per_cpu/cpu1").mkdir(parents=True)
+        (instance.path / "per_cpu/cpu1/stats").write_text(text)
+    assert instance.lost(1) == lost
+
+
 def test_what_a_dead_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "instances"
     mine = Instance(tmp_path, "target", [1], 64).path.name

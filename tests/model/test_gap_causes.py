@@ -130,6 +130,13 @@ def test_what_a_hypervisor_does_right_before_a_tick_is_not_the_tick() -> None:
     assert {each.start_ns for each in causes if each.kind == "tick"} == {start for start, _ in ticks}
 
 
+def test_a_period_in_which_only_the_hypervisor_was_there_has_no_tick() -> None:
+    ticks = _ticking(4_000_000)
+    alone = [(start + 1_000_000_000, 1_200) for start, _ in _ticking(4_000_000, 50)]
+    causes = causes_by_gaps(_samples(_gaps(*ticks, *alone)), 250)
+    assert {each.start_ns for each in causes if each.kind == "tick"} == {start for start, _ in ticks}
+
+
 def test_gaps_at_any_time_are_no_ticks_and_nobody_knows() -> None:
     gaps = [(number * 1_234_567 + number * number * 7_919, 3_000) for number in range(300)]
     causes = causes_by_gaps(_samples(_gaps(*gaps)), None)

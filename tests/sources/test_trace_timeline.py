@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisewatch.sources import trace_timeline
 from noisewatch.sources.trace_events import events_of_senders, events_on_target
 from noisewatch.sources.trace_records import records
 from noisewatch.sources.trace_sends import Sends
@@ -138,6 +140,14 @@ def test_after_a_loss_nobody_is_blamed_until_somebody_is_seen() -> None:
     trace = _traced(first, second, end_ns=10_200)
     assert trace.lost_pages == 1
     assert _times(trace) == {("thread", "x", 7): (1, 100)}
+
+
+def test_pieces_that_find_no_room_are_counted_and_the_spells_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_timeline, "_MOST_PIECES", 2)
+    switches = [(100 * number, switch("x", 7 + number % 2, 8 - number % 2)) for number in range(6)]
+    trace = _traced(page(switches), end_ns=600)
+    assert (len(_pieces(trace)), trace.lost_pieces) == (2, 4)
+    assert sum(count for count, _ in _times(trace).values()) == 6
 
 
 def test_long_pauses_and_long_records_are_read_over() -> None:
