@@ -106,7 +106,7 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 def test_keys_are_shown_whole_or_not_at_all() -> None:
     shown = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 80)]
     wholes = ["", "q quit", "q quit  space freeze", "q quit  space freeze  s sort"]
-    for key in ("a all CPUs", "c calibrate", "? help"):
+    for key in ("a all CPUs", "c calibrate", "t trace", "? help"):
         wholes.append(f"{wholes[-1]}  {key}")
     assert set(shown) == set(wholes)
 

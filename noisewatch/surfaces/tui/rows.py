@@ -25,6 +25,7 @@ KEYS = (
     ("s", "sort"),
     ("a", "all CPUs"),
     ("c", "calibrate"),
+    ("t", "trace"),
     ("?", "help"),
 )
 
