@@ -19,7 +19,7 @@ from tests.lab.frequency_table import write_frequency_table
 from tests.lab.machine import Variant, boot_command
 
 _BOOT_WITHIN_S = 300.0
-_ANSWER_WITHIN_S = 120.0
+_ANSWER_WITHIN_S = 300.0
 _BIN = Path(__file__).with_name("bin")
 _GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 
@@ -149,7 +149,9 @@ class Lab:
     def _last_words(self) -> str:
         names = (f"{self._count}.sh", f"{self._count}.out", f"{self._count}.err", "console")
         known = [self.scratch / name for name in names if (self.scratch / name).exists()]
-        return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in known)
+        said = [f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in known]
+        status = self._process.poll()
+        return "\n".join([*said, "QEMU runs" if status is None else f"QEMU ended with status {status}"])
 
 
 def _quoted(command: str) -> str:
