@@ -123,8 +123,8 @@ def _row(name: str, samples: CalibrationSamples, trace: Trace, deltas: Deltas, i
     guessed = causes_by_gaps(said, None)
     own = [each for each in traced if (each.kernel_ns or 0) > _LEAST_NS]
     named = [each for each in own if each.name not in ("", "?")]
-    threads = [any("thread" in source.kind for source in each.sources) for each in traced]
-    ticks = [any(source.kind == "tick" for source in each.sources) for each in traced]
+    threads = [any("thread" in part.source.kind for part in each.parts) for each in traced]
+    ticks = [any(part.source.kind == "tick" for part in each.parts) for each in traced]
     has_switched = [each.kind == "thread" for each in guessed]
     quiet = [not thread for thread in threads]
     outside = [each for each in traced if each.kind == "outside"]

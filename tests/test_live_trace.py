@@ -99,7 +99,7 @@ def test_a_calibration_is_told_by_the_trace_who_made_its_gaps(tracefs: Path) -> 
 
 
 def test_a_calibration_that_is_not_to_be_traced_goes_by_its_gaps(tracefs: Path) -> None:
-    calibration = _calibrated("--no-trace")
+    calibration = _calibrated("--tracer", "none")
     assert (calibration["culprits_by"], calibration["no_trace_reason"]) == ("gaps", "nothing was traced")
     assert all(each["inferred"] for each in calibration["cpus"][0]["culprits"])
 

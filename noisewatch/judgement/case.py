@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.judgement.rules import DEFAULT, Rules
+from noisewatch.model.attribution import Attribution, Meanwhile, attribution_of
 from noisewatch.model.calibration import Calibration, CpuFigures, calibration_of
-from noisewatch.model.gap_causes import Attribution, attribution_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.platform import NONE
 from noisewatch.sources.snapshot import Snapshot
-from noisewatch.sources.trace import NOT_TRACED, Trace
 
 _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
 
@@ -79,12 +78,11 @@ def calibrated_with(
     samples: CalibrationSamples,
     budget: Budget,
     cpus: CpuSet | None = None,
-    trace: Trace | str = NOT_TRACED,
-    snapshot: Snapshot | None = None,
+    meanwhile: Meanwhile | None = None,
 ) -> Calibrated:
     """What the samples come to, of those CPUs or of all; one that was not calibrated is in trouble.
 
-    The trace of the same time tells who made the gaps, and the snapshot what the interrupts belong to.
+    What else is known of the same time tells who made the gaps.
     """
     if cpus is not None:
         known = {said.cpu: said for said in samples.cpus}
@@ -92,9 +90,7 @@ def calibrated_with(
             samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "it was not calibrated") for cpu in sorted(cpus))
         )
     by_cpu = floors_by_cpu([samples], budget)
-    config = snapshot.platform.config if snapshot is not None else None
-    irqs = snapshot.irqs if snapshot is not None else None
-    attribution = attribution_of(samples, trace, irqs, config.tick_hz if config is not None else None)
+    attribution = attribution_of(samples, meanwhile or Meanwhile())
     return Calibrated(calibration_of(samples), by_cpu, tuple(worst_floors(by_cpu)), budget, attribution)
 
 
@@ -103,7 +99,7 @@ class Case:
     """`interval` and `calibrated` are None where there is none; the reasons say why, None meaning that nobody asked.
 
     `under_load` is the time of the calibration: what only happens to a CPU that works, as throttling, shows there. The
-    spinners are in it, so that nothing can be said of who else ran.
+    spinners are in it, so that nothing can be said of time that no thread seen has had.
     """
 
     snapshot: Snapshot

@@ -21,10 +21,12 @@ def not_calibrated(case: Case) -> Answer:
 
 
 def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
-    """Who made its gaps, where a trace tells; else who was seen to take time from it in the sample."""
+    """Who made its gaps, where a trace tells; else who was seen there meanwhile, or at least in the sample."""
     attribution = case.calibrated.attribution if case.calibrated is not None else None
     if attribution is not None and attribution.reason is None and cpu in attribution.culprits_by_cpu:
         return tuple(each.disturbance for each in attribution.culprits_by_cpu[cpu][:_MOST_CULPRITS])
+    if attribution is not None and attribution.suspects_by_cpu.get(cpu):
+        return attribution.suspects_by_cpu[cpu][:_MOST_CULPRITS]
     if case.interval is None:
         return ()
     return tuple(disturbances_of(case.interval, cpu)[:_MOST_CULPRITS])

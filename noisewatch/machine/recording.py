@@ -79,6 +79,13 @@ class Recording:
         while self.advance():
             pass
 
+    def go_to_aside(self) -> bool:
+        """Goes to the last moment before something was asked between two, or to the end; whether it moved at all."""
+        moved = False
+        while self.advance(past_asides=False):
+            moved = True
+        return moved
+
     def now_ns(self) -> int:
         return self._now_ns
 

@@ -21,7 +21,9 @@ from typing import Self
 from noisewatch.errors import CannotMeasure
 
 MOUNTS = "/proc/self/mounts"
-_NAME = re.compile(r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-\w+", re.ASCII)
+_NAME = re.compile(
+    r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-(?P<purpose>\w+)", re.ASCII
+)
 _LARGEST_PAGE = 1 << 16
 
 
@@ -121,21 +123,24 @@ class Instance:
             raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
 
     def _write(self, name: str, text: str) -> None:
-        _write(self.path / name, text)
+        write_setting(self.path / name, text)
 
 
-def remove_stale(tracefs: Path) -> None:
-    """Removes the instances that processes of ours left behind which are gone: killed, or out of power."""
+def remove_stale(tracefs: Path) -> frozenset[str]:
+    """Removes the instances that processes of ours left behind which were killed; what they were for."""
+    purposes: set[str] = set()
     with suppress(OSError):
         for name in os.listdir(tracefs / "instances"):
             match = _NAME.fullmatch(name)
             is_ours = match is not None and int(match["namespace"]) == _namespace()
             if match is not None and is_ours and _started_ticks(int(match["pid"])) != int(match["ticks"]):
                 _remove(tracefs / "instances" / name)
+                purposes.add(match["purpose"])
+    return frozenset(purposes)
 
 
-def _write(path: Path, text: str) -> None:
-    """To a file that is there."""
+def write_setting(path: Path, text: str) -> None:
+    """To a file that is there. Raises OSError."""
     file = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
     try:
         os.write(file, text.encode())
@@ -147,7 +152,7 @@ def _remove(instance: Path) -> None:
     """Events have to be off before the folder goes: it is busy while they are on."""
     for name in ("tracing_on", "events/enable"):
         with suppress(OSError):
-            _write(instance / name, "0")
+            write_setting(instance / name, "0")
     with suppress(OSError):
         instance.rmdir()
 

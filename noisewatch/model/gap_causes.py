@@ -10,27 +10,30 @@ from __future__ import annotations
 
 import statistics
 from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from noisewatch.model.culprits import Culprit, name_of_source
-from noisewatch.model.disturbance import Disturbance
-from noisewatch.sources.calibration import CalibrationSamples, CpuSamples, Gaps
+from noisewatch.model.culprits import name_of_source
+from noisewatch.model.tick_phase import starts_of_ticks
+from noisewatch.sources.calibration import CpuSamples, Gaps
 from noisewatch.sources.irqs import Irqs
-from noisewatch.sources.trace import CpuPieces, Thread, Trace, TracedSource
-from noisewatch.sources.trace_timeline import rounded_ns
+from noisewatch.sources.trace import CpuPieces, Thread, TracedSource
 
 OUTSIDE = "outside of the kernel: hypervisor or firmware"
 UNKNOWN_CAUSE = "a kernel interrupt, or outside of the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
 _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
-_FREQUENCIES_HZ = (250, 1000, 100, 300)  # that kernels are built with
-_PHASE_NS = 10_000
-_FEWEST_TICKS = 8
-_SHORTEST_TICK = 4  # a quarter of the usual one
-_DENSER = 5  # than gaps at any time would be
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one source had of a stretch of time, altogether."""
+
+    source: TracedSource
+    name: str
+    ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,39 +45,12 @@ class GapCause:
     start_ns: int
     length_ns: int
     kernel_ns: int | None = None
-    sources: tuple[TracedSource, ...] = ()  # all that were in it, the longest first
+    parts: tuple[Part, ...] = ()  # all that were in it, the longest first
 
     @property
     def thread(self) -> Thread | None:
         """That has made it, or that has called for it."""
-        return self.sources[0].thread if self.sources and self.kind not in ("outside", "unexplained") else None
-
-
-@dataclass(frozen=True, slots=True)
-class Attribution:
-    """Who made the gaps of each CPU. `reason` says why there was no trace to tell; None where there was."""
-
-    causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
-    culprits_by_cpu: Mapping[int, tuple[Culprit, ...]] = field(default_factory=dict)  # the costliest first
-    reason: str | None = None
-
-
-def attribution_of(
-    samples: CalibrationSamples, trace: Trace | str, irqs: Irqs | None = None, hz: int | None = None
-) -> Attribution:
-    """By the trace where there is one, else by the gaps; `hz` is how often the kernel ticks, None if not known."""
-    traced = {} if isinstance(trace, str) else {each.cpu: each for each in trace.cpus if each.is_whole}
-    offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
-    is_whole = isinstance(trace, str) or trace.tells_all_interrupts
-    causes = {
-        said.cpu: causes_by_trace(said, traced[said.cpu], offset_ns, irqs, is_whole)
-        if said.cpu in traced
-        else causes_by_gaps(said, hz)
-        for said in samples.cpus
-    }
-    culprits = {said.cpu: gap_culprits(causes[said.cpu], said.cpu, said.spun_ns) for said in samples.cpus}
-    reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
-    return Attribution(causes, culprits, reason)
+        return self.parts[0].source.thread if self.parts and self.kind not in ("outside", "unexplained") else None
 
 
 def causes_by_trace(
@@ -94,14 +70,18 @@ def causes_by_trace(
     for start, length, shares in zip(samples.gaps.start_ns, samples.gaps.length_ns, found, strict=True):
         kernel_ns = sum(shares.values())
         rest_ns = length - kernel_ns
-        ordered = sorted(shares, key=lambda number: -shares[number])
-        sources = tuple(pieces.sources[number] for number in ordered)
-        if not sources or rest_ns > max(2 * usual_ns * len(sources), kernel_ns):
-            causes.append(GapCause(*nobody, start, length, kernel_ns, sources))
+        parts = parts_of(shares, pieces, irqs)
+        if not parts or rest_ns > max(2 * usual_ns * len(parts), kernel_ns):
+            causes.append(GapCause(*nobody, start, length, kernel_ns, parts))
         else:
-            name = name_of_source(sources[0], irqs)
-            causes.append(GapCause(sources[0].kind, name, start, length, kernel_ns, sources))
+            causes.append(GapCause(parts[0].source.kind, parts[0].name, start, length, kernel_ns, parts))
     return causes
+
+
+def parts_of(shares: Mapping[int, int], pieces: CpuPieces, irqs: Irqs | None) -> tuple[Part, ...]:
+    """The shares of a stretch, in ns by the number of the source, as parts with names; the longest first."""
+    found = [Part(each := pieces.sources[number], name_of_source(each, irqs), ns) for number, ns in shares.items()]
+    return tuple(sorted(found, key=lambda part: -part.ns))
 
 
 def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns: int) -> dict[int, int]:
@@ -133,7 +113,7 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None) -> list[GapCause]:
         for start, length, switches in zip(gaps.start_ns, gaps.length_ns, gaps.switches, strict=True)
         if switches <= 0
     ]
-    ticks = _at_ticks(unswitched, [hz] if hz else _FREQUENCIES_HZ)
+    ticks = starts_of_ticks(unswitched, [hz]) if hz else starts_of_ticks(unswitched)
     causes = []
     for start, length, switches in zip(gaps.start_ns, gaps.length_ns, gaps.switches, strict=True):
         if switches > 0:
@@ -143,66 +123,3 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None) -> list[GapCause]:
         else:
             causes.append(GapCause("unexplained", UNKNOWN_CAUSE, start, length))
     return causes
-
-
-def _at_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[int]) -> frozenset[int]:
-    """Those that begin at the one moment of the period where gaps are by far the densest; of each period the longest.
-
-    A hypervisor makes gaps of its own right before and after it delivers the tick.
-    """
-    best: list[tuple[int, int]] = []
-    best_period_ns = 1
-    for hz in frequencies_hz:
-        period_ns = round(1e9 / hz)
-        near = _densest(gaps, period_ns)
-        expected = len(gaps) * _PHASE_NS / period_ns
-        if len(near) > max(len(best), _FEWEST_TICKS, _DENSER * expected):
-            best, best_period_ns = near, period_ns
-    longest: dict[int, tuple[int, int]] = {}
-    for start, length in best:
-        period = round((start - best[0][0]) / best_period_ns)
-        longest[period] = max(longest.get(period, (0, 0)), (length, start))
-    usual_ns = statistics.median(length for length, _ in longest.values()) if longest else 0
-    return frozenset(start for length, start in longest.values() if length * _SHORTEST_TICK > usual_ns)
-
-
-def _densest(gaps: Sequence[tuple[int, int]], period_ns: int) -> list[tuple[int, int]]:
-    """The gaps in that stretch of the period, _PHASE_NS long, in which most of them begin."""
-    phases = sorted((gap[0] % period_ns, gap) for gap in gaps)
-    phases += [(phase + period_ns, gap) for phase, gap in phases if phase < _PHASE_NS]  # the period is a circle
-    first, begin, end = 0, 0, 0
-    for last, (phase, _) in enumerate(phases):
-        while phase - phases[first][0] >= _PHASE_NS:
-            first += 1
-        if last + 1 - first > end - begin:
-            begin, end = first, last + 1
-    return [gap for _, gap in phases[begin:end]]
-
-
-def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Culprit, ...]:
-    """Who made the gaps of one CPU, the costliest first; lengths are those of the gaps."""
-    together: dict[tuple[str, str, int | None], list[GapCause]] = defaultdict(list)
-    for cause in causes:
-        together[cause.kind, cause.name, cause.thread.tid if cause.thread is not None else None].append(cause)
-    found = [_culprit(each, cpu, spun_ns) for each in together.values()]
-    return tuple(sorted(found, key=lambda each: -(each.disturbance.stolen_ns or 0)))
-
-
-def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
-    first = causes[0]
-    stolen_ns = sum(each.length_ns for each in causes)
-    thread = first.thread
-    disturbance = Disturbance(
-        kind=first.kind,
-        name=first.name,
-        cpu=cpu,
-        stolen_ns=stolen_ns,
-        share=stolen_ns / spun_ns if spun_ns else None,
-        rate_per_s=len(causes) * 1e9 / spun_ns if spun_ns else None,
-        pid=(thread.pid or thread.tid) if thread is not None else None,
-        tid=thread.tid if thread is not None else None,
-        irq=first.sources[0].irq if first.sources and first.kind == "irq" else None,
-        is_inferred=first.kernel_ns is None,
-    )
-    lengths = Counter(rounded_ns(each.length_ns) for each in causes)
-    return Culprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)

@@ -20,6 +20,7 @@ from noisewatch.sources.answers import count_of, field_of
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.topology import CpuPlace
+from noisewatch.sources.trace import EVENTS
 
 QUESTION = "calibration"
 DONE = "done"
@@ -102,7 +103,7 @@ class CalibrationWish:
     seconds: float
     is_realtime: bool = False
     command: tuple[str, ...] = ()
-    is_traced: bool = True  # where the kernel and our rights allow it
+    tracer: str = EVENTS  # where the kernel and our rights allow it
 
 
 def nobody_watches(progress: Progress) -> None:

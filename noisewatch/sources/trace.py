@@ -15,6 +15,7 @@ from noisewatch.sources.names import clean
 from noisewatch.sources.trace_events import INTERRUPTS
 
 QUESTION = "trace"
+TRACERS = EVENTS, OSNOISE, NO_TRACER = ("events", "osnoise", "none")
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
 KINDS = frozenset({"idle", "tick", "irq", "ipi", "softirq", "nmi", "thread", "kernel-thread"})
@@ -81,6 +82,7 @@ class Trace:
     length_ns: int
     untold: tuple[str, ...]  # what this kernel has no events for
     cpus: tuple[CpuPieces, ...]
+    tracer: str = EVENTS
 
     @property
     def tells_all_interrupts(self) -> bool:
@@ -114,6 +116,7 @@ def parse_trace(answer: Json) -> Trace:
         count_of(answer, "length_ns"),
         tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
         tuple(_parse_cpu(said, threads) for said in field_of(answer, "cpus", list)),
+        OSNOISE if answer.get("tracer") == OSNOISE else EVENTS,
     )
 
 

@@ -15,12 +15,21 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure, Malformed
-from noisewatch.machine import Json
+from noisewatch.machine import Json, osnoise
 from noisewatch.machine.tracefs import MOUNTS, Instance, find_tracefs, remove_stale
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.task_files import parse_stat
-from noisewatch.sources.trace_events import ESSENTIAL, ON_ALL, ON_TARGET, events_of_senders, events_on_target, untold
+from noisewatch.sources.trace import EVENTS, NO_TRACER, NOT_TRACED, OSNOISE
+from noisewatch.sources.trace_events import (
+    ESSENTIAL,
+    ON_ALL,
+    ON_TARGET,
+    ON_TARGET_BY_OSNOISE,
+    events_of_senders,
+    events_on_target,
+    untold,
+)
 from noisewatch.sources.trace_format import TraceFormat, parse_trace_format
 from noisewatch.sources.trace_sends import Sends
 from noisewatch.sources.trace_timeline import CpuTrace
@@ -34,8 +43,9 @@ _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kerne
 class TraceCollector:
     """A context manager. `drain` has to be called some ten times a second, from a CPU that is not traced."""
 
-    def __init__(self, cpus: CpuSet, online: CpuSet) -> None:
+    def __init__(self, cpus: CpuSet, online: CpuSet, tracer: str = EVENTS) -> None:
         self._cpus, self._online = cpus, online
+        self._tracer, self._by_osnoise = tracer, tracer == OSNOISE
         self._stack = ExitStack()
         self._threads: dict[int, dict[str, Json]] = {}
         self._begin_ns = self._end_ns = 0
@@ -45,18 +55,24 @@ class TraceCollector:
     def __enter__(self) -> Self:
         """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it."""
         with self._stack:
+            if self._tracer == NO_TRACER:
+                raise CannotMeasure(NOT_TRACED)
             tracefs = _tracefs()
-            remove_stale(tracefs)
-            self._target = self._stack.enter_context(Instance(tracefs, "target", self._cpus, _size_kb(self._cpus)))
+            if osnoise.PURPOSE in remove_stale(tracefs):
+                osnoise.restore_workload(tracefs)
+            purpose = osnoise.PURPOSE if self._by_osnoise else "target"
+            self._target = self._stack.enter_context(Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus)))
             self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            missing = [name for name in ON_TARGET if not self._target.enable(name)]
-            if any(name in missing for name in ESSENTIAL):
+            if self._by_osnoise:
+                self._stack.enter_context(osnoise.OsnoiseTracer(tracefs, self._target.path))
+            wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
+            traced = [name for name in wanted if self._target.enable(name)]
+            if not set(traced).issuperset(ESSENTIAL):
                 raise CannotMeasure(f"this kernel cannot trace {', '.join(ESSENTIAL)}")
             condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))
             is_short = len(self._cpus) <= _MOST_NAMED
-            missing += [name for name in ON_ALL if not self._all.enable(name, condition if is_short else None)]
-
-            self.untold = untold(missing)
+            traced += [name for name in ON_ALL if self._all.enable(name, condition if is_short else None)]
+            self.untold = untold(traced)
 
             @cache
             def formats(name: str) -> TraceFormat | None:
@@ -122,6 +138,7 @@ class TraceCollector:
         return {
             "begin_ns": self._begin_ns,
             "length_ns": self._end_ns - self._begin_ns,
+            "tracer": self._tracer,
             "untold": self.untold,
             "threads": {str(tid): known for tid, known in self._threads.items()},
             "cpus": [self._describe(trace, names) for trace in self._traces.values()],

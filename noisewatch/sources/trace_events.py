@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from noisewatch.sources.trace_format import TraceFormat
-from noisewatch.sources.trace_records import ENTER, EXIT, NMI, SEND, SWITCH, Event
+from noisewatch.sources.trace_records import ENTER, EXIT, NMI, NOISE, SEND, SWITCH, Event
 
 # Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
 _VECTORS = {
@@ -28,29 +28,39 @@ _FRAMED = {  # entry, exit, kind, the field that tells them apart
     ("ipi/ipi_entry", "ipi/ipi_exit"): ("ipi", None),  # of ARM and RISC-V
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
+_NOISES = {  # of the osnoise tracer: each when it is over
+    "osnoise/irq_noise": ("irq", "vector"),
+    "osnoise/softirq_noise": ("softirq", "vector"),
+    "osnoise/nmi_noise": ("nmi", None),
+}
 _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _NMI, *(name for pair in _FRAMED for name in pair))
+ON_TARGET_BY_OSNOISE = (_SWITCH, *_NOISES)
 ON_ALL = tuple(_SENDS)
 
 # What cannot be told where the kernel has none of these events: architectures have different ones.
 INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
 _TOLD_BY = {
-    INTERRUPTS[0]: ("irq/irq_handler_entry",),
-    INTERRUPTS[1]: ("irq/softirq_entry",),
-    INTERRUPTS[2]: ("irq_vectors/call_function_single_entry", "ipi/ipi_entry"),
-    "NMIs": (_NMI,),
+    INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),
+    INTERRUPTS[1]: ("irq/softirq_entry", "osnoise/softirq_noise"),
+    INTERRUPTS[2]: ("irq_vectors/call_function_single_entry", "ipi/ipi_entry", "osnoise/irq_noise"),
+    "NMIs": (_NMI, "osnoise/nmi_noise"),
     "who calls other CPUs (Linux 6.3)": ON_ALL,
 }
 
 
-def untold(missing: Iterable[str]) -> list[str]:
-    """What a trace without these events says nothing of."""
-    gone = set(missing)
-    return [what for what, names in _TOLD_BY.items() if gone.issuperset(names)]
+def untold(traced: Iterable[str]) -> list[str]:
+    """What a trace of these events says nothing of."""
+    return [what for what, names in _TOLD_BY.items() if not set(traced).intersection(names)]
 
 
 Formats = Callable[[str], TraceFormat | None]
+
+
+def kind_of_vector(name: str) -> str | None:
+    """What such an interrupt of the CPU itself is; None of one that comes from a device."""
+    return _VECTORS.get(name)
 
 
 def events_on_target(formats: Formats) -> Mapping[int, Event]:
@@ -61,6 +71,13 @@ def events_on_target(formats: Formats) -> Mapping[int, Event]:
         events[switch.id] = Event(SWITCH, "thread", "", _word(switch, "next_pid"), _word(switch, "next_comm"))
     if nmi is not None:
         events[nmi.id] = Event(NMI, "nmi", "NMI", None, _word(nmi, "delta_ns"))
+    for name, (kind, field) in _NOISES.items():
+        noise = formats(name)
+        if noise is not None:
+            number = _word(noise, field) if field is not None else None
+            events[noise.id] = Event(
+                NOISE, kind, "NMI" if kind == "nmi" else "", number, _word(noise, "duration"), _word(noise, "desc")
+            )
     for (entry, exit_), (kind, field) in _FRAMED.items():
         begins, ends = formats(entry), formats(exit_)
         if begins is None or ends is None:

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-SWITCH, ENTER, EXIT, NMI, SEND = range(5)
+SWITCH, ENTER, EXIT, NMI, SEND, NOISE = range(6)
 _LOST, _SIZE = 1 << 31, (1 << 30) - 1
 _LONGEST_RECORD, _PADDING, _EXTEND = 28, 29, 30
 _ABSOLUTE_BITS = (1 << 59) - 1
@@ -27,7 +27,8 @@ class Event:
     kind: str = ""  # of the source that it begins or ends
     name: str = ""
     word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next thread
-    second: int | None = None  # next thread's name, the NMI's length, the function that is to be called
+    second: int | None = None  # next thread's name, the length of what is over, the function that is to be called
+    text: int | None = None  # the place and the length of a name
 
 
 def is_after_loss(page: bytes) -> bool:
@@ -63,3 +64,10 @@ def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
         else:
             now = begin_ns & ~_ABSOLUTE_BITS | (words[at + 1] << 27) + (head >> 5)
             at += 2
+
+
+def text_at(words: memoryview, at: int, place: int) -> str:
+    """A name of any length: where it lies in the record, and how long it is, in bytes (__data_loc)."""
+    begin, length = words[at + place] & 0xFFFF, words[at + place] >> 16
+    record = words[at : at + (begin + length + 3) // 4].tobytes()
+    return record[begin : begin + length].partition(b"\0")[0].decode("utf-8", "replace")

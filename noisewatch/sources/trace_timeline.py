@@ -9,7 +9,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from noisewatch.sources.trace_records import ENTER, EXIT, NMI, SWITCH, Event, is_after_loss, records
+from noisewatch.sources.trace_events import kind_of_vector
+from noisewatch.sources.trace_pieces import take_back
+from noisewatch.sources.trace_records import ENTER, EXIT, NMI, NOISE, SWITCH, Event, is_after_loss, records, text_at
 from noisewatch.sources.trace_sends import Sends
 
 IDLE = 0  # the number of the source that is none
@@ -77,6 +79,7 @@ class CpuTrace:
         self._thread: int | None = None  # None until an event tells
         self._tid = 0
         self._thread_ns = 0
+        self._since_ns = begin_ns  # it has the CPU
 
     def feed(self, page: bytes) -> None:
         """Takes in the next page; what makes no sense in it counts as lost."""
@@ -108,6 +111,9 @@ class CpuTrace:
                 self._leave(event, words, at)
             elif action == SWITCH:
                 self._switch(event, words, at)
+            elif action == NOISE and event.second is not None:
+                ns = words[at + event.second] | words[at + event.second + 1] << 32
+                self._take_back(self._noise(event, words, at, now - ns), ns, now)
 
     def finish(self, end_ns: int) -> None:
         """Whatever has the CPU has it to the end."""
@@ -150,6 +156,21 @@ class CpuTrace:
             number = self._number_by_word[key] = self._number(Source(*key))
         return number
 
+    def _noise(self, event: Event, words: memoryview, at: int, start_ns: int) -> int:
+        """The number of the source that is over; an IRQ is known by its name too, as vectors have numbers as well."""
+        name = text_at(words, at, event.text) if event.text is not None else event.name
+        kind = kind_of_vector(name) or event.kind
+        if kind == "ipi":
+            return self._number(Source(kind, name, *self._sends.take(self.cpu, name, start_ns)))
+        number = words[at + event.word] if event.word is not None and kind == event.kind else 0
+        return self._number(Source(kind, name if kind != event.kind or event.word is None else "", number))
+
+    def _take_back(self, number: int, ns: int, now: int) -> None:
+        """What is over had the time before now, which was taken for the thread's."""
+        self.spells[number].add(ns)
+        if not self.lost_pieces:
+            self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
+
     def _leave(self, event: Event, words: memoryview, at: int) -> None:
         """An exit whose entry was not seen, at the beginning or after a loss, ends nothing."""
         frame = (event.kind, event.name)
@@ -185,6 +206,7 @@ class CpuTrace:
         if self._thread and self._thread_ns:
             self.spells[self._thread].add(self._thread_ns)
         self._tid, self._thread, self._thread_ns = tid, number, 0
+        self._since_ns = self.last_ns or 0
 
     def _unwind(self) -> None:
         self._frames = []

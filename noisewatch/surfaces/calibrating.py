@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Progress, Watch
+from noisewatch.machine.recording import Recording
+from noisewatch.model.attribution import Meanwhile
+from noisewatch.model.interval import Interval, interval_between
 from noisewatch.sources.calibration import CalibrationSamples, CalibrationWish, read_calibration
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
@@ -19,27 +23,46 @@ _NO_CPUS = "there is no target CPU to calibrate"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A calibration, and the kernel's trace of the same time; the reason where there is none."""
+    """A calibration, and what else is known of the same time."""
 
     samples: CalibrationSamples
-    trace: Trace | str
+    meanwhile: Meanwhile
 
 
 def calibrate_cpus(
-    machine: Machine, snapshot: Snapshot, cpus: CpuSet, wish: CalibrationWish, watch: Watch
+    machine: Machine,
+    snapshot: Snapshot,
+    cpus: CpuSet,
+    wish: CalibrationWish,
+    watch: Watch,
+    look_again: Callable[[], Snapshot] | None = None,
 ) -> Measured | str:
-    """The calibration; the reason where there is none. This process should have moved aside before."""
+    """The calibration; the reason where there is none. This process should have moved aside before.
+
+    `look_again` reads the machine after it: what happened since the snapshot is known then.
+    """
     if not cpus:
         return _NO_CPUS
     with ExitStack() as stack:
         follower = _Follower(watch)
-        if machine.is_live and wish.is_traced:
-            follower.begin(stack, cpus, snapshot.online.online or cpus)
+        if machine.is_live:
+            online = snapshot.online.online or cpus
+            follower.begin(stack, TraceCollector(cpus & online, online, wish.tracer))
         try:
             samples = read_calibration(machine, cpus, snapshot.topology, wish, follower)
         except CannotMeasure as error:
             return str(error)
-        return samples if isinstance(samples, str) else Measured(samples, follower.trace(machine))
+        if isinstance(samples, str):
+            return samples
+        trace = follower.trace(machine)
+    return Measured(samples, Meanwhile(trace, snapshot, _interval(machine, snapshot, look_again)))
+
+
+def _interval(machine: Machine, before: Snapshot, look_again: Callable[[], Snapshot] | None) -> Interval | None:
+    """From the snapshot until now, or until the next moment of a recording."""
+    is_over = isinstance(machine, Recording) and not machine.advance()
+    after = look_again() if look_again is not None and not is_over else None
+    return interval_between(before, after) if after is not None and after.taken_at_ns > before.taken_at_ns else None
 
 
 class _Follower:
@@ -50,10 +73,10 @@ class _Follower:
         self._collector: TraceCollector | None = None
         self._reason = NOT_TRACED
 
-    def begin(self, stack: ExitStack, cpus: CpuSet, online: CpuSet) -> None:
+    def begin(self, stack: ExitStack, collector: TraceCollector) -> None:
         """Where that is not possible the gaps have to do."""
         try:
-            self._collector = stack.enter_context(TraceCollector(cpus & online, online))
+            self._collector = stack.enter_context(collector)
         except CannotMeasure as error:
             self._reason = str(error)
 

@@ -13,10 +13,11 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.culprits import TracedCpu, culprits_of
 from noisewatch.model.interval import Interval, interval_between
+from noisewatch.model.stretches import Stretch, longest_stretches
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
-from noisewatch.sources.trace import Trace, read_trace, untraced
+from noisewatch.sources.trace import EVENTS, Trace, read_trace, untraced
 from noisewatch.sources.trace_collector import TraceCollector
 
 _LOOK_S = 0.1
@@ -42,13 +43,26 @@ class Followed:
     def target(self) -> list[int]:
         return sorted(self.interval.after.target.cpus)
 
+    def stretches(self, cpu: int, most: int) -> tuple[Stretch, ...]:
+        """The longest that others than the one that works there have had, the longest first."""
+        if self.trace is None:
+            return ()
+        tids = [each.works.disturbance.tid for each in self.cpus if each.cpu == cpu and each.works is not None]
+        pieces = next(each for each in self.trace.cpus if each.cpu == cpu)
+        return longest_stretches(pieces, tids[0] if tids else None, self.interval.after.irqs, most)
+
     @property
     def seconds(self) -> float:
         return self.trace.length_ns / 1e9 if self.trace is not None else self.interval.seconds
 
 
 def follow(
-    machine: Machine, wish: Wish, seconds: float, watch: Watch, seen: Callable[[Snapshot], None] | None = None
+    machine: Machine,
+    wish: Wish,
+    seconds: float,
+    watch: Watch,
+    seen: Callable[[Snapshot], None] | None = None,
+    tracer: str = EVENTS,
 ) -> Followed:
     """What happens from now on, or has happened in the recording. `seen` is told the first snapshot.
 
@@ -66,7 +80,7 @@ def follow(
         after = read_snapshot(machine, wish, task_reader, before)
         return _followed(before, after, read_trace(machine, lambda: None))
     before = read_snapshot(machine, wish, task_reader, before)
-    trace = _traced(machine, before, seconds, watch)
+    trace = _traced(machine, before, seconds, watch, tracer)
     return _followed(before, read_snapshot(machine, wish, task_reader, before), trace)
 
 
@@ -84,12 +98,12 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> Followed
     return Followed(interval, trace, cpus, None)
 
 
-def _traced(machine: Machine, before: Snapshot, seconds: float, watch: Watch) -> Trace | str:
+def _traced(machine: Machine, before: Snapshot, seconds: float, watch: Watch, tracer: str) -> Trace | str:
     """The trace, or why there is none; the time passes all the same."""
     online = before.online.online or before.target.cpus
     with ExitStack() as stack:
         try:
-            collector = stack.enter_context(TraceCollector(before.target.cpus & online, online))
+            collector = stack.enter_context(TraceCollector(before.target.cpus & online, online, tracer))
         except CannotMeasure as error:
             reason = str(error)
             _pass(seconds, watch)

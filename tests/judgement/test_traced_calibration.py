@@ -9,12 +9,14 @@ import pytest
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Finding, judge
+from noisewatch.model.attribution import Meanwhile
 from noisewatch.sources.calibration import parse_calibration
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.sources.trace import Trace, parse_trace
 from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
+from tests.model.sampling import interval_of
 from tests.quiet_machine import ANSWERS, process, quiet_files
 from tests.traced import written_trace
 from tests.written import WrittenMachine
@@ -30,7 +32,7 @@ def _interrupted(trace: Trace | str) -> Finding:
     files = quiet_files() | process(30, "kworker/2:1", 2, 5, flags=0x0020_0000, allowed="0-3")
     snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), Wish(), TaskReader(asks_all_affinities=True))
     samples = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
-    calibrated = calibrated_with(samples, Budget(), frozenset({2}), trace, snapshot)
+    calibrated = calibrated_with(samples, Budget(), frozenset({2}), Meanwhile(trace, snapshot))
     return finding(judge(Case(snapshot, calibrated=calibrated)), "target-cpus-interrupted")
 
 
@@ -54,6 +56,15 @@ def test_the_thread_that_made_the_gap_is_the_culprit() -> None:
 def test_a_trace_that_cannot_be_believed_names_nobody(trace: Trace | str) -> None:
     found = _interrupted(trace)
     assert (found.status, found.answer.culprits, found.answer.fix) == ("fail", (), None)
+
+
+def test_without_a_trace_those_who_were_seen_meanwhile_are_the_culprits() -> None:
+    before = process(901, "hog", 2, 0, allowed="0-3")
+    interval = interval_of(before, process(901, "hog", 2, 40_000_000, allowed="0-3"))
+    samples = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
+    calibrated = calibrated_with(samples, Budget(), frozenset({2}), Meanwhile("permission denied", None, interval))
+    found = finding(judge(Case(interval.after, calibrated=calibrated)), "target-cpus-interrupted")
+    assert (found.status, found.answer.culprits[0].name, found.answer.culprits[0].pid) == ("fail", "hog", 901)
 
 
 def test_what_helps_against_the_first_is_the_fix() -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from noisewatch.model.attribution import Meanwhile, attribution_of, gap_culprits
 from noisewatch.model.gap_causes import (
     ANOTHER_THREAD,
     OUTSIDE,
     TICK,
     UNKNOWN_CAUSE,
-    attribution_of,
     causes_by_gaps,
     causes_by_trace,
-    gap_culprits,
 )
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples, Gaps
 from noisewatch.sources.irqs import Irq, Irqs
@@ -66,7 +65,7 @@ def test_a_gap_goes_to_whoever_had_most_of_it() -> None:
         ("thread", "hog"),
         ("irq", "36 virtio1-req.0 (Virtio block device (vda))"),
     ]
-    assert [source.name for source in causes[1].sources] == ["36", "BLOCK"]
+    assert [part.source.name for part in causes[1].parts] == ["36", "BLOCK"]
     assert [each.kernel_ns for each in causes] == [9_000, 13_000]
 
 
@@ -83,7 +82,7 @@ def test_a_gap_in_which_only_the_loop_itself_was_seen_came_from_outside() -> Non
 def test_where_a_kernel_does_not_tell_of_all_interrupts_nobody_knows() -> None:
     samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5_000, 3_000))),))
     for untold, kind in ((("NMIs",), "outside"), (("softirqs",), "unexplained")):
-        attribution = attribution_of(samples, Trace(0, 1, untold, (_pieces((0, 90_000, _SPIN)),)))
+        attribution = attribution_of(samples, Meanwhile(Trace(0, 1, untold, (_pieces((0, 90_000, _SPIN)),))))
         assert [each.kind for each in attribution.causes_by_cpu[1]] == [kind]
 
 
@@ -145,7 +144,7 @@ def test_gaps_at_any_time_are_no_ticks_and_nobody_knows() -> None:
 
 def test_without_a_trace_all_is_inferred_and_the_reason_is_kept() -> None:
     samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5, 2_000))),))
-    attribution = attribution_of(samples, "permission denied")
+    attribution = attribution_of(samples, Meanwhile("permission denied"))
     assert attribution.reason == "permission denied"
     assert [each.disturbance.is_inferred for each in attribution.culprits_by_cpu[1]] == [True]
 
@@ -153,6 +152,7 @@ def test_without_a_trace_all_is_inferred_and_the_reason_is_kept() -> None:
 def test_a_trace_that_lost_events_is_not_believed() -> None:
     samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5, 2_000))),))
     for lost, cut in ((3, 0), (None, 0), (0, 1)):
-        attribution = attribution_of(samples, Trace(0, 1, (), (_pieces((0, 3_000, _TICKS), lost=lost, cut=cut),)))
+        trace = Trace(0, 1, (), (_pieces((0, 3_000, _TICKS), lost=lost, cut=cut),))
+        attribution = attribution_of(samples, Meanwhile(trace))
         assert attribution.reason == "events were lost"
         assert [each.kind for each in attribution.causes_by_cpu[1]] == ["unexplained"]

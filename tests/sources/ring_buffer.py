@@ -35,6 +35,12 @@ _FIELDS: Mapping[str, tuple[int, tuple[tuple[str, int, int], ...]]] = {
     "irq_vectors/call_function_single_entry": (157, (("int vector", 8, 4),)),
     "irq_vectors/call_function_single_exit": (156, (("int vector", 8, 4),)),
     "nmi/nmi_handler": (170, (("void * handler", 8, 8), ("s64 delta_ns", 16, 8), ("int handled", 24, 4))),
+    "osnoise/irq_noise": (
+        480,
+        (("u64 start", 8, 8), ("u64 duration", 16, 8), ("__data_loc char[] desc", 24, 4), ("int vector", 28, 4)),
+    ),
+    "osnoise/softirq_noise": (481, (("u64 start", 8, 8), ("u64 duration", 16, 8), ("int vector", 24, 4))),
+    "osnoise/nmi_noise": (479, (("u64 start", 8, 8), ("u64 duration", 16, 8))),
     "csd/csd_queue_cpu": (
         529,
         (("unsigned int cpu", 8, 4), ("void * callsite", 16, 8), ("void * func", 24, 8), ("void * csd", 32, 8)),
@@ -61,7 +67,10 @@ def record(name: str, current: int = 0, flags: int = 0, **values: int | str) -> 
     struct.pack_into("=HBBi", written, 0, number, flags, 0, current)
     for what, at, size in fields:
         value = values.get(what.split()[-1].partition("[")[0], 0)
-        if isinstance(value, str):
+        if isinstance(value, str) and what.startswith("__data_loc"):
+            struct.pack_into("=HH", written, at, len(written), len(value) + 1)
+            written += value.encode() + b"\0"
+        elif isinstance(value, str):
             written[at : at + size] = value.encode()[: size - 1].ljust(size, b"\0")
         else:
             written[at : at + size] = value.to_bytes(size, "little")

@@ -171,3 +171,45 @@ def test_a_page_of_rubbish_is_a_loss_at_the_worst(body: bytes) -> None:
         trace = _traced(page([(1, switch("x", 7))]), written, written[:9], end_ns=1 << 61)
         assert trace.lost_pages > 0
         assert [end - start for start, end, _ in _pieces(trace) if end < start] == []
+
+
+def test_what_the_osnoise_tracer_tells_when_it_is_over_is_taken_from_the_thread() -> None:
+    tick = record("osnoise/irq_noise", 7, duration=40, desc="local_timer", vector=236)
+    disk = record("osnoise/irq_noise", 7, duration=20, desc="virtio1-req.0", vector=36)
+    softirq = record("osnoise/softirq_noise", 7, duration=80, vector=4)
+    nmi = record("osnoise/nmi_noise", 7, duration=10)
+    trace = _traced(
+        page([(0, switch("x", 7)), (100, tick), (130, disk), (210, softirq), (400, nmi), (500, switch("", 0, 7))])
+    )
+    assert _times(trace) == {
+        ("thread", "x", 7): (1, 350),
+        ("tick", "local_timer", 0): (1, 40),
+        ("irq", "", 36): (1, 20),
+        ("softirq", "", 4): (1, 80),
+        ("nmi", "NMI", 0): (1, 10),
+    }
+    assert _pieces(trace)[:5] == [
+        (0, 60, "thread"),
+        (60, 100, "tick"),
+        (100, 110, "thread"),
+        (110, 130, "irq"),
+        (130, 210, "softirq"),
+    ]
+
+
+def test_an_interrupt_within_a_softirq_that_is_over_later_keeps_its_time() -> None:
+    disk = record("osnoise/irq_noise", 7, duration=20, desc="virtio1-req.0", vector=36)
+    softirq = record("osnoise/softirq_noise", 7, duration=80, vector=4)
+    trace = _traced(page([(0, switch("x", 7)), (130, disk), (170, softirq), (500, switch("", 0, 7))]))
+    kinds = [(0, 70, "thread"), (70, 110, "softirq"), (110, 130, "irq"), (130, 170, "softirq"), (170, 500, "thread")]
+    assert _pieces(trace) == kinds
+    assert _times(trace)["thread", "x", 7] == (1, 400)
+
+
+def test_a_call_that_the_osnoise_tracer_tells_of_has_its_sender() -> None:
+    sends = Sends(events_of_senders(event_format))
+    sends.feed(page([(50, record("csd/csd_queue_cpu", 456, cpu=1, func=77))]))
+    sends.sort()
+    call = record("osnoise/irq_noise", 7, duration=30, desc="call_function_single", vector=251)
+    trace = _traced(page([(0, switch("x", 7)), (100, call)]), sends=sends)
+    assert Source("ipi", "call_function_single", 456, 77) in trace.sources

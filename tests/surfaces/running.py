@@ -73,8 +73,13 @@ def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:
     return {path: text for path, text in merged.items() if text is not None}
 
 
-def record(path: Path, *moments: Files, calibration: Json = _QUIET, trace: Json = None) -> Path:
-    """A recording of a machine that was at these moments, made as `noisewatch record` makes it."""
+def record(
+    path: Path, *moments: Files, calibration: Json = _QUIET, trace: Json = None, calibrated_after: int | None = None
+) -> Path:
+    """A recording of a machine that was at these moments, made as `noisewatch record` makes it.
+
+    It was calibrated, and traced, after the last of them, or after so many.
+    """
     measured = {question: said for question, said in ((QUESTION, calibration), (TRACE, trace)) if said is not None}
     machine = WrittenMachine(*moments, answers={**ANSWERS, **measured})
     task_reader = TaskReader(asks_all_affinities=True)
@@ -85,7 +90,8 @@ def record(path: Path, *moments: Files, calibration: Json = _QUIET, trace: Json 
             if number:
                 machine.advance()
             snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
-        for question in measured:
-            recorder.ask(question, dict)
+            if number + 1 == (calibrated_after or len(moments)):
+                for question in measured:
+                    recorder.ask(question, dict)
         recorder.close()
     return path

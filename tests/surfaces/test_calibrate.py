@@ -13,7 +13,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.sources.calibration import QUESTION
 from noisewatch.sources.trace_collector import TraceCollector
 from tests.calibrated import WORK_NS, written_calibration
-from tests.quiet_machine import quiet_files
+from tests.quiet_machine import process, quiet_files
 from tests.surfaces.running import Run, quiet_tree, record
 
 _MOMENTS = (quiet_files(), quiet_files(3.0))
@@ -49,6 +49,27 @@ def test_json_has_the_promised_keys(run: Run, recording: Path) -> None:
     }  # fmt: skip
     assert promised <= set(answer["noise_floor"][0])
     assert [floor["extrapolated"] for floor in answer["noise_floor"]] == [False, False, False, True]
+
+
+def test_without_a_trace_each_gap_has_a_class_and_those_who_were_seen_are_suspects(run: Run, tmp_path: Path) -> None:
+    before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(901, "hog", 2, 40_000_000, allowed="0-3")
+    calibration = written_calibration(gaps=((10_000_000, 5_000_000, 1, 0), (70_000_000, 4_000, 0, 0)))
+    recording = record(tmp_path / "untraced.nw", before, after, calibration=calibration, calibrated_after=1)
+    ran = run("calibrate", "--cpus", "2", "--replay", recording)
+    told = ran.out.partition("who made the gaps of CPU 2")[2]
+    assert "Seen there meanwhile: hog (pid 901) ~1.33%" in told
+    rows = [" ".join(line.split()) for line in told.partition("the longest of them")[2].splitlines()]
+    assert rows[2:4] == [
+        "0.010000 s 5 ms another thread",
+        "0.070000 s 4 µs a kernel interrupt, or outside of the kernel",
+    ]
+    cpu = run("calibrate", "--cpus", "2", "--format", "json", "--replay", recording).json["calibration"]["cpus"][0]
+    assert (cpu["suspects"][0]["name"], cpu["suspects"][0]["tid"]) == ("hog", 901)
+    assert [(each["length_ns"], each["traced_ns"], each["parts"]) for each in cpu["longest_gaps"]] == [
+        (5_000_000, None, []),
+        (4_000, None, []),
+    ]
 
 
 def test_another_length_of_samples_joins_the_table(run: Run, recording: Path) -> None:

@@ -28,7 +28,8 @@ def test_culprits_come_by_what_they_took_and_the_work_itself_is_none(run: Run, r
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
     assert lines[0] == "noisewatch trace · CPU 2 · 2.0 s · by the kernel's trace"
     assert lines[2] == "CPU 2: bench (pid 890, thread 900) had 95.0%, others took 0.62%"
-    table = lines[4 : lines.index("what helps") - 1]
+    told = lines.index("  the longest stretches without bench (pid 890, thread 900)")
+    table = lines[4:told]
     rows = [line.split() for line in table]
     assert [row[0] for row in rows] == ["kernel-thread", "tick", "ipi", "irq", "softirq", "ipi"]
     assert "kworker/2:1 (pid 30)" in lines[4]
@@ -55,6 +56,18 @@ def test_json_has_the_lengths_of_each(run: Run, recording: Path) -> None:
     assert tick["counts"] == [400, 100]
     assert tick["rate_per_s"] == 250
     assert sum(each["stolen_ns"] for each in cpu["culprits"]) == cpu["stolen_ns"]
+
+
+def test_the_longest_stretches_without_the_work_come_with_what_was_in_them(run: Run, recording: Path) -> None:
+    lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
+    told = lines.index("  the longest stretches without bench (pid 890, thread 900)")
+    rows = [" ".join(line.split()) for line in lines[told + 2 : lines.index("what helps") - 1]]
+    assert rows == ["0.000900 s 3 ms kworker/2:1 3 ms", "0.000400 s 8 µs timer tick 8 µs"]
+    answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
+    first = answer["cpus"][0]["longest_stretches"][0]
+    assert (first["at_ns"], first["length_ns"]) == (900_000, 3_000_000)
+    part = {"kind": "kernel-thread", "name": "kworker/2:1", "tid": 30, "irq": None, "ns": 3_000_000}
+    assert first["parts"] == [part]
 
 
 def test_without_a_trace_the_counters_have_to_do_and_the_reason_is_told(run: Run, tmp_path: Path) -> None:

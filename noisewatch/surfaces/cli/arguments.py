@@ -9,7 +9,14 @@ from importlib import import_module
 
 from noisewatch import __version__
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.cli.option_groups import add_budget, add_interval, add_machine_options, add_output, add_record
+from noisewatch.surfaces.cli.option_groups import (
+    add_budget,
+    add_interval,
+    add_machine_options,
+    add_output,
+    add_record,
+    add_tracer,
+)
 from noisewatch.surfaces.cli.preflight_options import fill_preflight
 from noisewatch.surfaces.cli.values import (
     SHORTEST_CALIBRATION_S,
@@ -75,6 +82,7 @@ def _fill_trace(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--duration", metavar="SECONDS", type=seconds(SHORTEST_SAMPLE_S), default=5.0, help="how long (default 5)"
     )
+    add_tracer(parser)
     add_record(parser)
 
 

@@ -12,6 +12,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.snapshot import read_snapshot
+from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import allowed_now, move_aside
 from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
@@ -38,8 +39,9 @@ def run(arguments: Namespace) -> int:
 
 def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -> tuple[CpuSet, Calibrated]:
     if isinstance(machine, Recording):
-        machine.go_to_end()
-    snapshot = read_snapshot(machine, wish_of(arguments, machine))
+        machine.go_to_aside()
+    asked, task_reader = wish_of(arguments, machine), TaskReader()
+    snapshot = read_snapshot(machine, asked, task_reader)
     remark = move_aside(snapshot)
     if remark is not None:
         print(f"noisewatch: {remark}", file=sys.stderr)
@@ -48,15 +50,17 @@ def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -
     if shared:
         print(f"noisewatch: runs itself on {name_cpus(shared)}, which it is to measure", file=sys.stderr)
     picture = LivePicture()
+    cpus = target | (against or frozenset())
+    wish = calibration_wish(arguments, arguments.duration)
     try:
-        wish = calibration_wish(arguments, arguments.duration)
-        measured = calibrate_cpus(machine, snapshot, target | (against or frozenset()), wish, picture)
+        measured = calibrate_cpus(
+            machine, snapshot, cpus, wish, picture, lambda: read_snapshot(machine, asked, task_reader, snapshot)
+        )
     finally:
         picture.clear()
     if isinstance(measured, str):
         raise CannotMeasure(f"cannot calibrate: {measured}")
-    cpus = target | (against or frozenset())
-    calibrated = calibrated_with(measured.samples, budget_of(arguments), cpus, measured.trace, snapshot)
+    calibrated = calibrated_with(measured.samples, budget_of(arguments), cpus, measured.meanwhile)
     if not calibrated.complete:
         said = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])
         raise CannotMeasure(f"no CPU could be calibrated: {said or 'none was asked for'}")

@@ -23,7 +23,7 @@ def budget_of(arguments: Namespace) -> Budget:
 
 def calibration_wish(arguments: Namespace, seconds: float) -> CalibrationWish:
     """What the options say of the calibration."""
-    return CalibrationWish(seconds, arguments.realtime, getattr(arguments, "workload", ()), arguments.trace)
+    return CalibrationWish(seconds, arguments.realtime, getattr(arguments, "workload", ()), arguments.tracer)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.rules import Rules
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.model.interval import Interval, interval_between
+from noisewatch.model.interval import interval_between
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
@@ -50,14 +50,17 @@ class Examination:
         wish = calibration_wish(self.arguments, self.arguments.calibration)
         picture = LivePicture()
         try:
-            measured = calibrate_cpus(self.machine, case.snapshot, case.target & case.online, wish, picture)
+            cpus = case.target & case.online
+            measured = calibrate_cpus(
+                self.machine, case.snapshot, cpus, wish, picture, lambda: self._look(case.snapshot)
+            )
         finally:
             picture.clear()
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
         budget = budget_of(self.arguments)
-        calibrated = calibrated_with(measured.samples, budget, case.target, measured.trace, case.snapshot)
-        return replace(case, calibrated=calibrated, under_load=self._under_load(case.snapshot))
+        calibrated = calibrated_with(measured.samples, budget, case.target, measured.meanwhile)
+        return replace(case, calibrated=calibrated, under_load=measured.meanwhile.interval)
 
     def _sample(self) -> Case:
         machine, seconds = self.machine, self.arguments.sample
@@ -93,27 +96,14 @@ class Examination:
             print(f"noisewatch: {remark}", file=sys.stderr)
         self._remark = remark
 
-    def _under_load(self, before: Snapshot) -> Interval | None:
-        """The time of the calibration, as far as the machine can tell of it."""
-        if isinstance(self.machine, Recording):
-            if not self.machine.advance():
-                return None
-        elif not self.machine.is_live:
-            return None
-        after = read_snapshot(self.machine, self.wish, None, before)
-        return interval_between(before, after) if after.taken_at_ns > before.taken_at_ns else None
-
     def _settings_at_end(self, recording: Recording) -> Case:
-        while recording.advance(past_asides=False):
-            pass
+        recording.go_to_aside()
         return Case(self._look())
 
     def _replayed(self, recording: Recording) -> Case:
         """The recording up to its calibration is the sample."""
         before = self._look()
-        moved = False
-        while recording.advance(past_asides=False):
-            moved = True
+        moved = recording.go_to_aside()
         after = read_snapshot(recording, self.wish, self._task_reader)
         if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
             return Case(before, no_sample_reason=_TOO_SHORT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
+from noisewatch.sources.trace import EVENTS, TRACERS
 from noisewatch.surfaces.cli.values import inflation, sample_count, sample_length, seconds, share
 
 _SHORTEST_INTERVAL_S = 0.1
@@ -73,11 +74,17 @@ def add_budget(parser: ArgumentParser) -> None:
         action="store_true",
         help="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second",
     )
+    add_tracer(parser)
+
+
+def add_tracer(parser: ArgumentParser) -> None:
+    """By what the kernel tells who takes time from a CPU."""
     parser.add_argument(
-        "--no-trace",
-        action="store_false",
-        dest="trace",
-        help="do not trace the kernel meanwhile, which (as root) tells who interrupts the microbenchmark",
+        "--tracer",
+        choices=TRACERS,
+        default=EVENTS,
+        help="how the kernel tells (as root) who interrupts: by the events of all its parts, which name the most; by "
+        "its osnoise tracer, which costs less where the kernel has it; or not at all (default events)",
     )
 
 

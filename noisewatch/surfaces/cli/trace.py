@@ -33,6 +33,7 @@ def run(arguments: Namespace) -> int:
                 arguments.duration,
                 lambda done_s: progress.show(done_s, arguments.duration),
                 _stand_aside,
+                arguments.tracer,
             )
         finally:
             progress.clear()

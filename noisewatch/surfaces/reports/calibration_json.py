@@ -9,13 +9,15 @@ from typing import Any
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import TEST, NoiseFloor
+from noisewatch.model.attribution import Attribution
 from noisewatch.model.calibration import Calibration, CpuFigures
-from noisewatch.model.culprits import Culprit
 from noisewatch.model.histogram import Histogram
 from noisewatch.sources.calibration import CpuSamples
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.surfaces.reports.comparison import gap_lengths, summary, work_times
-from noisewatch.surfaces.reports.culprit_json import describe_source
+from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_gap, describe_source
+
+_MOST_GAPS = 100
 
 
 def describe_calibration(calibrated: Calibrated) -> dict[str, Any]:
@@ -32,13 +34,13 @@ def describe_calibration(calibrated: Calibrated) -> dict[str, Any]:
         "culprits_by": "trace" if attribution.reason is None else "gaps",
         "no_trace_reason": attribution.reason,
         "cpus": [
-            _cpu(figures, said, samples.threshold_ns, attribution.culprits_by_cpu.get(said.cpu, ()))
+            _cpu(figures, said, samples.threshold_ns) | _who(attribution, said.cpu)
             for figures, said in zip(calibration.cpus, samples.cpus, strict=True)
         ],
     }
 
 
-def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int, culprits: Sequence[Culprit]) -> dict[str, Any]:
+def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, Any]:
     return {
         "cpu": figures.cpu,
         "trouble": figures.trouble or "none",
@@ -62,7 +64,15 @@ def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int, culprits: Seq
         "locked_kb": said.locked_kb,
         "resident_kb": said.resident_kb,
         "histogram": _histogram(figures.gap_histogram),
-        "culprits": [describe_source(each) for each in culprits],
+    }
+
+
+def _who(attribution: Attribution, cpu: int) -> dict[str, Any]:
+    """Who made the gaps of the CPU; `suspects` were seen there meanwhile, where no trace tells."""
+    return {
+        "culprits": [describe_source(each) for each in attribution.culprits_by_cpu.get(cpu, ())],
+        "suspects": [describe_culprit(each) for each in attribution.suspects_by_cpu.get(cpu, ())],
+        "longest_gaps": [describe_gap(each) for each in attribution.longest(cpu, _MOST_GAPS)],
     }
 
 

@@ -15,11 +15,11 @@ from noisewatch.model.histogram import Histogram
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.surfaces.charts import comparison_chart, gap_chart
 from noisewatch.surfaces.reports.comparison import gap_lengths, summary, work_times
+from noisewatch.surfaces.reports.culprit_text import culprit_lines, gap_lines, suspect_words
 from noisewatch.surfaces.reports.table import align
-from noisewatch.surfaces.reports.trace_text import culprit_lines
 
 _CHART_HEIGHT = 14
-_MOST_CULPRITS = 8
+_MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
 REALTIME_REMARK = (
     "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second, unless it is "
     "switched off: such gaps are not the machine's."
@@ -52,7 +52,14 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
     reason = attribution.reason
     lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps alone, without a trace: {reason}.", width)
     for cpu, culprits in attribution.culprits_by_cpu.items():
-        lines += ["", f"who made the gaps of CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS)] if culprits else []
+        if not culprits:
+            continue
+        lines += ["", f"who made the gaps of CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS)]
+        suspects = attribution.suspects_by_cpu.get(cpu, ())
+        if suspects:
+            said = f"Seen there meanwhile: {suspect_words(suspects, _MOST_SUSPECTS)}."
+            lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
+        lines += ["  the longest of them", *gap_lines(attribution.longest(cpu, _MOST_GAPS))]
     return ["", *lines] if len(lines) > 1 else []
 
 

@@ -7,6 +7,8 @@ from typing import Any
 from noisewatch.judgement.declaration import Fix
 from noisewatch.model.culprits import Culprit
 from noisewatch.model.disturbance import Disturbance
+from noisewatch.model.gap_causes import GapCause, Part
+from noisewatch.model.stretches import Stretch
 
 
 def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
@@ -36,6 +38,35 @@ def describe_source(culprit: Culprit) -> dict[str, Any]:
         "max_ns": culprit.max_ns,
         "lengths_ns": [length for length, _ in lengths],
         "counts": [count for _, count in lengths],
+    }
+
+
+def describe_gap(cause: GapCause) -> dict[str, Any]:
+    """One gap; times are ns, since the calibration began. `traced_ns` is null without a trace."""
+    return {
+        "at_ns": cause.start_ns,
+        "length_ns": cause.length_ns,
+        "kind": cause.kind,
+        "name": cause.name,
+        "traced_ns": cause.kernel_ns,
+        "parts": [_part(each) for each in cause.parts],
+    }
+
+
+def describe_stretch(stretch: Stretch) -> dict[str, Any]:
+    """Time that others had, without a break; ns since the trace began."""
+    parts = [_part(each) for each in stretch.parts]
+    return {"at_ns": stretch.start_ns, "length_ns": stretch.length_ns, "parts": parts}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    thread = part.source.thread
+    return {
+        "kind": part.source.kind,
+        "name": part.name,
+        "tid": thread.tid if thread is not None else None,
+        "irq": part.source.irq,
+        "ns": part.ns,
     }
 
 

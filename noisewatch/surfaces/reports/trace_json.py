@@ -8,9 +8,12 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.model.culprits import TracedCpu
 from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.sources.trace import NO_TRACER
 from noisewatch.surfaces.following import Followed
-from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_fix, describe_source
+from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_fix, describe_source, describe_stretch
 from noisewatch.surfaces.reports.machine_json import SCHEMA
+
+_MOST_STRETCHES = 100
 
 
 def describe_followed(followed: Followed) -> dict[str, Any]:
@@ -21,22 +24,24 @@ def describe_followed(followed: Followed) -> dict[str, Any]:
         "target": followed.target,
         "seconds": followed.seconds,
         "by": "counters" if trace is None else "trace",
+        "tracer": NO_TRACER if trace is None else trace.tracer,
         "reason": followed.reason,
         "untold": [] if trace is None else list(trace.untold),
         "cpus": [_by_counters(followed, cpu) for cpu in followed.target]
         if trace is None
-        else [_by_trace(each, followed.case) for each in followed.cpus],
+        else [_by_trace(each, followed) for each in followed.cpus],
     }
 
 
-def _by_trace(traced: TracedCpu, case: Case) -> dict[str, Any]:
+def _by_trace(traced: TracedCpu, followed: Followed) -> dict[str, Any]:
     return {
         "cpu": traced.cpu,
         "lost_events": traced.lost_events,
         "unseen_switches": traced.unseen_switches,
         "works": None if traced.works is None else describe_source(traced.works),
         "stolen_ns": traced.stolen_ns,
-        "culprits": [{**describe_source(each), **_remedy(each.disturbance, case)} for each in traced.culprits],
+        "culprits": [{**describe_source(each), **_remedy(each.disturbance, followed.case)} for each in traced.culprits],
+        "longest_stretches": [describe_stretch(each) for each in followed.stretches(traced.cpu, _MOST_STRETCHES)],
     }
 
 

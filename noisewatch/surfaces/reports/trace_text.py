@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 
 from noisewatch.judgement.remedies import Remedy, remedy_of
-from noisewatch.model.culprits import Culprit, TracedCpu
-from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.culprits import TracedCpu
+from noisewatch.model.disturbance import disturbances_of
 from noisewatch.model.figures import describe_ns, describe_share
 from noisewatch.sources.cpulist import name_cpus
-from noisewatch.sources.names import clean
+from noisewatch.sources.trace import EVENTS, OSNOISE
 from noisewatch.surfaces.following import Followed
+from noisewatch.surfaces.reports.culprit_text import culprit_lines, named, rate_of, share_of, stretch_lines
 from noisewatch.surfaces.reports.finding_words import commands_of
 from noisewatch.surfaces.reports.table import align
 
 _MOST_CULPRITS = 20
 _MOST_REMEDIES = 5
-_BARS = " ▁▂▃▄▅▆▇█"
-_FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds, a bar for each doubling
+_MOST_STRETCHES = 5
+_BY = {EVENTS: "the kernel's trace", OSNOISE: "the kernel's osnoise tracer"}
 _NOTHING = "nothing took it"
 
 
 def text_of_followed(followed: Followed, width: int) -> str:
     """The whole report of `noisewatch trace`."""
-    by = "the kernel's trace" if followed.trace is not None else "counters alone: all figures are inferred"
+    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters alone: all figures are inferred"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
         lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
@@ -51,7 +51,7 @@ def _remedy_lines(followed: Followed, width: int) -> list[str]:
         if remedy in seen or len(seen) == _MOST_REMEDIES:
             continue
         seen.add(remedy)
-        lines += textwrap.wrap(f"{each.kind} {_named(each)}: {remedy.said}", width, subsequent_indent="  ")
+        lines += textwrap.wrap(f"{each.kind} {named(each)}: {remedy.said}", width, subsequent_indent="  ")
         lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
     return ["", "what helps", *lines] if lines else []
 
@@ -61,7 +61,7 @@ def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.works.disturbance if traced.works is not None else None
     at_work = (
-        f"{_named(works)} had {describe_share(works.share, 1)}, others took {stolen}" if works else f"{stolen} used"
+        f"{named(works)} had {describe_share(works.share, 1)}, others took {stolen}" if works else f"{stolen} used"
     )
     if works is None and not traced.culprits:  # nothing happened: perhaps one thread has had all of it
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
@@ -72,55 +72,15 @@ def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
         lines.append(f"  {traced.lost_events} events were lost: there was more than this")
     if traced.unseen_switches:
         lines.append(f"  {traced.unseen_switches} switches were not told: threads may have had less than this")
-    return lines + culprit_lines(traced.culprits, _MOST_CULPRITS)
-
-
-def culprit_lines(culprits: Sequence[Culprit], most: int) -> list[str]:
-    """A table of the first of them, and how many more there are."""
-    head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", "0.5 µs … 16 ms"]
-    rows = [["", *_row(each)] for each in culprits[:most]]
-    rest = len(culprits) - len(rows)
-    return (align([head, *rows]).splitlines() if rows else []) + ([f"  and {rest} more"] if rest else [])
-
-
-def _row(culprit: Culprit) -> list[str]:
-    each = culprit.disturbance
-    return [
-        each.kind,
-        _named(each),
-        str(culprit.count),
-        describe_ns(each.stolen_ns),
-        _share(each),
-        describe_ns(culprit.quantile_ns(0.5)),
-        describe_ns(culprit.quantile_ns(0.99)),
-        describe_ns(culprit.max_ns),
-        _bars(culprit),
-    ]
-
-
-def _bars(culprit: Culprit) -> str:
-    """How many of each length, a column for each doubling; any at all can be seen."""
-    counts = [0] * (_LAST_BIT - _FIRST_BIT + 1)
-    for length, count in culprit.count_by_length.items():
-        counts[min(max(length.bit_length(), _FIRST_BIT), _LAST_BIT) - _FIRST_BIT] += count
-    most = max(counts)
-    return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts) if most else ""
+    stretches = stretch_lines(followed.stretches(traced.cpu, _MOST_STRETCHES))
+    lines += culprit_lines(traced.culprits, _MOST_CULPRITS)
+    return lines + (
+        [f"  the longest stretches{f' without {named(works)}' if works else ''}", *stretches] if stretches else []
+    )
 
 
 def _of_counters(followed: Followed, cpu: int) -> list[str]:
     found = disturbances_of(followed.interval, cpu)[:_MOST_CULPRITS]
-    rows = [["", each.kind, _named(each), _rate(each), describe_ns(each.stolen_ns), _share(each)] for each in found]
+    rows = [["", each.kind, named(each), rate_of(each), describe_ns(each.stolen_ns), share_of(each)] for each in found]
     head = ["", "kind", "who", "/s", "time", "share"]
     return [f"CPU {cpu}:" + ("" if rows else f" {_NOTHING}"), *(align([head, *rows]).splitlines() if rows else [])]
-
-
-def _rate(each: Disturbance) -> str:
-    return "" if each.rate_per_s is None else f"{each.rate_per_s:.1f}"
-
-
-def _share(each: Disturbance) -> str:
-    return ("~" if each.is_inferred else "") + describe_share(each.share)
-
-
-def _named(each: Disturbance) -> str:
-    return clean(each.name) + (f" ({each.process})" if each.process is not None else "")

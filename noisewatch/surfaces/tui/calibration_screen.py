@@ -15,10 +15,11 @@ from noisewatch.machine.recording import Recording
 from noisewatch.sources.calibration import CalibrationWish
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
-from noisewatch.surfaces.reports.calibration_text import conclusion_lines, cpu_lines, histogram_lines
+from noisewatch.surfaces.reports.calibration_text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
 from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
 from noisewatch.surfaces.tui.rows import Row
 
@@ -57,7 +58,8 @@ class CalibrationScreen(AskedScreen):
         if width not in self.drawn:
             calibration = self.result.calibration
             text = _wrapped([*conclusion_lines(self.result), "", *cpu_lines(calibration), ""], width)
-            self.drawn[width] = [*text, *histogram_lines(calibration, width, in_unicode)]
+            charts = histogram_lines(calibration, width, in_unicode)
+            self.drawn[width] = [*text, *charts, *cause_lines(self.result, width)]
         return self.drawn[width]
 
     def _announcement(self) -> list[str]:
@@ -78,12 +80,20 @@ def calibrate_machine(open_machine: Callable[[], Machine] | None, cpus: CpuSet, 
     try:
         machine = open_machine()
         if isinstance(machine, Recording):
-            machine.go_to_end()
-        snapshot = read_snapshot(machine, Wish(cpus))
-        measured = calibrate_cpus(machine, snapshot, cpus, CalibrationWish(SECONDS), watch)
+            machine.go_to_aside()
+        asked, task_reader = Wish(cpus), TaskReader()
+        snapshot = read_snapshot(machine, asked, task_reader)
+        measured = calibrate_cpus(
+            machine,
+            snapshot,
+            cpus,
+            CalibrationWish(SECONDS),
+            watch,
+            lambda: read_snapshot(machine, asked, task_reader, snapshot),
+        )
         if isinstance(measured, str):
             return measured
-        return calibrated_with(measured.samples, Budget(), cpus, measured.trace, snapshot)
+        return calibrated_with(measured.samples, Budget(), cpus, measured.meanwhile)
     except NoisewatchError as error:
         return str(error)
 

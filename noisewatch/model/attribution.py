@@ -1,0 +1,109 @@
+"""Who made the gaps of a calibration: by the kernel's trace of the same time, else by the gaps and the counters.
+
+What no trace tells is inferred: a gap is of some class, and these were seen on that CPU in the meantime.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from noisewatch.model.culprits import Culprit
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
+from noisewatch.model.interval import Interval
+from noisewatch.sources.calibration import CalibrationSamples
+from noisewatch.sources.snapshot import Snapshot
+from noisewatch.sources.trace import NOT_TRACED, Trace
+from noisewatch.sources.trace_timeline import rounded_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """What else is known of the time of a calibration.
+
+    `trace` is the reason where there is none; `interval` is None where the machine was not looked at again.
+    """
+
+    trace: Trace | str = NOT_TRACED
+    snapshot: Snapshot | None = None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Who made the gaps of each CPU. `reason` says why there was no trace to tell; None where there was."""
+
+    causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
+    culprits_by_cpu: Mapping[int, tuple[Culprit, ...]] = field(default_factory=dict)  # the costliest first
+    reason: str | None = None
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no trace tells
+
+    def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
+        """The longest gaps of the CPU, the longest first."""
+        return heapq.nlargest(most, self.causes_by_cpu.get(cpu, ()), key=lambda cause: cause.length_ns)
+
+
+def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribution:
+    """By the trace where there is one, else by the gaps."""
+    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+    irqs = snapshot.irqs if snapshot is not None else None
+    config = snapshot.platform.config if snapshot is not None else None
+    traced = {} if isinstance(trace, str) else {each.cpu: each for each in trace.cpus if each.is_whole}
+    offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
+    is_whole = isinstance(trace, str) or trace.tells_all_interrupts
+    causes = {
+        said.cpu: causes_by_trace(said, traced[said.cpu], offset_ns, irqs, is_whole)
+        if said.cpu in traced
+        else causes_by_gaps(said, config.tick_hz if config is not None else None)
+        for said in samples.cpus
+    }
+    culprits = {said.cpu: gap_culprits(causes[said.cpu], said.cpu, said.spun_ns) for said in samples.cpus}
+    reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
+    suspects = {
+        said.cpu: _suspects(meanwhile.interval, said.cpu, causes[said.cpu])
+        for said in samples.cpus
+        if said.cpu not in traced and meanwhile.interval is not None
+    }
+    return Attribution(causes, culprits, reason, suspects)
+
+
+def _suspects(interval: Interval, cpu: int, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
+    """Who was seen there meanwhile, the costliest first.
+
+    The loops themselves have ended by the time that the machine is looked at again: theirs is what no thread seen has
+    had, so that it says nothing. Ticks need no suspect where they are known by their phase.
+    """
+    known = {"unexplained"} | ({"tick"} if any(cause.kind == "tick" for cause in causes) else set())
+    return tuple(each for each in disturbances_of(interval, cpu) if each.kind not in known)
+
+
+def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Culprit, ...]:
+    """Who made the gaps of one CPU, the costliest first; lengths are those of the gaps."""
+    together: dict[tuple[str, str, int | None], list[GapCause]] = defaultdict(list)
+    for cause in causes:
+        together[cause.kind, cause.name, cause.thread.tid if cause.thread is not None else None].append(cause)
+    found = [_culprit(each, cpu, spun_ns) for each in together.values()]
+    return tuple(sorted(found, key=lambda each: -(each.disturbance.stolen_ns or 0)))
+
+
+def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
+    first = causes[0]
+    stolen_ns = sum(each.length_ns for each in causes)
+    thread = first.thread
+    disturbance = Disturbance(
+        kind=first.kind,
+        name=first.name,
+        cpu=cpu,
+        stolen_ns=stolen_ns,
+        share=stolen_ns / spun_ns if spun_ns else None,
+        rate_per_s=len(causes) * 1e9 / spun_ns if spun_ns else None,
+        pid=(thread.pid or thread.tid) if thread is not None else None,
+        tid=thread.tid if thread is not None else None,
+        irq=first.parts[0].source.irq if first.parts and first.kind == "irq" else None,
+        is_inferred=first.kernel_ns is None,
+    )
+    lengths = Counter(rounded_ns(each.length_ns) for each in causes)
+    return Culprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)
