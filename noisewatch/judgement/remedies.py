@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.interrupts import steer
@@ -16,7 +16,8 @@ from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.knobs import Knob
 
-_OF_ONE_CPU = re.compile(r"(ksoftirqd|migration|cpuhp|rcuc|idle_inject|irq_work|kworker)/\d+\b")
+_OF_ONE_CPU = re.compile(r"(ksoftirqd|ktimers|migration|cpuhp|rcuc|idle_inject|irq_work|kworker)/\d+\b")
+_IRQ_THREAD = re.compile(r"irq/(\d+)-")
 _RCU_THREAD = re.compile(r"rcu[a-z]*(_preempt|_sched|o[ps]?/|c/|_|$)")
 
 
@@ -51,6 +52,9 @@ def _thread(culprit: Disturbance, case: Case) -> Remedy:
 def _kernel_thread(culprit: Disturbance, case: Case) -> Remedy:
     if _RCU_THREAD.match(culprit.name):
         return _callbacks(case)
+    of_irq = _IRQ_THREAD.match(culprit.name)
+    if of_irq:  # it runs where its interrupt arrives
+        return _irq(replace(culprit, irq=int(of_irq[1])), case)
     if culprit.name.startswith("kworker/u"):
         fix = confine_work(case, case.snapshot.settings.kernel.workqueues)
         return Remedy("Keep unbound kernel work on the housekeeping CPUs.", fix)

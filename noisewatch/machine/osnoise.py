@@ -1,8 +1,7 @@
-"""The kernel's osnoise tracer in an instance of ours, without the load of its own that it puts on each CPU.
+"""The kernel's osnoise tracer without the load of its own that it puts on each CPU: it follows what runs there anyway.
 
-It tells of each interruption when it is over, nested ones taken off. That it runs without its load is an option of all
-its users together, so that it is left alone while there are others, and put back afterwards.
-https://docs.kernel.org/trace/osnoise-tracer.html
+It tells of each interruption when it is over, nested ones taken off. The load is an option of all its users together,
+so that it is left alone while there are others, and put back afterwards. https://docs.kernel.org/trace/osnoise-tracer.html
 """
 
 from __future__ import annotations
@@ -15,47 +14,41 @@ from typing import Self
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine.tracefs import write_setting
 
-PURPOSE = "osnoise"  # of the instance: where one is left behind, so is the option
+TRACER = "osnoise"  # and what an instance is for: where one is left behind, so is the option
 _WITH, _WITHOUT = "OSNOISE_WORKLOAD", "NO_OSNOISE_WORKLOAD"
-_FAMILY = frozenset({"osnoise", "timerlat"})  # that share the option
+_FAMILY = frozenset({TRACER, "timerlat"})  # that share the option
 
 
-class OsnoiseTracer:
-    """A context manager, within that of its instance. Raises CannotMeasure where it cannot be had."""
+class WithoutWorkload:
+    """A context manager, around that of the instance which has the tracer. Raises CannotMeasure."""
 
-    def __init__(self, tracefs: Path, instance: Path) -> None:
+    def __init__(self, tracefs: Path) -> None:
         self._tracefs = tracefs
-        self._instance = instance
         self._had_workload = False
 
     def __enter__(self) -> Self:
         options = self._tracefs / "osnoise/options"
         try:
-            if "osnoise" not in (self._tracefs / "available_tracers").read_text().split():
+            if TRACER not in (self._tracefs / "available_tracers").read_text().split():
                 raise CannotMeasure("this kernel has no osnoise tracer (CONFIG_OSNOISE_TRACER)")
             if self._is_in_use():
                 raise CannotMeasure("somebody else uses the osnoise tracer")
             self._had_workload = _WITH in options.read_text().split()
             if self._had_workload:
                 write_setting(options, _WITHOUT)
-            write_setting(self._instance / "current_tracer", "osnoise")
+        except FileNotFoundError as error:
+            raise CannotMeasure("the osnoise tracer cannot do without a load of its own (Linux 6.2)") from error
         except OSError as error:
-            self._put_back()
             raise CannotMeasure(f"the osnoise tracer: {(error.strerror or str(error)).lower()}") from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._put_back()
+        if self._had_workload:
+            restore_workload(self._tracefs)
 
     def _is_in_use(self) -> bool:
         files = [self._tracefs / "current_tracer", *(self._tracefs / "instances").glob("*/current_tracer")]
         return any(_tracer_of(file) in _FAMILY for file in files)
-
-    def _put_back(self) -> None:
-        with suppress(OSError):
-            write_setting(self._instance / "current_tracer", "nop")
-        if self._had_workload:
-            restore_workload(self._tracefs)
 
 
 def restore_workload(tracefs: Path) -> None:

@@ -39,10 +39,13 @@ def find_tracefs(mounts: str) -> Path | None:
 class Instance:
     """A context manager: events of some CPUs, in time with CLOCK_MONOTONIC. Raises CannotMeasure."""
 
-    def __init__(self, tracefs: Path, purpose: str, cpus: Iterable[int], buffer_kb: int) -> None:
+    def __init__(
+        self, tracefs: Path, purpose: str, cpus: Iterable[int], buffer_kb: int, tracer: str | None = None
+    ) -> None:
         self._tracefs = tracefs
         self._cpus = sorted(cpus)
         self._buffer_kb = buffer_kb
+        self._tracer = tracer
         pid = os.getpid()
         self.path = tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_started_ticks(pid)}-{purpose}"
         self._pipes: dict[int, int] = {}
@@ -54,6 +57,8 @@ class Instance:
             self._write("trace_clock", "mono")
             self._write("tracing_cpumask", _mask(self._cpus))
             self._write("buffer_size_kb", str(self._buffer_kb))
+            if self._tracer is not None:  # before the pipes: it cannot be changed while there are readers
+                self._write("current_tracer", self._tracer)
             for cpu in self._cpus:
                 pipe = self.path / f"per_cpu/cpu{cpu}/trace_pipe_raw"
                 self._pipes[cpu] = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -12,6 +12,8 @@ from noisewatch.sources.trace import CpuPieces, Trace, TracedSource
 
 _IDLE = "idle"
 _MOSTLY = 0.5  # of the time: that is what the CPU is there for
+_MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds
+_Key = tuple[str, str, int | None]  # kind, name, thread
 _NAME_OF_VECTOR = {
     "call_function": "function call",
     "call_function_single": "function call",
@@ -75,13 +77,13 @@ def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
 
 
 def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
-    together: dict[tuple[str, str, int | None], list[int]] = defaultdict(list)
+    together: dict[_Key, list[int]] = defaultdict(list)
     for number, source in enumerate(cpu.sources):
         if source.kind != _IDLE and cpu.spells[number].count:
             tid = source.thread.tid if source.thread is not None else None
             name = source.thread.name if source.kind in ("thread", "kernel-thread") and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
-    found = [_culprit(cpu, numbers, key[1], length_ns) for key, numbers in together.items()]
+    found = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together).items()]
     found.sort(key=lambda each: -(each.disturbance.stolen_ns or 0))
     works = next((each for each in found if each.disturbance.kind == "thread"), None)
     if works is not None and (works.disturbance.share or 0.0) < _MOSTLY:
@@ -91,7 +93,26 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     )
 
 
-def _culprit(cpu: CpuPieces, numbers: list[int], name: str, length_ns: int) -> Culprit:
+def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]]) -> Mapping[_Key, list[int]]:
+    """Many threads of one name as one source, but for one that has most of their time."""
+    alike: dict[tuple[str, str], list[int | None]] = defaultdict(list)
+    for kind, name, tid in together:
+        alike[kind, name].append(tid)
+    found: dict[_Key, list[int]] = {}
+    for (kind, name), tids in alike.items():
+        had_ns = {tid: sum(cpu.spells[number].own_ns for number in together[kind, name, tid]) for tid in tids}
+        are_few = len(tids) <= _MOST_ALIKE
+        apart = {tid for tid in tids if are_few or had_ns[tid] * 2 > sum(had_ns.values())}
+        rest = [tid for tid in tids if tid not in apart]
+        found.update(((kind, name, tid), together[kind, name, tid]) for tid in apart)
+        if rest:
+            numbers = [number for tid in rest for number in together[kind, name, tid]]
+            found[kind, f"{name} ({len(rest)} threads)", None] = numbers
+    return found
+
+
+def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int) -> Culprit:
+    _, name, tid = key
     source = cpu.sources[numbers[0]]
     spells = [cpu.spells[number] for number in numbers]
     own_ns, count = sum(each.own_ns for each in spells), sum(each.count for each in spells)
@@ -106,8 +127,8 @@ def _culprit(cpu: CpuPieces, numbers: list[int], name: str, length_ns: int) -> C
         stolen_ns=own_ns,
         share=own_ns / length_ns if length_ns else None,
         rate_per_s=count * 1e9 / length_ns if length_ns else None,
-        pid=(thread.pid or thread.tid) if thread is not None else None,
-        tid=thread.tid if thread is not None else None,
+        pid=(thread.pid or thread.tid) if thread is not None and tid is not None else None,
+        tid=tid,
         irq=source.irq,
     )
     return Culprit(disturbance, count, max(each.max_ns for each in spells), lengths)

@@ -58,13 +58,14 @@ class TraceCollector:
             if self._tracer == NO_TRACER:
                 raise CannotMeasure(NOT_TRACED)
             tracefs = _tracefs()
-            if osnoise.PURPOSE in remove_stale(tracefs):
+            if osnoise.TRACER in remove_stale(tracefs):
                 osnoise.restore_workload(tracefs)
-            purpose = osnoise.PURPOSE if self._by_osnoise else "target"
-            self._target = self._stack.enter_context(Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus)))
-            self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
             if self._by_osnoise:
-                self._stack.enter_context(osnoise.OsnoiseTracer(tracefs, self._target.path))
+                self._stack.enter_context(osnoise.WithoutWorkload(tracefs))
+            tracer = osnoise.TRACER if self._by_osnoise else None
+            own = Instance(tracefs, tracer or "target", self._cpus, _size_kb(self._cpus), tracer)
+            self._target = self._stack.enter_context(own)
+            self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
             wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
             traced = [name for name in wanted if self._target.enable(name)]
             if not set(traced).issuperset(ESSENTIAL):

@@ -90,10 +90,16 @@ def test_kernel_threads_have_a_setting_of_their_own(name: str, said: str) -> Non
     assert said in persist
 
 
-@pytest.mark.parametrize("name", ["ksoftirqd/2", "migration/2", "kworker/2:1", "kworker/2:0H-kblockd"])
+@pytest.mark.parametrize("name", ["ksoftirqd/2", "ktimers/2", "migration/2", "kworker/2:1", "kworker/2:0H-kblockd"])
 def test_a_thread_of_the_cpu_itself_cannot_be_moved(name: str) -> None:
     remedy = remedy_of(_culprit("kernel-thread", name, tid=30), _case())
     assert (remedy.fix, "belongs to this CPU" in remedy.said) == (None, True)
+
+
+def test_the_thread_of_an_interrupt_goes_where_its_interrupt_goes() -> None:
+    now, persist, undo = _commands(_culprit("kernel-thread", "irq/24-nvme0q0", tid=30))
+    assert now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
+    assert (persist, undo) == _commands(_culprit("irq", irq=24))[1:]
 
 
 def test_the_tick_the_watchdog_and_callbacks_are_boot_options_and_settings() -> None:

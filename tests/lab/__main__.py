@@ -13,7 +13,7 @@ from tests.lab.machine import VARIANTS, boot_command, kernel_image
 
 def main() -> int:
     variant = VARIANTS.get(sys.argv[1] if len(sys.argv) > 1 else "isolated")
-    image = kernel_image()
+    image = kernel_image(variant) if variant is not None else None
     if variant is None or image is None:
         print(f"usage: python -m tests.lab [{'|'.join(VARIANTS)}], after tests/lab/set_up", file=sys.stderr)
         return 2

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
-from tests.lab.lab import Lab
-from tests.lab.machine import ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, Variant, kernel_image
+from tests.lab.lab import Lab, LabFailed
+from tests.lab.machine import ISOLATED, NOHZ_FULL, ONE_CPU, PLAIN, REALTIME, Variant, kernel_image
+
+_BOOTS = 3
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,10 +25,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _booted(variant: Variant) -> Iterator[Lab]:
     if shutil.which("qemu-system-x86_64") is None:
         pytest.skip("QEMU is not installed: tests/lab/set_up")
-    image = kernel_image()
+    image = kernel_image(variant)
+    if image is None and variant is REALTIME:
+        pytest.skip("there is no real-time kernel: tests/lab/set_up --realtime")
     assert image is not None, "QEMU is here, but no kernel for it: tests/lab/set_up"
-    with Lab(variant, image) as lab:
-        yield lab
+    with ExitStack() as stack:
+        yield _boot(stack, variant, image)
+
+
+def _boot(stack: ExitStack, variant: Variant, image: Path) -> Lab:
+    """At times QEMU itself fails while the machine boots (10.0: an assertion in iotlb_to_section)."""
+    for _ in range(_BOOTS - 1):
+        with suppress(LabFailed):
+            return stack.enter_context(Lab(variant, image))
+    return stack.enter_context(Lab(variant, image))
 
 
 @pytest.fixture(scope="session")
@@ -49,4 +62,10 @@ def one_cpu() -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def nohz_full() -> Iterator[Lab]:
     with _booted(NOHZ_FULL) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def realtime() -> Iterator[Lab]:
+    with _booted(REALTIME) as lab:
         yield lab

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-KERNEL = CHECKOUT / ".lab"
+_KERNELS = CHECKOUT / ".lab"
 _BIN = Path(sys.prefix) / "bin"
 
 
@@ -18,6 +18,7 @@ class Variant:
     name: str
     kernel_options: tuple[str, ...] = ()
     cpus: int = 8
+    kernel: str = "stock"  # the folder that set_up unpacked it into
 
 
 _STEADY_CLOCK = "tsc=reliable"  # else the kernel changes to the hpet whenever this host is busy
@@ -28,7 +29,8 @@ ISOLATED = Variant(
 PLAIN = Variant("plain")
 ONE_CPU = Variant("one-cpu", cpus=1)
 NOHZ_FULL = Variant("nohz-full", ("nohz_full=2,3,6,7",))
-VARIANTS = {variant.name: variant for variant in (ISOLATED, PLAIN, ONE_CPU, NOHZ_FULL)}
+REALTIME = Variant("realtime", kernel="realtime")  # the kernel that has the osnoise tracer
+VARIANTS = {variant.name: variant for variant in (ISOLATED, PLAIN, ONE_CPU, NOHZ_FULL, REALTIME)}
 
 _EIGHT_CPUS = (
     *("-smp", "8,sockets=2,cores=2,threads=2"),
@@ -43,9 +45,9 @@ _DEVICES = (
 )
 
 
-def kernel_image() -> Path | None:
-    """The kernel that set_up unpacked."""
-    return next(iter(sorted((KERNEL / "boot").glob("vmlinuz-*"))), None)
+def kernel_image(variant: Variant) -> Path | None:
+    """The kernel that set_up unpacked for it."""
+    return next(iter(sorted((_KERNELS / variant.kernel / "boot").glob("vmlinuz-*"))), None)
 
 
 def boot_command(variant: Variant, image: Path, frequency_table: Path, script: str | None) -> list[str]:

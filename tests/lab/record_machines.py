@@ -69,10 +69,10 @@ _SCENES: dict[str, tuple[Variant, Callable[[Lab], None]]] = {
 
 def main() -> None:
     """Each scene, or those that are named, has a machine of its own, so that nothing is left over from another."""
-    image = kernel_image()
-    assert image is not None, "no kernel: tests/lab/set_up"
     for name in sys.argv[1:] or _SCENES:
         variant, scene = _SCENES[name]
+        image = kernel_image(variant)
+        assert image is not None, "no kernel: tests/lab/set_up"
         with Lab(variant, image) as lab:
             scene(lab)
             shutil.copyfile(lab.scratch / "machine.nw", _FOLDER / f"{name}.nw")

@@ -22,6 +22,7 @@ def describe_followed(followed: Followed) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "target": followed.target,
+        "begin_monotonic_ns": None if trace is None else trace.begin_ns,
         "seconds": followed.seconds,
         "by": "counters" if trace is None else "trace",
         "tracer": NO_TRACER if trace is None else trace.tracer,
