@@ -6,6 +6,7 @@ the trace against the deltas of /proc/interrupts.
 
 from __future__ import annotations
 
+import math
 import statistics
 import subprocess
 import sys
@@ -33,7 +34,8 @@ from tests.truth.conditions import disk, hog_here, idle, network, timer
 
 _OTHER = 0
 _SECONDS = 5.0
-_ROUNDS = 8
+_ROUNDS, _ROUND_S = 40, 2.0
+_NORMAL = 1.96
 _LEAST_NS = 2_000
 _ROWS = {  # of /proc/interrupts, and the traced interrupts that they count
     "LOC": ("local_timer",),
@@ -81,12 +83,12 @@ _CONDITIONS: dict[str, Callable[[int, int], AbstractContextManager[None]]] = {
 }
 
 
-def _spun(collector: TraceCollector | None) -> CalibrationSamples:
+def _spun(collector: TraceCollector | None, seconds: float) -> CalibrationSamples:
     def watch(progress: Progress) -> None:
         if collector is not None:
             collector.drain()
 
-    answer = calibrate(Calibrating({CPU: [(GAPS, 0, round(_SECONDS * 1e9))]}), watch)
+    answer = calibrate(Calibrating({CPU: [(GAPS, 0, round(seconds * 1e9))]}), watch)
     return parse_calibration(answer)
 
 
@@ -100,11 +102,11 @@ def _counts() -> dict[str, int]:
     return {row.label: row.counts[at] for row in table.rows if row.counts is not None}
 
 
-def _traced(online: frozenset[int]) -> tuple[CalibrationSamples, Trace, Deltas]:
+def _traced(online: frozenset[int], seconds: float = _SECONDS) -> tuple[CalibrationSamples, Trace, Deltas]:
     counts = [_counts()]
     with TraceCollector(frozenset({CPU}), online) as collector:
         counts.append(_counts())
-        samples = _spun(collector)
+        samples = _spun(collector, seconds)
         counts.append(_counts())
         collector.stop()
         counts.append(_counts())
@@ -175,17 +177,20 @@ def _compared(pieces: CpuPieces, deltas: Deltas) -> str:
 
 
 def _overhead(online: frozenset[int]) -> None:
-    """Side by side, round after round."""
+    """Side by side, round after round, each the other way round than the one before."""
     shares: dict[bool, list[float]] = {False: [], True: []}
     lengths: dict[bool, list[int]] = {False: [], True: []}
     for number in range(2 * _ROUNDS):
-        is_traced = number % 2 == 1
-        (said,) = (_traced(online)[0] if is_traced else _spun(None)).cpus
+        is_traced = number % 4 in (1, 2)
+        (said,) = (_traced(online, _ROUND_S)[0] if is_traced else _spun(None, _ROUND_S)).cpus
         shares[is_traced].append(sum(said.gaps.length_ns) / said.spun_ns)
         lengths[is_traced] += _ticks(causes_by_gaps(said, None))
-    ratios = [traced / plain for plain, traced in zip(shares[False], shares[True], strict=True)]
-    low, high = min(ratios), max(ratios)
-    print(f"\nstolen share traced / not traced: median {statistics.median(ratios):.2f}, from {low:.2f} to {high:.2f}")
+    logs = [math.log(traced / plain) for plain, traced in zip(shares[False], shares[True], strict=True)]
+    mean, error = statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
+    low, middle, high = (math.exp(mean + turn * _NORMAL * error) for turn in (-1, 0, 1))
+    print(
+        f"\nstolen share traced / not traced: {middle:.3f}, 95 % confidence {low:.3f} to {high:.3f}, {_ROUNDS} rounds"
+    )
     for is_traced, found in lengths.items():
         quarter = statistics.quantiles(found, n=4)
         print(f"a tick {'traced' if is_traced else 'not traced'}: p25 {quarter[0]:.0f} ns, median {quarter[1]:.0f} ns")
