@@ -43,7 +43,14 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
     ("package", "only"),
     [
         ("textual", {"surfaces/tui/app.py", "surfaces/tui/line_view.py"}),
-        ("rich", {"surfaces/tui/line_view.py", "surfaces/tui/rows.py", "surfaces/cli/monitor.py"}),
+        (
+            "rich",
+            {
+                "surfaces/tui/line_view.py",
+                "surfaces/tui/text_row.py",
+                "surfaces/cli/monitor.py",
+            },
+        ),
         ("pyudev", {"sources/devices.py"}),
         ("prometheus_client", {"surfaces/reports/verdict_prometheus.py"}),
         ("psutil", {"sources/sessions.py", "sources/tasks.py"}),

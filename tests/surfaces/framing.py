@@ -8,8 +8,9 @@ from typing import Any
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.line_view import strip_of
-from noisewatch.surfaces.tui.rows import Row, all_rows
+from noisewatch.surfaces.tui.overview import all_rows
 from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.text_row import Row
 
 SECOND_NS = 1_000_000_000
 

@@ -73,7 +73,7 @@ def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
 
-    assert with_monitor(steps, _program(program)).model.interval_count == 2
+    assert with_monitor(steps, _program(program)).model.history.count == 2
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])

@@ -50,7 +50,7 @@ def test_the_heading_tells_which_rows_are_shown() -> None:
     model = model_of(frame(_MANY))
     model.offset = 10
     heading = next(line for line in screen(model, 100, 24) if line.startswith("   CPU "))
-    assert "rows 11 to 19 of 64" in heading
+    assert "rows 11 to 18 of 64" in heading
 
 
 def test_scrolled_to_the_end_the_last_cpu_is_shown() -> None:

@@ -10,7 +10,7 @@ from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import strip_of
-from noisewatch.surfaces.tui.rows import all_rows
+from noisewatch.surfaces.tui.overview import all_rows
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen, text_of
 

@@ -34,7 +34,7 @@ def _print_once(arguments: Namespace) -> int:
     from rich.cells import set_cell_size
 
     from noisewatch.surfaces.tui.glyphs import glyphs_for
-    from noisewatch.surfaces.tui.rows import all_rows
+    from noisewatch.surfaces.tui.overview import all_rows
     from noisewatch.surfaces.tui.screen_model import ScreenModel
 
     machine = open_machine(arguments)

@@ -27,8 +27,9 @@ from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen, calibr
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
-from noisewatch.surfaces.tui.rows import Row, all_rows, cpu_room
+from noisewatch.surfaces.tui.overview import all_rows, cpu_room
 from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.text_row import Row
 from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
 
 _TERMINAL_CHECK_S = 2.0
@@ -44,6 +45,16 @@ class MonitorApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+c", "quit", "quit", priority=True),
         Binding("space", "freeze", "freeze"),
+        Binding("left", "step(-1)", "back"),
+        Binding("right", "step(1)", "forth"),
+        Binding("shift+left", "step(-10)", "back"),
+        Binding("shift+right", "step(10)", "forth"),
+        Binding("home", "step(-1_000_000)", "oldest"),
+        Binding("end", "newest", "newest"),
+        Binding("left_square_bracket", "disturbed(-1)", "disturbed before"),
+        Binding("right_square_bracket", "disturbed(1)", "disturbed after"),
+        Binding("H", "hold", "hold"),
+        Binding("w", "zoom", "zoom"),
         Binding("s", "sort", "sort"),
         Binding("a", "all_cpus", "all CPUs"),
         Binding("c", "calibrate", "calibrate"),
@@ -105,7 +116,7 @@ class MonitorApp(App[None]):
         await sampler.wait()
         if self._sampler is not sampler:
             return  # it was stopped on purpose
-        if sampler.returncode or (self.model.frame is not None and not self.model.frame.is_last):
+        if sampler.returncode or (self.model.newest is not None and not self.model.newest.is_last):
             self.model.trouble = f"the sampler ended: {clean(said[-1]) if said else f'status {sampler.returncode}'}"
             self.draw()
 
@@ -151,6 +162,21 @@ class MonitorApp(App[None]):
     def action_freeze(self) -> None:
         self._changed(self.model.toggle_freeze)
 
+    def action_step(self, intervals: int) -> None:
+        self._changed(lambda: self.model.step(intervals))
+
+    def action_newest(self) -> None:
+        self._changed(lambda: setattr(self.model, "cursor", None))
+
+    def action_disturbed(self, direction: int) -> None:
+        self._changed(lambda: self.model.step_to_disturbed(direction))
+
+    def action_hold(self) -> None:
+        self._changed(self.model.toggle_hold)
+
+    def action_zoom(self) -> None:
+        self._changed(self.model.next_zoom)
+
     def action_sort(self) -> None:
         self._changed(self.model.next_sort)
 
@@ -160,12 +186,12 @@ class MonitorApp(App[None]):
     def action_calibrate(self) -> None:
         """Announces what it will cost; nothing is started yet."""
         if self._above is None:
-            self._changed(lambda: setattr(self, "_above", CalibrationScreen.of(self.model.live.frame)))
+            self._changed(lambda: setattr(self, "_above", CalibrationScreen.of(self.model.newest)))
 
     def action_trace(self) -> None:
         """Announces what it will cost; nothing is started yet."""
         if self._above is None:
-            self._changed(lambda: setattr(self, "_above", TraceScreen.of(self.model.live.frame)))
+            self._changed(lambda: setattr(self, "_above", TraceScreen.of(self.model.newest)))
 
     def action_start(self) -> None:
         screen = self._above

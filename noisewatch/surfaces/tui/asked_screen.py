@@ -7,7 +7,7 @@ from typing import Self
 
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.tui.rows import Row
+from noisewatch.surfaces.tui.text_row import Row
 
 ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
 _NO_TARGET = "There is no target CPU."

@@ -21,7 +21,7 @@ from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
 from noisewatch.surfaces.reports.calibration_text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
 from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
-from noisewatch.surfaces.tui.rows import Row
+from noisewatch.surfaces.tui.text_row import Row
 
 SECONDS = 5.0
 

@@ -18,10 +18,11 @@ class Glyphs:
     estimate: str
     dash: str
     bullet: str
+    cursor: str
 
 
-UNICODE = Glyphs(" ▁▂▃▄▅▆▇█", "?", "~", "–", "·")
-ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|")
+UNICODE = Glyphs(" ▁▂▃▄▅▆▇█", "?", "~", "–", "·", "▲")
+ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|", "^")
 
 
 def glyphs_for(encoding: str | None) -> Glyphs:

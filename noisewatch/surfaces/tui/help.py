@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.surfaces.tui.rows import Row
+from noisewatch.surfaces.tui.text_row import Row
 
 _TEXT = """\
 noisewatch: who takes time from the CPUs of your benchmark
@@ -22,6 +22,10 @@ noisewatch: who takes time from the CPUs of your benchmark
   s        sort by cost, rate, CPU    a        culprits of all CPUs
   up down  scroll the CPUs            c        calibrate the target CPUs
   t        trace them: who interrupts?  ? h      this help, any key closes
+
+  left right   step back and forth in time, ten with shift; home, end: oldest, newest
+  [ ]          the disturbance before, after       H   freeze at the next one
+  w            more intervals a column: 1, 2, 10, 60
 """
 
 

@@ -12,7 +12,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from noisewatch.surfaces.tui.rows import Row
+from noisewatch.surfaces.tui.text_row import Row
 
 # Meaning never hangs on colour alone: a figure, a glyph or a word stands beside it.
 _STYLES = {

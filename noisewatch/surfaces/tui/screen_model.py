@@ -1,88 +1,94 @@
-"""What the screen shows: the newest frame, the history of each CPU, and how the user wants to see it."""
+"""What the screen shows: an interval of the history, the newest unless one was stepped back to, and how to see it."""
 
 from __future__ import annotations
 
-from collections import deque
-from copy import deepcopy
 from dataclasses import dataclass, field
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS
+from noisewatch.surfaces.tui.history import History
 
-HISTORY_LENGTH = 400  # as wide as a terminal gets
 SORTS = ("cost", "rate", "cpu")
-
-
-@dataclass(slots=True)
-class Picture:
-    """The newest frame and what led to it. All histories are equally long: one place is one interval."""
-
-    frame: Frame | None = None
-    interval_count: int = 0
-    disturbed_count: int = 0
-    own_cpu_share: float | None = None
-    history_by_cpu: dict[int, deque[float | None]] = field(default_factory=dict)
-
-    def add(self, frame: Frame) -> None:
-        """Takes in the next frame; the first look has no rates and leaves no mark in the history."""
-        self.frame = frame
-        if frame.seconds <= 0:
-            return
-        lost_by_cpu = {line.cpu: line.stolen_ns_per_s for line in frame.cpus}
-        for cpu in lost_by_cpu.keys() - self.history_by_cpu.keys():
-            self.history_by_cpu[cpu] = deque([None] * min(self.interval_count, HISTORY_LENGTH), maxlen=HISTORY_LENGTH)
-        for cpu, history in self.history_by_cpu.items():
-            history.append(lost_by_cpu.get(cpu))
-        self.interval_count += 1
-        self.disturbed_count += any(
-            line.role == TARGET and (line.stolen_ns_per_s or 0) >= GRAVE_NS for line in frame.cpus
-        )
+ZOOMS = (1, 2, 10, 60)  # intervals a column
 
 
 @dataclass(slots=True)
 class ScreenModel:
-    """The only state of the monitor. Frozen, it shows the picture that it was frozen at, and goes on collecting."""
+    """The only state of the monitor. Stepped back, or frozen, it goes on collecting."""
 
-    live: Picture = field(default_factory=Picture)
-    frozen: Picture | None = None
+    history: History = field(default_factory=History)
+    newest: Frame | None = None
+    cursor: int | None = None  # the number of the interval that is shown; None is always the newest
+    holds: bool = False  # whether the next disturbance freezes the picture
+    zoom: int = ZOOMS[0]
     shows_all_cpus: bool = False
     sort: str = SORTS[0]
     offset: int = 0
     trouble: str | None = None
+    own_cpu_share: float | None = None
     _own_cpu: tuple[float, float] | None = None
 
     @property
-    def shown(self) -> Picture:
-        return self.frozen or self.live
-
-    @property
     def frame(self) -> Frame | None:
-        return self.shown.frame
+        return self.newest if self.cursor is None else self.history.frame(self.cursor)
 
     @property
-    def interval_count(self) -> int:
-        return self.live.interval_count
-
-    @property
-    def history_by_cpu(self) -> dict[int, deque[float | None]]:
-        return self.live.history_by_cpu
+    def number(self) -> int:
+        """Of the interval that is shown; -1 before there is one."""
+        return self.history.count - 1 if self.cursor is None else self.cursor
 
     def add(self, frame: Frame) -> None:
-        """Takes in the next frame."""
-        self.live.add(frame)
+        """Takes in the next frame; the first look has no rates and leaves no mark in the history."""
+        self.newest = frame
+        if frame.seconds <= 0:
+            return
+        self.history.add(frame)
+        if self.cursor is not None:
+            self.cursor = max(self.cursor, self.history.first)
+        elif self.holds and is_disturbed(frame):
+            self.cursor, self.holds = self.history.count - 1, False
 
     def measure_own_cost(self, screen_cpu_s: float, wall_s: float) -> None:
         """Our share of one CPU since the last call: this process and the sampler's."""
-        sampler_cpu_s = self.live.frame.sampler_cpu_s if self.live.frame is not None else None
+        sampler_cpu_s = self.newest.sampler_cpu_s if self.newest is not None else None
         if sampler_cpu_s is None:
             return
         used_s = screen_cpu_s + sampler_cpu_s
         if self._own_cpu is not None and wall_s > self._own_cpu[1]:
-            self.live.own_cpu_share = (used_s - self._own_cpu[0]) / (wall_s - self._own_cpu[1])
+            self.own_cpu_share = (used_s - self._own_cpu[0]) / (wall_s - self._own_cpu[1])
         self._own_cpu = (used_s, wall_s)
 
     def toggle_freeze(self) -> None:
-        self.frozen = deepcopy(self.live) if self.frozen is None else None
+        """Stays at the interval that is shown, or goes back to the newest."""
+        if self.cursor is None and self.history.count:
+            self.cursor = self.history.count - 1
+        else:
+            self.cursor = None
+
+    def toggle_hold(self) -> None:
+        """Has the next disturbance freeze the picture; that needs a picture that moves."""
+        self.holds = not self.holds
+        if self.holds:
+            self.cursor = None
+
+    def step(self, intervals: int) -> None:
+        """Goes so many intervals forth, or back; it stays there until it is thawed."""
+        if self.history.count:
+            wanted = self.number + intervals * self.zoom
+            self.cursor = max(min(wanted, self.history.count - 1), self.history.first)
+
+    def step_to_disturbed(self, direction: int) -> None:
+        """Goes to the next interval that way in which a target CPU lost too much; stays where there is none."""
+        history = self.history
+        end = history.count if direction > 0 else history.first - 1
+        numbers = range(self.number + direction, end, direction)
+        for number, lost in zip(numbers, history.worst(numbers), strict=True):
+            if (lost or 0) >= GRAVE_NS:
+                self.cursor = number
+                return
+
+    def next_zoom(self) -> None:
+        self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
 
     def next_sort(self) -> None:
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
@@ -92,11 +98,16 @@ class ScreenModel:
         count = len(self.frame.cpus) if self.frame is not None else 0
         self.offset = max(min(self.offset + lines, count - room), 0)
 
-    def frozen_for_s(self) -> float:
+    def behind_s(self) -> float:
         """How far the picture lies behind."""
-        if self.frame is None or self.live.frame is None:
+        if self.frame is None or self.newest is None:
             return 0.0
-        return (self.live.frame.taken_at_ns - self.frame.taken_at_ns) / 1e9
+        return (self.newest.taken_at_ns - self.frame.taken_at_ns) / 1e9
+
+
+def is_disturbed(frame: Frame) -> bool:
+    """Whether a target CPU lost too much."""
+    return any(line.role == TARGET and (line.stolen_ns_per_s or 0) >= GRAVE_NS for line in frame.cpus)
 
 
 def sorted_cpus(model: ScreenModel, room: int) -> list[CpuLine]:

@@ -13,7 +13,7 @@ from noisewatch.sources.snapshot import Wish
 from noisewatch.surfaces.following import Followed, Watch, follow
 from noisewatch.surfaces.reports.trace_text import text_of_followed
 from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
-from noisewatch.surfaces.tui.rows import Row
+from noisewatch.surfaces.tui.text_row import Row
 
 STRETCH_S = 5.0
 

@@ -1,0 +1,51 @@
+"""The sources of noise, a row each."""
+
+from __future__ import annotations
+
+from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine
+from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_of
+from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_culprits
+from noisewatch.surfaces.tui.text_row import Row, fitted, length
+
+_NARROW = 60
+_WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
+
+
+def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """A heading and a row for each source of noise, the costliest first. A narrow screen leaves out kind and rate."""
+    if height < 1:
+        return []
+    is_narrow = width < _NARROW
+    fixed = 21 if is_narrow else 44
+    name_width = min(max(width - fixed, 8), _WIDEST_NAME)
+    who = f"who, {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
+    heading = f" CPU {'' if is_narrow else 'kind          '}{fitted(who, name_width)}"
+    heading += f"{'' if is_narrow else '      /s'}   lost/s  share"
+    rows: list[Row] = [[(heading, "heading")]]
+    lines = sorted_culprits(model)
+    rows += [_culprit_row(line, name_width, is_narrow, glyphs) for line in lines[: height - 1]]
+    if not lines and model.frame is not None:
+        said = "nothing seen" if model.frame.seconds > 0 else "no rates: `noisewatch show` tells what is known"
+        rows.append([(f"     {said}", "calm" if model.frame.seconds > 0 else "faint")])
+    return rows
+
+
+def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Glyphs) -> Row:
+    lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
+    how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
+    role_style = "faint" if line.role == HOUSEKEEPING else "plain"
+    return [
+        (f" {line.cpu:>3} " + ("" if is_narrow else f"{line.kind:<13} "), role_style),
+        (_named(line, name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
+        ("" if is_narrow else f" {how_often:>7}", role_style),
+        (f" {lost:>8} {share(line.stolen_ns_per_s / 1e9):>6}", style_of(line.stolen_ns_per_s)),
+    ]
+
+
+def _named(line: CulpritLine, width: int) -> str:
+    """The name, cut where it must be, and the whole of the numbers: half of one would be another's."""
+    thread = "" if line.tid in (None, line.pid) else f"/{line.tid}"
+    pid = "" if line.pid is None else f" [{line.pid}{thread}]"
+    room = max(width - len(pid), 0)
+    name = line.name if length([(line.name, "")]) <= room else fitted(line.name, max(room - 1, 0)) + "…"
+    return fitted(name + pid, width)

@@ -1,0 +1,82 @@
+"""The head of every screen: host and verdict, the target CPUs and the worst of them, what failed."""
+
+from __future__ import annotations
+
+from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.surfaces.frame import TARGET
+from noisewatch.surfaces.tui.glyphs import Glyphs, duration, share, style_of
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.text_row import Row, cut, ends, length
+
+_VERDICTS = {"stable": ("QUIET", "good"), "unstable": ("NOISY", "bad"), "unknown": ("UNKNOWN", "doubt")}
+_MOST_FAILED = 3
+
+
+def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
+    """Host and verdict; target CPUs and the worst of them; what failed."""
+    frame = model.frame
+    if frame is None:
+        return [ends([("noisewatch", "title")], [(model.trouble or "looking …", "doubt")], width), [], []]
+    left: Row = [("noisewatch", "title"), (f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
+    if model.cursor is not None:
+        left.append((f"  FROZEN {model.behind_s():.0f} s ago", "doubt"))
+    elif model.trouble:
+        left.append((f"  {model.trouble}", "doubt"))
+    elif model.holds:
+        left.append(("  HOLDS at the next disturbance", "doubt"))
+    elif frame.source is not None:
+        left.append((f"  {frame.source}", "faint"))
+    return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), cut(_failed_row(model), width)]
+
+
+def _verdict(model: ScreenModel) -> tuple[str, str]:
+    verdict = model.frame.verdict if model.frame is not None else None
+    if verdict is None:
+        return (" no rates yet ", "faint")
+    word, style = _VERDICTS[verdict]
+    return (f" {word} ", style)
+
+
+def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
+    """What finds no room goes: first why these CPUs, then our own cost."""
+    frame = model.frame
+    if frame is None:
+        return []
+    target: Row = [(f"target {format_cpu_list(frame.target) or 'none'}", "strong")]
+    chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
+    worst: Row = []
+    own: Row = []
+    known = [line for line in frame.cpus if line.role == TARGET and line.stolen_ns_per_s is not None]
+    if known:
+        line = max(known, key=lambda line: line.stolen_ns_per_s or 0)
+        mark = glyphs.estimate if line.is_estimate else ""
+        lost = f"CPU {line.cpu} {mark}{duration(line.stolen_ns_per_s)}/s"
+        worst = [("  worst ", "plain"), (lost, style_of(line.stolen_ns_per_s))]
+    if frame.sampler_cpu_s is not None:
+        house = format_cpu_list(frame.housekeeping)
+        own = [(f"  self {share(model.own_cpu_share)}" + (f" on CPU {house}" if house else ""), "faint")]
+    for left, right in ((target + chosen + worst, own), (target + worst, own), (target + worst, [])):
+        if length(left) + length(right) <= width:
+            return ends(left, right, width)
+    return cut(worst[1:] or target, width)
+
+
+def _failed_row(model: ScreenModel) -> Row:
+    frame = model.frame
+    if frame is None:
+        return []
+    if frame.remark:
+        return [(frame.remark, "doubt")]
+    if frame.verdict is None:
+        return []
+    row: Row = []
+    if model.number >= 0:
+        disturbed = model.history.disturbed_until(model.number)
+        row.append((f"{disturbed} of {model.number + 1} intervals lost over 0.5%  ", "plain"))
+    if frame.failed:
+        named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
+        return [*row, ("last 5 s fails: ", "plain"), (named, "grave")]
+    if frame.unknown:
+        named = ", ".join(frame.unknown[:_MOST_FAILED]) + (" …" if len(frame.unknown) > _MOST_FAILED else "")
+        return [*row, ("unknown: ", "plain"), (named, "unknown")]
+    return row

@@ -1,0 +1,83 @@
+"""The last hour of frames: what each CPU lost in columns, and each frame as the compressed line that it came as."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from array import array
+from collections.abc import Iterable
+
+from noisewatch.surfaces.frame import TARGET, Frame, decode_frame, encode_frame
+from noisewatch.surfaces.tui.glyphs import GRAVE_NS
+
+CAPACITY = 3600  # an hour of intervals of a second
+_FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
+
+
+class History:
+    """Intervals are numbered from 0; of a long session only the last ones are kept."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._lines: list[bytes] = []
+        self._lost_by_cpu: dict[int, array[float]] = {}
+        self._worst = _column(capacity)
+        self._disturbed = array("L", [0]) * capacity  # intervals up to this one in which a target CPU was
+        self._total_disturbed = 0
+        self._shown: tuple[int, Frame] | None = None
+        self.count = 0
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest interval that is kept."""
+        return max(self.count - self._capacity, 0)
+
+    def add(self, frame: Frame) -> None:
+        """Takes in the next frame that has rates."""
+        at = self.count % self._capacity
+        line = zlib.compress(encode_frame(frame), _FASTEST)
+        if at < len(self._lines):
+            self._lines[at] = line
+        else:
+            self._lines.append(line)
+        for column in self._lost_by_cpu.values():
+            column[at] = math.nan
+        for cpu in frame.cpus:
+            column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self._capacity))
+            column[at] = math.nan if cpu.stolen_ns_per_s is None else cpu.stolen_ns_per_s
+        known = [cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET and cpu.stolen_ns_per_s is not None]
+        self._worst[at] = max(known, default=math.nan)
+        self._total_disturbed += bool(known) and max(known) >= GRAVE_NS
+        self._disturbed[at] = self._total_disturbed
+        self.count += 1
+
+    def frame(self, number: int) -> Frame:
+        """The frame of an interval that is kept. Raises IndexError for another."""
+        if not self.first <= number < self.count:
+            raise IndexError(f"interval {number} is not kept")
+        if self._shown is None or self._shown[0] != number:
+            self._shown = number, decode_frame(zlib.decompress(self._lines[number % self._capacity]))
+        return self._shown[1]
+
+    def disturbed_until(self, number: int) -> int:
+        """In how many intervals, up to this one and with it, a target CPU lost too much."""
+        return self._disturbed[number % self._capacity] if self.first <= number < self.count else 0
+
+    def losses(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
+        """What the CPU lost, in ns a second; None is unknown, or not kept."""
+        return self._read(self._lost_by_cpu.get(cpu), numbers)
+
+    def worst(self, numbers: Iterable[int]) -> list[float | None]:
+        """What the most disturbed target CPU lost."""
+        return self._read(self._worst, numbers)
+
+    def _read(self, column: array[float] | None, numbers: Iterable[int]) -> list[float | None]:
+        if column is None:
+            return [None for _ in numbers]
+        first, count, capacity = self.first, self.count, self._capacity
+        values = (column[number % capacity] if first <= number < count else math.nan for number in numbers)
+        return [None if math.isnan(value) else value for value in values]
+
+
+def _column(capacity: int) -> array[float]:
+    return array("f", [math.nan]) * capacity

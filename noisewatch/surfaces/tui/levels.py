@@ -1,0 +1,32 @@
+"""Losses as characters, one a column, on the one logarithmic scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from noisewatch.surfaces.tui.glyphs import Glyphs, level_of, style_of
+from noisewatch.surfaces.tui.text_row import Row
+
+
+def columns_of(losses: Sequence[float | None], zoom: int) -> list[float | None]:
+    """The greatest of so many intervals each, counted from the newest; None where none of them is known."""
+    if zoom == 1:
+        return list(losses)
+    found: list[float | None] = []
+    for end in range(len(losses), 0, -zoom):
+        known = [lost for lost in losses[max(end - zoom, 0) : end] if lost is not None]
+        found.append(max(known, default=None))
+    return found[::-1]
+
+
+def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:
+    """A character each; runs of one style are one piece."""
+    row: Row = []
+    for lost in losses:
+        glyph = glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]
+        style = style_of(lost)
+        if row and row[-1][1] == style:
+            row[-1] = (row[-1][0] + glyph, style)
+        else:
+            row.append((glyph, style))
+    return row

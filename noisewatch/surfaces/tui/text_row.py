@@ -1,0 +1,34 @@
+"""Rows of styled text: pieces, each with the name of its style, measured in columns of a terminal."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, set_cell_size
+
+Row = list[tuple[str, str]]  # pieces of text, each with the name of its style
+
+
+def fitted(text: str, width: int) -> str:
+    """The text in exactly so many columns; wide characters count as what they take on a terminal."""
+    return set_cell_size(text, width)
+
+
+def length(row: Row) -> int:
+    return sum(cell_len(text) for text, _ in row)
+
+
+def cut(row: Row, width: int) -> Row:
+    """The row, with a sign where its end found no room."""
+    if length(row) <= width or width < 1:
+        return row
+    return [*ends(row, [("…", "faint")], width)]
+
+
+def ends(left: Row, right: Row, width: int) -> Row:
+    """Both in one row; what is at the right is never cut."""
+    room = max(width - sum(cell_len(text) for text, _ in right), 0)
+    kept: Row = []
+    for text, style in left:
+        piece = text if cell_len(text) <= room else set_cell_size(text, room)
+        room -= cell_len(piece)
+        kept.append((piece, style))
+    return [*kept, (" " * room, "plain"), *right]
