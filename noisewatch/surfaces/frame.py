@@ -45,6 +45,7 @@ class CulpritLine:
     rate_per_s: float | None
     stolen_ns_per_s: float
     is_estimate: bool
+    irq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,7 @@ def _culprit_line(each: Disturbance, role: str, seconds: float) -> CulpritLine:
         rate_per_s=each.rate_per_s,
         stolen_ns_per_s=(each.stolen_ns or 0) / seconds,
         is_estimate=each.is_inferred and each.rate_per_s is not None,
+        irq=each.irq,
     )
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
-from noisewatch.surfaces.tui.glyphs import UNICODE
+from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.line_view import strip_of
-from noisewatch.surfaces.tui.overview import all_rows
+from noisewatch.surfaces.tui.overview import overview_rows
 from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.screens import rows_of_screen
 from noisewatch.surfaces.tui.text_row import Row
 
 SECOND_NS = 1_000_000_000
@@ -70,7 +71,15 @@ def text_of(row: Row) -> str:
 
 def screen(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
     """The whole screen as the terminal shows it, a text a row."""
-    return [strip_of(row, width).text for row in all_rows(model, width, height, UNICODE)]
+    return [strip_of(row, width).text for row in overview_rows(model, width, height, UNICODE)]
+
+
+def screen_of(
+    model: ScreenModel, name: str, width: int = 100, height: int = 30, glyphs: Glyphs | None = UNICODE
+) -> list[str]:
+    """Another screen of the monitor."""
+    model.go_to(name)
+    return [strip_of(row, width).text for row in rows_of_screen(model, width, height, glyphs or ASCII)]
 
 
 def cpu_order(lines: list[str]) -> list[int]:

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.tui.app import KEYS_IN_HELP
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import strip_of
-from noisewatch.surfaces.tui.overview import all_rows
+from noisewatch.surfaces.tui.overview import overview_rows
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen, text_of
 
@@ -41,14 +42,14 @@ def _model(cpu_count: int) -> ScreenModel:
 def test_no_size_yields_more_rows_than_there_are_lines(cpu_count: int, width: int, height: int) -> None:
     model = model_of(frame(cpu_count, _CULPRITS), frame(cpu_count, _CULPRITS, 2))
     for glyphs in (UNICODE, ASCII):
-        rows = all_rows(model, width, height, glyphs)
+        rows = overview_rows(model, width, height, glyphs)
         assert len(rows) == height
         assert {strip_of(row, width).cell_length for row in rows} == {width}
 
 
 @pytest.mark.parametrize(("width", "height"), _SIZES)
 def test_a_long_history_fits_as_well(width: int, height: int) -> None:
-    rows = all_rows(_model(4), width, height, UNICODE)
+    rows = overview_rows(_model(4), width, height, UNICODE)
     assert len(rows) == height
     assert {strip_of(row, width).cell_length for row in rows} == {width}
 
@@ -68,7 +69,7 @@ def test_a_long_history_fits_as_well(width: int, height: int) -> None:
 )
 @pytest.mark.parametrize(("width", "height"), _SIZES)
 def test_every_state_fits(model: ScreenModel, width: int, height: int) -> None:
-    rows = all_rows(model, width, height, UNICODE)
+    rows = overview_rows(model, width, height, UNICODE)
     assert len(rows) == height
     assert {strip_of(row, width).cell_length for row in rows} == {width}
 
@@ -83,14 +84,14 @@ def test_every_state_fits(model: ScreenModel, width: int, height: int) -> None:
 def test_scrolled_and_sorted_it_still_fits(width: int, height: int, count: int, offset: int, sort: str) -> None:
     model = model_of(frame(count, _CULPRITS), frame(count, _CULPRITS, 2))
     model.offset, model.sort, model.shows_all_cpus = offset, sort, True
-    rows = all_rows(model, width, height, UNICODE)
+    rows = overview_rows(model, width, height, UNICODE)
     assert len(rows) == height
     assert {strip_of(row, width).cell_length for row in rows} == {width}
 
 
 @pytest.mark.parametrize("height", [1, 2, 10, 60])
 def test_the_help_is_no_higher_than_the_screen(height: int) -> None:
-    assert 0 < len(help_rows(height)) <= height
+    assert 0 < len(help_rows(KEYS_IN_HELP, 80, height)) <= height
 
 
 @pytest.mark.parametrize("width", [10, 20, 40, 80, 200])
@@ -105,8 +106,8 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 
 def test_keys_are_shown_whole_or_not_at_all() -> None:
     shown = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 80)]
-    wholes = ["", "q quit", "q quit  space freeze", "q quit  space freeze  s sort"]
-    for key in ("a all CPUs", "c calibrate", "t trace", "? help"):
+    wholes = ["", "q quit", "q quit  space freeze", "q quit  space freeze  enter CPU"]
+    for key in ("1-5 screens", "c calibrate", "t trace", "? help"):
         wholes.append(f"{wholes[-1]}  {key}")
     assert set(shown) == set(wholes)
 
@@ -118,5 +119,5 @@ def test_on_eighty_columns_no_column_of_a_cpu_is_lost() -> None:
 
 
 def test_plain_rows_hold_no_line_breaks_or_escapes() -> None:
-    rows = all_rows(_model(4), 100, 30, UNICODE)
+    rows = overview_rows(_model(4), 100, 30, UNICODE)
     assert [text_of(row) for row in rows if not text_of(row).isprintable()] == []

@@ -34,14 +34,14 @@ def _print_once(arguments: Namespace) -> int:
     from rich.cells import set_cell_size
 
     from noisewatch.surfaces.tui.glyphs import glyphs_for
-    from noisewatch.surfaces.tui.overview import all_rows
+    from noisewatch.surfaces.tui.overview import overview_rows
     from noisewatch.surfaces.tui.screen_model import ScreenModel
 
     machine = open_machine(arguments)
     frame = _first_with_rates(arguments)
     model = ScreenModel()
     model.add(replace(frame, is_last=True))
-    rows = all_rows(model, width(), _PLAIN_HEIGHT, glyphs_for(sys.stdout.encoding))
+    rows = overview_rows(model, width(), _PLAIN_HEIGHT, glyphs_for(sys.stdout.encoding))
     lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
     print_answer("\n".join(lines).rstrip() + "\n")
     if machine.is_live:

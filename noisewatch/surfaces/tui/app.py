@@ -8,33 +8,35 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Key
+from textual.worker import Worker
 
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Calibrated
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Progress
-from noisewatch.sources.names import clean
 from noisewatch.surfaces.following import Followed
-from noisewatch.surfaces.frame import Frame, decode_frame
+from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.asked_screen import RUNNING
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen, calibrate_machine
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
-from noisewatch.surfaces.tui.overview import all_rows, cpu_room
-from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.overview import cpu_room
+from noisewatch.surfaces.tui.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, SCREENS, SOURCES, Advice, ScreenModel
+from noisewatch.surfaces.tui.screens import rows_of_screen
 from noisewatch.surfaces.tui.text_row import Row
 from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
 
 _TERMINAL_CHECK_S = 2.0
 _HUNG_UP = 129  # as a shell reports SIGHUP
-_LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
+_SELECTING = (SOURCES, CPU, EVENTS)  # the screens whose rows are moved through
 
 
 class MonitorApp(App[None]):
@@ -43,24 +45,30 @@ class MonitorApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,ctrl+c", "quit", "quit", priority=True),
+        Binding("q", "quit", "quit", priority=True),
+        Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
         Binding("space", "freeze", "freeze"),
-        Binding("left", "step(-1)", "back"),
-        Binding("right", "step(1)", "forth"),
-        Binding("shift+left", "step(-10)", "back"),
-        Binding("shift+right", "step(10)", "forth"),
-        Binding("home", "step(-1_000_000)", "oldest"),
-        Binding("end", "newest", "newest"),
-        Binding("left_square_bracket", "disturbed(-1)", "disturbed before"),
-        Binding("right_square_bracket", "disturbed(1)", "disturbed after"),
-        Binding("H", "hold", "hold"),
-        Binding("w", "zoom", "zoom"),
+        Binding("left", "step(-1)", "step back"),
+        Binding("right", "step(1)", "step forth"),
+        Binding("shift+left", "step(-10)", "ten back"),
+        Binding("shift+right", "step(10)", "ten forth"),
+        Binding("home", "step(-1_000_000)", "to the oldest"),
+        Binding("end", "newest", "to the newest"),
+        Binding("left_square_bracket", "disturbed(-1)", "disturbance before"),
+        Binding("right_square_bracket", "disturbed(1)", "disturbance after"),
+        Binding("H", "hold", "hold at the next"),
+        Binding("w", "zoom", "zoom the time"),
         Binding("s", "sort", "sort"),
         Binding("a", "all_cpus", "all CPUs"),
         Binding("c", "calibrate", "calibrate"),
         Binding("t", "trace", "trace"),
-        Binding("enter", "start", "start", show=False),
-        Binding("escape", "leave", "back", show=False),
+        *(Binding(str(number + 1), f"go_to('{name}')", name) for number, name in enumerate(SCREENS)),
+        Binding("tab", "next(1)", "next CPU, next screen", priority=True),
+        Binding("shift+tab", "next(-1)", "the one before", priority=True),
+        Binding("slash", "filter", "filter"),
+        Binding("f", "advise", "what helps"),
+        Binding("enter", "start", "its CPU; start"),
+        Binding("escape", "leave", "leave"),
         Binding("question_mark,h,f1", "help", "help"),
         Binding("down,j", "scroll(1)", "scroll"),
         Binding("up,k", "scroll(-1)", "scroll"),
@@ -77,9 +85,8 @@ class MonitorApp(App[None]):
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.model = ScreenModel()
-        self._sampler_command = sampler
-        self._open_machine = open_machine  # for a calibration; without, there is none
-        self._sampler: asyncio.subprocess.Process | None = None
+        self._sampler = SamplerProcess(sampler, self.show_frame) if sampler is not None else None
+        self._open_machine = open_machine  # for what is asked of it beside the frames; without, nothing can be
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
         self._view = LineView(self.rows)
         self._shows_help = False
@@ -94,44 +101,26 @@ class MonitorApp(App[None]):
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_interval(_TERMINAL_CHECK_S, self._leave_without_terminal)
-        if self._sampler_command is not None:
-            self.run_worker(self._follow(self._sampler_command), exclusive=True)
+        self._resume_sampler()
 
-    async def _follow(self, command: Sequence[str]) -> None:
+    async def _follow(self, sampler: SamplerProcess) -> None:
         """Shows the sampler's frames until it ends, and then why it ended."""
-        pipe = asyncio.subprocess.PIPE
-        sampler = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, limit=_LONGEST_LINE
-        )
-        self._sampler = sampler
-        if sampler.stdout is None or sampler.stderr is None:
-            return
-        try:
-            while line := await sampler.stdout.readline():
-                self.show_frame(decode_frame(line))
-        except ValueError:  # a frame that was cut short, or is longer than any machine's
-            with suppress(ProcessLookupError):
-                sampler.kill()
-        said = (await sampler.stderr.read()).decode("utf-8", "replace").strip().splitlines()
-        await sampler.wait()
-        if self._sampler is not sampler:
-            return  # it was stopped on purpose
-        if sampler.returncode or (self.model.newest is not None and not self.model.newest.is_last):
-            self.model.trouble = f"the sampler ended: {clean(said[-1]) if said else f'status {sampler.returncode}'}"
+        reason = await sampler.follow()
+        if reason is not None:
+            self.model.trouble = f"the sampler ended: {reason}"
             self.draw()
 
     async def on_unmount(self) -> None:
-        if self._sampler is not None and self._sampler.returncode is None:
-            with suppress(ProcessLookupError):
-                self._sampler.kill()
-            await self._sampler.wait()
+        process = self._sampler.stop() if self._sampler is not None else None
+        if process is not None:
+            await process.wait()
 
     def _leave_without_terminal(self) -> None:
         """A terminal that is gone without a hang-up signal would be read from for ever, at full speed."""
         if os.isatty(0):
             return
-        if self._sampler is not None and self._sampler.returncode is None:
-            self._sampler.kill()
+        if self._sampler is not None:
+            self._sampler.stop()
         os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
 
     def show_frame(self, frame: Frame) -> None:
@@ -149,12 +138,25 @@ class MonitorApp(App[None]):
         """The screen as it is now."""
         if self._above is not None:
             return self._above.rows(width, height, self._glyphs is UNICODE)
-        return help_rows(height) if self._shows_help else all_rows(self.model, width, height, self._glyphs)
+        if self._shows_help:
+            return help_rows(KEYS_IN_HELP, width, height)
+        return rows_of_screen(self.model, width, height, self._glyphs)
 
     def on_key(self, event: Key) -> None:
-        if self._shows_help:
+        if self.model.is_typing:
+            event.prevent_default()
+            self.model.type(event.key, event.character)
+            self.draw()
+        elif self._shows_help:
             event.prevent_default()
             self._changed(lambda: None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a filter is typed all keys belong to it."""
+        return action == "leave_at_once" or not self.model.is_typing
+
+    def action_leave_at_once(self) -> None:
+        self.exit()
 
     def action_help(self) -> None:
         self._changed(lambda: setattr(self, "_shows_help", True))
@@ -183,6 +185,35 @@ class MonitorApp(App[None]):
     def action_all_cpus(self) -> None:
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
 
+    def action_go_to(self, screen: str) -> None:
+        if self._above is None:
+            self._changed(lambda: self.model.go_to(screen))
+
+    def action_next(self, direction: int) -> None:
+        if self._above is not None:
+            return
+        if self.model.screen == CPU:
+            self._changed(lambda: self.model.next_cpu(direction))
+        else:
+            at = SCREENS.index(self.model.screen) + direction
+            self._changed(lambda: self.model.go_to(SCREENS[at % len(SCREENS)]))
+
+    def action_filter(self) -> None:
+        if self._above is None:
+            self._changed(self.model.begin_filter)
+
+    def action_advise(self) -> None:
+        """Asks what helps against the selected source; the machine is read in a thread."""
+        selected = self.model.selected()
+        if self._above is None and selected is not None and self._open_machine is not None:
+            open_machine, target = self._open_machine, frozenset(self.model.frame.target if self.model.frame else ())
+            self.run_worker(lambda: advise(open_machine(), target, selected), thread=True, name="advice")
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.worker.name == "advice" and isinstance(event.worker.result, Advice):
+            self.model.advice = event.worker.result
+            self.draw()
+
     def action_calibrate(self) -> None:
         """Announces what it will cost; nothing is started yet."""
         if self._above is None:
@@ -195,18 +226,24 @@ class MonitorApp(App[None]):
 
     def action_start(self) -> None:
         screen = self._above
-        if screen is None or not screen.can_start:
+        if screen is None:
+            self._changed(self.model.drill_in)
+            return
+        if not screen.can_start:
             return
         screen.state = RUNNING
         if isinstance(screen, TraceScreen):
             self.run_worker(lambda: self._follow_target(screen), thread=True, exit_on_error=False)
         else:
-            self._stop_sampler()  # our own load would be in what it sees
+            if self._sampler is not None:
+                self._sampler.stop()  # our own load would be in what it sees
             self.run_worker(lambda: self._calibrate(screen), thread=True, exit_on_error=False)
         self.draw()
 
     def action_leave(self) -> None:
         """Goes back to the monitor; a calibration that runs is stopped by its next look at the screen."""
+        if self._above is None:
+            self._changed(lambda: self.model.go_to(OVERVIEW))
         screen, self._above = self._above, None
         if isinstance(screen, CalibrationScreen) and screen.state == RUNNING:
             self._resume_sampler()
@@ -255,22 +292,19 @@ class MonitorApp(App[None]):
             self._resume_sampler()
             self.draw()
 
-    def _stop_sampler(self) -> None:
-        sampler, self._sampler = self._sampler, None
-        if sampler is not None and sampler.returncode is None:
-            with suppress(ProcessLookupError):
-                sampler.kill()
-
     def _resume_sampler(self) -> None:
-        if self._sampler_command is not None:
-            self.run_worker(self._follow(self._sampler_command), exclusive=False)
+        if self._sampler is not None:
+            self.run_worker(self._follow(self._sampler), exclusive=False)
 
     def action_scroll(self, lines: int) -> None:
         if self._above is not None:
             self._above.offset += lines
             self.draw()
             return
-        self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, self.size.height)))
+        if self.model.screen in _SELECTING:
+            self._changed(lambda: self.model.select(lines))
+        else:
+            self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, self.size.height)))
 
     def _changed(self, change: Callable[[], None]) -> None:
         """While the help is shown, any key closes it and does nothing else."""
@@ -291,3 +325,6 @@ class MonitorApp(App[None]):
                 os.sched_setaffinity(int(thread), wanted)
         except OSError:
             return  # the sampler meets the same refusal, and its frames carry the remark
+
+
+KEYS_IN_HELP = [(each.key, each.description) for each in MonitorApp.BINDINGS if isinstance(each, Binding) and each.show]

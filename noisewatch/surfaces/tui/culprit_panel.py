@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine
 from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_culprits
@@ -12,22 +14,31 @@ _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 
 
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A heading and a row for each source of noise, the costliest first. A narrow screen leaves out kind and rate."""
+    """Who disturbs the target CPUs, or all if that is asked for."""
+    lines = sorted_culprits(model)
+    who = f"who, {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
+    rows = culprit_table(lines[: max(height - 1, 0)], who, width, height, glyphs)
+    if not lines and model.frame is not None:
+        said = "nothing seen" if model.frame.seconds > 0 else "no rates: `noisewatch show` tells what is known"
+        rows.append([(f"     {said}", "calm" if model.frame.seconds > 0 else "faint")])
+    return rows[: max(height, 0)]
+
+
+def culprit_table(
+    lines: Sequence[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs, selected: int | None = None
+) -> list[Row]:
+    """A heading, and a row for each of them. A narrow screen leaves out kind and rate."""
     if height < 1:
         return []
     is_narrow = width < _NARROW
     fixed = 21 if is_narrow else 44
     name_width = min(max(width - fixed, 8), _WIDEST_NAME)
-    who = f"who, {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
     heading = f" CPU {'' if is_narrow else 'kind          '}{fitted(who, name_width)}"
     heading += f"{'' if is_narrow else '      /s'}   lost/s  share"
-    rows: list[Row] = [[(heading, "heading")]]
-    lines = sorted_culprits(model)
-    rows += [_culprit_row(line, name_width, is_narrow, glyphs) for line in lines[: height - 1]]
-    if not lines and model.frame is not None:
-        said = "nothing seen" if model.frame.seconds > 0 else "no rates: `noisewatch show` tells what is known"
-        rows.append([(f"     {said}", "calm" if model.frame.seconds > 0 else "faint")])
-    return rows
+    rows = [_culprit_row(line, name_width, is_narrow, glyphs) for line in lines]
+    if selected is not None and selected < len(rows):
+        rows[selected] = [("".join(text for text, _ in rows[selected]), "selected")]
+    return [[(heading, "heading")], *rows]
 
 
 def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Glyphs) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable
 
 from noisewatch.surfaces.frame import TARGET, Frame, decode_frame, encode_frame
@@ -25,6 +26,8 @@ class History:
         self._disturbed = array("L", [0]) * capacity  # intervals up to this one in which a target CPU was
         self._total_disturbed = 0
         self._shown: tuple[int, Frame] | None = None
+        self._kinds_of: int | None = None
+        self._kinds: dict[int, dict[str, float]] = {}  # by the number of the interval, of that CPU
         self.count = 0
 
     @property
@@ -56,8 +59,22 @@ class History:
         if not self.first <= number < self.count:
             raise IndexError(f"interval {number} is not kept")
         if self._shown is None or self._shown[0] != number:
-            self._shown = number, decode_frame(zlib.decompress(self._lines[number % self._capacity]))
+            self._shown = number, self._decoded(number)
         return self._shown[1]
+
+    def _decoded(self, number: int) -> Frame:
+        return decode_frame(zlib.decompress(self._lines[number % self._capacity]))
+
+    def lost_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
+        """What each kind of source took from the CPU, of the sources that frames name; frames are looked into once."""
+        if self._kinds_of != cpu:
+            self._kinds_of, self._kinds = cpu, {}
+        for number in numbers:
+            if number not in self._kinds:
+                self._kinds[number] = _by_kind(self._decoded(number), cpu)
+        self._kinds = {number: self._kinds[number] for number in numbers}
+        kinds = {kind for number in numbers for kind in self._kinds[number]}
+        return {kind: [self._kinds[number].get(kind, 0.0) for number in numbers] for kind in kinds}
 
     def disturbed_until(self, number: int) -> int:
         """In how many intervals, up to this one and with it, a target CPU lost too much."""
@@ -81,3 +98,11 @@ class History:
 
 def _column(capacity: int) -> array[float]:
     return array("f", [math.nan]) * capacity
+
+
+def _by_kind(frame: Frame, cpu: int) -> dict[str, float]:
+    lost: dict[str, float] = defaultdict(float)
+    for line in frame.culprits:
+        if line.cpu == cpu:
+            lost[line.kind] += line.stolen_ns_per_s
+    return dict(lost)

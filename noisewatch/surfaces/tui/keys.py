@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from noisewatch.surfaces.tui.text_row import Row
 
 KEYS = (
     ("q", "quit"),
     ("space", "freeze"),
-    ("s", "sort"),
-    ("a", "all CPUs"),
+    ("enter", "CPU"),
+    ("1-5", "screens"),
     ("c", "calibrate"),
     ("t", "trace"),
     ("?", "help"),
 )
 
 
-def key_row(width: int) -> Row:
+def key_row(width: int, keys: Sequence[tuple[str, str]] = KEYS) -> Row:
     """As many keys as fit whole."""
     row: Row = []
     used = 0
-    for key, action in KEYS:
+    for key, action in keys:
         piece = f" {key} {action} "
         if used + len(piece) > width:
             break

@@ -19,6 +19,13 @@ def columns_of(losses: Sequence[float | None], zoom: int) -> list[float | None]:
     return found[::-1]
 
 
+def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Of several CPUs the greatest loss of each interval; None where none of them is known."""
+    if len(columns) == 1:
+        return list(columns[0])
+    return [max((lost for lost in each if lost is not None), default=None) for each in zip(*columns, strict=True)]
+
+
 def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
     row: Row = []

@@ -22,6 +22,7 @@ _STYLES = {
     "faint": "dim",
     "heading": "dim underline",
     "key": "reverse",
+    "selected": "bold reverse",
     "calm": "cyan",
     "notable": "yellow",
     "grave": "bold magenta",

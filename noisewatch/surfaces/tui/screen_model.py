@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.tui.events import EventLog
+from noisewatch.surfaces.tui.filters import matching
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.history import History
 
+OVERVIEW, MAP, SOURCES, CPU, EVENTS = SCREENS = ("overview", "map", "sources", "cpu", "events")
 SORTS = ("cost", "rate", "cpu")
+_LONGEST_FILTER = 60
 ZOOMS = (1, 2, 10, 60)  # intervals a column
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is known about a source of noise, and what helps against it."""
+
+    about: CulpritLine
+    lines: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -21,6 +34,13 @@ class ScreenModel:
     cursor: int | None = None  # the number of the interval that is shown; None is always the newest
     holds: bool = False  # whether the next disturbance freezes the picture
     zoom: int = ZOOMS[0]
+    screen: str = OVERVIEW
+    cpu: int | None = None  # that the screen of one CPU is about
+    row: int = 0  # that is selected, of the screens that have a selection
+    filter: str = ""
+    is_typing: bool = False  # the filter
+    advice: Advice | None = None
+    log: EventLog = field(default_factory=EventLog)
     shows_all_cpus: bool = False
     sort: str = SORTS[0]
     offset: int = 0
@@ -39,6 +59,7 @@ class ScreenModel:
 
     def add(self, frame: Frame) -> None:
         """Takes in the next frame; the first look has no rates and leaves no mark in the history."""
+        self.log.compare(self.newest, frame)
         self.newest = frame
         if frame.seconds <= 0:
             return
@@ -87,6 +108,65 @@ class ScreenModel:
                 self.cursor = number
                 return
 
+    def go_to(self, screen: str) -> None:
+        """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
+        self.screen, self.row = screen, 0
+        if screen == CPU and self.cpu is None and self.frame is not None:
+            targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
+            self.cpu = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu if targets else None
+
+    def next_cpu(self, direction: int) -> None:
+        """The CPU beside the one that is shown."""
+        cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
+        if cpus:
+            at = cpus.index(self.cpu) if self.cpu in cpus else 0
+            self.cpu = cpus[(at + direction) % len(cpus)]
+
+    def drill_in(self) -> None:
+        """To the CPU of the selected source; from the overview to that of the first one."""
+        selected = self.selected()
+        if selected is not None:
+            self.cpu = selected.cpu
+        self.go_to(CPU)
+
+    def begin_filter(self) -> None:
+        """From now on keys are part of the filter, on the screen that has one."""
+        if self.screen != SOURCES:
+            self.go_to(SOURCES)
+        self.is_typing = True
+
+    def type(self, key: str, character: str | None) -> None:
+        """Takes in a key of the filter: enter keeps it, escape leaves it empty."""
+        if key == "enter":
+            self.is_typing = False
+        elif key == "escape":
+            self.filter, self.is_typing = "", False
+        elif key == "backspace":
+            self.filter = self.filter[:-1]
+        elif character is not None and character.isprintable():
+            self.filter = (self.filter + character)[:_LONGEST_FILTER]
+        self.row = 0
+
+    def listed(self) -> list[CulpritLine]:
+        """The sources that the screen lists, filtered and sorted."""
+        if self.frame is None:
+            return []
+        if self.screen == CPU:
+            return [line for line in _sorted(self.frame.culprits, self.sort) if line.cpu == self.cpu]
+        if self.screen == SOURCES:
+            return matching(_sorted(self.frame.culprits, self.sort), self.filter)
+        return sorted_culprits(self)
+
+    def select(self, rows: int) -> None:
+        """Moves the selection, or where the list of events begins."""
+        count = len(self.log.events) if self.screen == EVENTS else len(self.listed())
+        self.row = max(min(self.row + rows, count - 1), 0)
+
+    def selected(self) -> CulpritLine | None:
+        """The source in the selected row."""
+        listed = self.listed()
+        return listed[min(self.row, len(listed) - 1)] if listed else None
+
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
 
@@ -129,8 +209,12 @@ def sorted_culprits(model: ScreenModel) -> list[CulpritLine]:
     if model.frame is None:
         return []
     shown = [line for line in model.frame.culprits if model.shows_all_cpus or line.role != HOUSEKEEPING]
-    if model.sort == "cpu":
-        return sorted(shown, key=lambda line: (line.cpu, -line.stolen_ns_per_s))
-    if model.sort == "rate":
-        return sorted(shown, key=lambda line: -(line.rate_per_s or 0))
-    return sorted(shown, key=lambda line: -line.stolen_ns_per_s)
+    return _sorted(shown, model.sort)
+
+
+def _sorted(lines: Iterable[CulpritLine], sort: str) -> list[CulpritLine]:
+    if sort == "cpu":
+        return sorted(lines, key=lambda line: (line.cpu, -line.stolen_ns_per_s))
+    if sort == "rate":
+        return sorted(lines, key=lambda line: -(line.rate_per_s or 0))
+    return sorted(lines, key=lambda line: -line.stolen_ns_per_s)

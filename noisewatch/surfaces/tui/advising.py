@@ -1,0 +1,44 @@
+"""What is known about a source of noise, and what helps against it: the machine is asked on demand."""
+
+from __future__ import annotations
+
+from noisewatch.errors import NoisewatchError
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.remedies import remedy_of
+from noisewatch.machine import Machine
+from noisewatch.machine.recording import Recording
+from noisewatch.model.disturbance import Disturbance
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.surfaces.frame import CulpritLine
+from noisewatch.surfaces.reports.finding_words import commands_of
+from noisewatch.surfaces.tui.screen_model import Advice
+
+
+def advise(machine: Machine, target: CpuSet, about: CulpritLine) -> Advice:
+    """What helps, with the commands for this machine. Nothing is executed."""
+    culprit = Disturbance(
+        about.kind,
+        about.name,
+        about.cpu,
+        round(about.stolen_ns_per_s),
+        about.stolen_ns_per_s / 1e9,
+        about.rate_per_s,
+        about.pid,
+        about.tid,
+        about.irq,
+        about.is_estimate,
+    )
+    try:
+        if isinstance(machine, Recording):
+            machine.go_to_end()
+        snapshot = read_snapshot(machine, Wish(target), TaskReader(asks_all_affinities=True))
+        remedy = remedy_of(culprit, Case(snapshot))
+    except NoisewatchError as error:
+        return Advice(about, (f"Nothing can be advised: {error}",))
+    irq = snapshot.irqs.by_number.get(about.irq) if snapshot.irqs is not None and about.irq is not None else None
+    arrives = f"It arrives on CPU {format_cpu_list(irq.effective)} now." if irq is not None and irq.effective else None
+    commands = [f"{name}: {command}" for name, command in commands_of(remedy.fix)]
+    said = [remedy.said, *([arrives] if arrives else []), *commands]
+    return Advice(about, tuple(said))

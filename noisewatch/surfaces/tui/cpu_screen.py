@@ -1,0 +1,63 @@
+"""The fourth screen: one CPU, what took its time over the last intervals by kind, and who."""
+
+from __future__ import annotations
+
+from noisewatch.surfaces.frame import CpuLine
+from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_of
+from noisewatch.surfaces.tui.levels import columns_of, level_pieces
+from noisewatch.surfaces.tui.page import page
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.sources_screen import advice_rows, selectable
+from noisewatch.surfaces.tui.text_row import Row
+
+_KEYS = (("q", "quit"), ("tab", "next CPU"), ("s", "sort"), ("f", "fix"), ("[ ]", "disturbances"), ("esc", "back"))
+_KINDS = ("irq", "tick", "ipi", "softirq", "thread", "kernel-thread", "outside", "unexplained")
+_LABEL = 14
+_MOST_INTERVALS = 400  # whose frames are looked into
+_ADVICE_SHARE = 0.4
+
+
+def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen."""
+    return page(model, width, height, glyphs, _body, _KEYS)
+
+
+def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
+    if line is None:
+        return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
+    lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(_KINDS) else []
+    top = [_figures(line, glyphs), *lanes]
+    left = height - len(top)
+    advice = advice_rows(model, width, int(left * _ADVICE_SHARE))
+    table = selectable(model, f"who took time from CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
+    return [*top, *table, *advice]
+
+
+def _figures(line: CpuLine, glyphs: Glyphs) -> Row:
+    mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
+    clock = f"   {line.current_khz / 1000:.0f} MHz" if line.current_khz is not None else ""
+    governor = f" ({line.governor})" if line.governor is not None else ""
+    figures = (
+        f"   {rate(line.interrupts_per_s)} irq/s   {rate(line.softirqs_per_s)} sirq/s   load {share(line.busy_share)}"
+    )
+    return [
+        (f" CPU {line.cpu}", "title"),
+        (f"  {line.role}   ", "plain"),
+        (f"lost {mark}{duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
+        (f"{figures}{clock}{governor}", "plain"),
+    ]
+
+
+def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
+    """A lane for each kind that took anything."""
+    room = max(width - _LABEL, 1)
+    count = min(room * model.zoom, _MOST_INTERVALS)
+    numbers = range(max(model.number + 1 - count, model.history.first), model.number + 1)
+    rows: list[Row] = []
+    for kind, lost in model.history.lost_by_kind(cpu, numbers).items():
+        shown = columns_of(lost, model.zoom)[-room:]
+        rows.append(
+            [(f" {kind:<{_LABEL - 1}}", "faint"), (" " * (room - len(shown)), "plain"), *level_pieces(shown, glyphs)]
+        )
+    return sorted(rows, key=lambda row: _KINDS.index(row[0][0].strip()))

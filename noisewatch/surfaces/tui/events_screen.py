@@ -1,0 +1,28 @@
+"""The fifth screen: what changed, and when; the newest first."""
+
+from __future__ import annotations
+
+from noisewatch.surfaces.tui.glyphs import Glyphs
+from noisewatch.surfaces.tui.page import page
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.text_row import Row
+
+_KEYS = (("q", "quit"), ("space", "freeze"), ("[ ]", "disturbances"), ("1-5", "screens"), ("esc", "back"))
+
+
+def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen."""
+    return page(model, width, height, glyphs, _body, _KEYS)
+
+
+def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    rows: list[Row] = [[("      ago  what      ", "heading"), ("since the monitor was started", "heading")]]
+    if model.newest is None or not model.log.events:
+        return [*rows, [("           nothing has changed", "faint")]]
+    newest_ns = model.newest.taken_at_ns
+    shown_ns = model.frame.taken_at_ns if model.cursor is not None and model.frame is not None else None
+    for event in list(reversed(model.log.events))[model.row : model.row + max(height - 1, 0)]:
+        ago = f"{(newest_ns - event.at_ns) / 1e9:7.0f} s"
+        style = "strong" if event.at_ns == shown_ns else "plain"
+        rows.append([(f"{ago}  ", "faint"), (f"{event.kind:<9} {event.text}", style)])
+    return rows

@@ -1,0 +1,41 @@
+"""What all screens have in common: the head, a body of their own, the timeline, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from noisewatch.surfaces.tui.glyphs import Glyphs
+from noisewatch.surfaces.tui.header import header_rows
+from noisewatch.surfaces.tui.keys import KEYS, key_row
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.timeline import timeline_rows
+
+_LOWEST_WITH_TIMELINE = 16
+
+Body = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
+
+
+def heights(height: int) -> tuple[int, int, int, int]:
+    """Rows for the head, the body, the timeline and the keys. A low screen loses the last ones first."""
+    header = 3 if height >= 12 else (2 if height >= 6 else 1)
+    keys = 1 if height >= 8 else 0
+    timeline = 2 if height >= _LOWEST_WITH_TIMELINE else 0
+    return header, max(height - header - timeline - keys, 0), timeline, keys
+
+
+def page(
+    model: ScreenModel,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    body: Body,
+    keys: Sequence[tuple[str, str]] = KEYS,
+) -> list[Row]:
+    """A whole screen."""
+    header, room, timeline, key_height = heights(height)
+    rows = header_rows(model, width, glyphs)[:header]
+    rows += body(model, width, room, glyphs)[:room]
+    rows += [[] for _ in range(header + room - len(rows))]
+    rows += timeline_rows(model, width, glyphs)[:timeline]
+    return [*rows, *([key_row(width, keys)] if key_height else [])][:height]

@@ -1,0 +1,56 @@
+"""The sampler's process, as the screen sees it: frames one after the other, and why they ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from noisewatch.sources.names import clean
+from noisewatch.surfaces.frame import Frame, decode_frame
+
+_LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
+
+
+class SamplerProcess:
+    """Runs the command, which writes a frame a line to its standard output."""
+
+    def __init__(self, command: Sequence[str], show: Callable[[Frame], None]) -> None:
+        self._command = command
+        self._show = show
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def follow(self) -> str | None:
+        """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, limit=_LONGEST_LINE
+        )
+        self._process = process
+        if process.stdout is None or process.stderr is None:
+            return None
+        is_last = False
+        try:
+            while line := await process.stdout.readline():
+                frame = decode_frame(line)
+                is_last = frame.is_last
+                self._show(frame)
+        except ValueError:  # a frame that was cut short, or is longer than any machine's
+            _kill(process)
+        said = (await process.stderr.read()).decode("utf-8", "replace").strip().splitlines()
+        await process.wait()
+        if self._process is not process or (is_last and not process.returncode):
+            return None
+        return clean(said[-1]) if said else f"status {process.returncode}"
+
+    def stop(self) -> asyncio.subprocess.Process | None:
+        """Ends it, and nothing is told of that; the process, to be waited for."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            _kill(process)
+        return process
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()

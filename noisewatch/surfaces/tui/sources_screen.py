@@ -1,0 +1,56 @@
+"""The third screen: all sources of noise on all CPUs, filtered and sorted, and what helps against one of them."""
+
+from __future__ import annotations
+
+import textwrap
+
+from noisewatch.surfaces.tui.culprit_panel import culprit_table
+from noisewatch.surfaces.tui.glyphs import Glyphs
+from noisewatch.surfaces.tui.page import page
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.text_row import Row
+
+_KEYS = (("q", "quit"), ("/", "filter"), ("s", "sort"), ("enter", "its CPU"), ("f", "fix"), ("esc", "back"))
+_ADVICE_SHARE = 0.4
+
+
+def sources_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen."""
+    return page(model, width, height, glyphs, _body, _KEYS)
+
+
+def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    listed = model.listed()
+    advice = advice_rows(model, width, int(height * _ADVICE_SHARE))
+    filtered = f", filter: {model.filter}{'_' if model.is_typing else ''}" if model.filter or model.is_typing else ""
+    who = f"who, {len(listed)} sources by {model.sort}{filtered}"
+    return [*selectable(model, who, width, height - len(advice), glyphs), *advice]
+
+
+def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The table of what is listed, scrolled so that the selected row can be seen."""
+    listed, room = model.listed(), max(height - 1, 0)
+    at = min(model.row, max(len(listed) - 1, 0))
+    first = max(min(at - room // 2, len(listed) - room), 0)
+    rows = culprit_table(listed[first : first + room], who, width, height, glyphs, at - first)
+    if not listed:
+        rows.append([("     nothing", "faint")])
+    return rows + [[] for _ in range(height - len(rows))]
+
+
+def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
+    """What helps against the selected source, where that was asked for."""
+    advice, selected = model.advice, model.selected()
+    if advice is None or selected is None or not _is_same(advice.about, selected):
+        return []
+    lines = [
+        part
+        for line in advice.lines
+        for part in textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
+    ]
+    return [[], *([(f" {line}", "plain")] for line in lines)][:most]
+
+
+def _is_same(one: object, other: object) -> bool:
+    names = ("cpu", "kind", "name", "tid")
+    return all(getattr(one, name) == getattr(other, name) for name in names)

@@ -1,0 +1,154 @@
+"""The screens beside the overview: what they show, at any size, and the keys that lead through them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.machine.recording import Recording
+from noisewatch.surfaces.frame import HOUSEKEEPING
+from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.glyphs import UNICODE
+from noisewatch.surfaces.tui.screen_model import SCREENS, ScreenModel
+from tests.quiet_machine import process, quiet_files
+from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen_of
+from tests.surfaces.piloting import shown, until, with_monitor
+from tests.surfaces.running import record
+
+_CULPRITS = (
+    culprit("hog", cpu=3, lost_ns=90_000_000.0),
+    culprit("24 nvme0q1", cpu=3, lost_ns=3_000_000.0, kind="irq", pid=None, tid=None, rate_per_s=30.0, irq=24),
+    culprit("away", cpu=0, lost_ns=5_000_000.0, role=HOUSEKEEPING, pid=77, tid=77),
+)
+
+
+def _model(cpus: int = 4, count: int = 5) -> ScreenModel:
+    return model_of(*(frame(cpus, _CULPRITS, second) for second in range(count)))
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("size", [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40), (300, 60)])
+@pytest.mark.parametrize("cpus", [1, 4, 64, 512])
+def test_every_screen_keeps_to_any_size(name: str, size: tuple[int, int], cpus: int) -> None:
+    width, height = size
+    for model in (ScreenModel(), model_of(frame(cpus, seconds=0.0)), _model(cpus)):
+        lines = screen_of(model, name, width, height)
+        assert len(lines) == height
+        assert all(len(line) == width and line.isprintable() for line in lines)
+
+
+def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> None:
+    rows = screen_of(_model(4), "map")
+    assert [line[:5].strip() for line in rows[4:8]] == ["0", "1", "2", "T 3"]
+    rows = screen_of(_model(512), "map", 100, 30)
+    assert "the worst of 23 CPUs a row" in rows[3]
+    assert rows[4].startswith("   0-22 ")
+    assert "T 506-511" in "".join(rows)
+
+
+def test_the_map_shows_the_worst_of_those_that_share_a_row() -> None:
+    lines = tuple(cpu_line(cpu, lost_ns=200_000_000.0 if cpu == 100 else 0.0) for cpu in range(512))
+    rows = screen_of(model_of(frame(lines)), "map", 100, 30)
+    assert [line[:12].strip() for line in rows if "█" in line] == ["92-114"]
+
+
+def test_the_sources_are_those_of_all_cpus_and_can_be_filtered() -> None:
+    model = _model()
+    text = "".join(screen_of(model, "sources"))
+    assert all(name in text for name in ("hog [4711]", "24 nvme0q1", "away [77]"))
+    assert "3 sources by cost" in text
+    model.filter = "kind:irq"
+    text = "".join(screen_of(model, "sources"))
+    assert "1 sources by cost, filter: kind:irq" in text
+    assert "hog" not in text
+
+
+def test_one_cpu_has_its_figures_a_lane_for_each_kind_and_its_sources() -> None:
+    model = _model()
+    rows = screen_of(model, "cpu")
+    assert rows[3].startswith(" CPU 3  target   lost 20 µs/s   12 irq/s   3.0 sirq/s")
+    assert [line.split()[0] for line in rows[4:6]] == ["irq", "thread"]
+    assert rows[4].rstrip()[-5:] == "▅▅▅▅▅"
+    assert "away" not in "".join(rows)
+
+
+def _after(*keys: str, size: tuple[int, int] = (100, 30)) -> tuple[MonitorApp, list[str]]:
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        for second in range(5):
+            app.show_frame(frame(4, _CULPRITS, second))
+        await pilot.press(*keys)
+        lines.extend(shown(app))
+
+    return with_monitor(steps, size=size), lines
+
+
+@pytest.mark.parametrize(("key", "name"), [(str(number + 1), name) for number, name in enumerate(SCREENS)])
+def test_a_number_leads_to_each_screen_and_escape_back(key: str, name: str) -> None:
+    assert _after(key)[0].model.screen == name
+    assert _after(key, "escape")[0].model.screen == "overview"
+
+
+def test_tab_goes_round_the_screens_and_on_the_screen_of_a_cpu_round_the_cpus() -> None:
+    assert _after("tab")[0].model.screen == "map"
+    assert _after("shift+tab")[0].model.screen == "events"
+    assert _after("4", "tab")[0].model.cpu == 0
+    assert _after("4", "shift+tab")[0].model.cpu == 2
+
+
+def test_enter_leads_to_the_cpu_of_the_selected_source() -> None:
+    assert _after("enter")[1][3].startswith(" CPU 3 ")
+    assert _after("3", "down", "enter")[1][3].startswith(" CPU 0 ")
+
+
+def test_a_filter_is_typed_and_its_keys_do_nothing_else() -> None:
+    app, lines = _after("3", "slash", "q", "h", "backspace", "backspace", *"hog")
+    assert "filter: hog_" in "".join(lines)
+    assert app.model.listed() == [_CULPRITS[0]]
+    assert _after("slash", *"away", "enter")[0].model.filter == "away"
+    assert _after("slash", *"away", "escape")[0].model.filter == ""
+    assert not _after("slash", "ctrl+c")[0].is_running
+
+
+@pytest.mark.parametrize(
+    ("keys", "number", "zoom", "holds"),
+    [
+        (("left",), 3, 1, False),
+        (("shift+left",), 0, 1, False),
+        (("left", "left", "right"), 3, 1, False),
+        (("home", "shift+right"), 4, 1, False),
+        (("home",), 0, 1, False),
+        (("home", "end"), 4, 1, False),
+        (("left_square_bracket",), 4, 1, False),
+        (("right_square_bracket",), 4, 1, False),
+        (("H",), 4, 1, True),
+        (("w",), 4, 2, False),
+    ],
+)
+def test_keys_move_in_time(keys: tuple[str, ...], number: int, zoom: int, holds: bool) -> None:
+    model = _after(*keys)[0].model
+    assert (model.number, model.zoom, model.holds) == (number, zoom, holds)
+
+
+def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
+    recording = record(tmp_path / "machine.nw", files)
+    found: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app._open_machine = lambda: Recording(str(recording))
+        app.show_frame(frame(4, (culprit("hog", cpu=2, pid=900, tid=900),), target=(2, 3)))
+        await pilot.press("3", "f")
+        await until(pilot, lambda: "taskset" in "".join(shown(app)))
+        found.extend(shown(app))
+
+    with_monitor(steps)
+    assert any("now: sudo taskset -pc 0-1 900" in line for line in found)
+
+
+def test_the_glyphs_of_every_screen_can_be_ascii() -> None:
+    assert all("▁" not in line for line in screen_of(_model(), "map", glyphs=None))
+    assert UNICODE.ramp[1] in "".join(screen_of(_model(), "map"))
