@@ -2,15 +2,23 @@
 
 import signal
 import sys
+from types import FrameType
 
 from noisewatch.surfaces.cli import main, tell_internal_error
 
 
 def run() -> None:
     """Runs the command line as a process of its own. SIGTERM ends it in order, as Ctrl-C does."""
+    ended: list[int] = []
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
     sys.excepthook = tell_internal_error
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, end)
+    status = main()
+    sys.exit(128 + ended[0] if ended else status)
 
 
 if __name__ == "__main__":

@@ -134,9 +134,24 @@ def test_a_tracer_that_is_ended_leaves_nothing_or_the_next_one_clears_it_away(
     process.send_signal(number)
     said = process.communicate()[1]
     assert "Traceback" not in said
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
     assert bool(_instances(tracefs)) == (number == signal.SIGKILL)
     assert _followed(1)["by"] == "trace"
     assert _instances(tracefs) == []
+
+
+def test_where_threads_have_other_numbers_than_the_trace_tells_nothing_is_traced(tracefs: Path) -> None:
+    ran = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", *_TRACE, "--duration", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "unshare" in ran.stderr:
+        pytest.skip("no PID namespace may be made here")
+    answer = json.loads(ran.stdout)
+    assert answer["by"] == "counters"
+    assert "by the host's numbers" in answer["reason"]
 
 
 def test_without_the_right_to_trace_the_counters_have_to_do(tracefs: Path) -> None:

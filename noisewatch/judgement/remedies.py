@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from noisewatch.judgement.case import Case
@@ -16,9 +16,13 @@ from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.knobs import Knob
 
-_OF_ONE_CPU = re.compile(r"(ksoftirqd|ktimers|migration|cpuhp|rcuc|idle_inject|irq_work|kworker)/\d+\b")
+_OF_THE_WORK = (
+    "It is the process at work there that calls itself: another of its threads unmaps or protects memory, or the like."
+)
+_BESIDE_THE_WORK = "It belongs to the process at work there: give its threads CPUs of their own."
+_OF_ONE_CPU = re.compile(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
 _IRQ_THREAD = re.compile(r"irq/(\d+)-")
-_RCU_THREAD = re.compile(r"rcu[a-z]*(_preempt|_sched|o[ps]?/|c/|_|$)")
+_CALLBACKS_THREAD = re.compile(r"rcuc/\d+")  # rcuo… are what rcu_nocbs makes of them, to be moved as any thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,10 @@ class Remedy:
     fix: Fix | None = None
 
 
-def remedy_of(culprit: Disturbance, case: Case) -> Remedy:
-    """What keeps this culprit away from the target CPUs."""
+def remedy_of(culprit: Disturbance, case: Case, at_work: Collection[int] = ()) -> Remedy:
+    """What keeps this culprit away from the target CPUs. Processes `at_work` are what the CPUs are there for."""
+    if culprit.pid is not None and culprit.pid in at_work:
+        return Remedy(_OF_THE_WORK if culprit.kind == "ipi" else _BESIDE_THE_WORK)
     return _BY_KIND[culprit.kind](culprit, case)
 
 
@@ -50,7 +56,7 @@ def _thread(culprit: Disturbance, case: Case) -> Remedy:
 
 
 def _kernel_thread(culprit: Disturbance, case: Case) -> Remedy:
-    if _RCU_THREAD.match(culprit.name):
+    if _CALLBACKS_THREAD.match(culprit.name):
         return _callbacks(case)
     of_irq = _IRQ_THREAD.match(culprit.name)
     if of_irq:  # it runs where its interrupt arrives

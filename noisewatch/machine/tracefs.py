@@ -25,6 +25,7 @@ _NAME = re.compile(
     r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-(?P<purpose>\w+)", re.ASCII
 )
 _LARGEST_PAGE = 1 << 16
+_FIRST_PID_NAMESPACE = 0xEFFF_FFFC  # PROC_PID_INIT_INO in linux/proc_ns.h
 
 
 def find_tracefs(mounts: str) -> Path | None:
@@ -160,6 +161,11 @@ def _remove(instance: Path) -> None:
             write_setting(instance / name, "0")
     with suppress(OSError):
         instance.rmdir()
+
+
+def numbers_threads_as_we_do() -> bool:
+    """Whether the thread numbers of a trace, which are the host's, are those of our own /proc."""
+    return _namespace() == _FIRST_PID_NAMESPACE
 
 
 def _namespace() -> int:

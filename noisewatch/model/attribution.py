@@ -14,10 +14,13 @@ from noisewatch.model.culprits import Culprit
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
 from noisewatch.model.interval import Interval
-from noisewatch.sources.calibration import CalibrationSamples
+from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.sources.trace import NOT_TRACED, Trace
 from noisewatch.sources.trace_timeline import rounded_ns
+
+ENDED = "threads that had ended before anybody looked"
+_LEAST_UNSEEN = 0.005  # of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +66,29 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
     culprits = {said.cpu: gap_culprits(causes[said.cpu], said.cpu, said.spun_ns) for said in samples.cpus}
     reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
     suspects = {
-        said.cpu: _suspects(meanwhile.interval, said.cpu, causes[said.cpu])
+        said.cpu: _suspects(meanwhile.interval, said, causes[said.cpu])
         for said in samples.cpus
         if said.cpu not in traced and meanwhile.interval is not None
     }
     return Attribution(causes, culprits, reason, suspects)
 
 
-def _suspects(interval: Interval, cpu: int, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
+def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
     """Who was seen there meanwhile, the costliest first.
 
     The loops themselves have ended by the time that the machine is looked at again: theirs is what no thread seen has
-    had, so that it says nothing. Ticks need no suspect where they are known by their phase.
+    had, so that it says nothing; but where the gaps are far longer than what was seen, others have ended as well.
+    Ticks need no suspect where they are known by their phase.
     """
     known = {"unexplained"} | ({"tick"} if any(cause.kind == "tick" for cause in causes) else set())
-    return tuple(each for each in disturbances_of(interval, cpu) if each.kind not in known)
+    found = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
+    stolen_ns = sum(cause.length_ns for cause in causes if cause.kind == "thread")
+    share = stolen_ns / samples.spun_ns if samples.spun_ns else 0.0
+    unseen = share - sum(each.share or 0.0 for each in found if "thread" in each.kind)
+    if unseen > max(share / 2, _LEAST_UNSEEN):
+        ns = round(unseen * interval.length_ns)
+        found.append(Disturbance("unexplained", ENDED, samples.cpu, ns, unseen, None, is_inferred=True))
+    return tuple(sorted(found, key=lambda each: -(each.stolen_ns or 0)))
 
 
 def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Culprit, ...]:
@@ -100,7 +111,7 @@ def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
         stolen_ns=stolen_ns,
         share=stolen_ns / spun_ns if spun_ns else None,
         rate_per_s=len(causes) * 1e9 / spun_ns if spun_ns else None,
-        pid=(thread.pid or thread.tid) if thread is not None else None,
+        pid=thread.pid if thread is not None else None,
         tid=thread.tid if thread is not None else None,
         irq=first.parts[0].source.irq if first.parts and first.kind == "irq" else None,
         is_inferred=first.kernel_ns is None,

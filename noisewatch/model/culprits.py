@@ -11,8 +11,9 @@ from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.trace import CpuPieces, Trace, TracedSource
 
 _IDLE = "idle"
-_MOSTLY = 0.5  # of the time: that is what the CPU is there for
+MOSTLY = 0.5  # of the time: that is what the CPU is there for
 _MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds
+_NOTABLE = 0.01  # of the time: such a thread stands by itself
 _Key = tuple[str, str, int | None]  # kind, name, thread
 _NAME_OF_VECTOR = {
     "call_function": "function call",
@@ -83,18 +84,18 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
             tid = source.thread.tid if source.thread is not None else None
             name = source.thread.name if source.kind in ("thread", "kernel-thread") and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
-    found = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together).items()]
+    found = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together, length_ns).items()]
     found.sort(key=lambda each: -(each.disturbance.stolen_ns or 0))
-    works = next((each for each in found if each.disturbance.kind == "thread"), None)
-    if works is not None and (works.disturbance.share or 0.0) < _MOSTLY:
+    works = next((each for each in found if each.disturbance.kind == "thread" and each.disturbance.tid), None)
+    if works is not None and (works.disturbance.share or 0.0) < MOSTLY:
         works = None
     return TracedCpu(
         cpu.cpu, cpu.lost_events, cpu.unseen_switches, works, tuple(each for each in found if each is not works)
     )
 
 
-def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]]) -> Mapping[_Key, list[int]]:
-    """Many threads of one name as one source, but for one that has most of their time."""
+def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
+    """Many threads of one name as one source, but for those that have had the CPU for long."""
     alike: dict[tuple[str, str], list[int | None]] = defaultdict(list)
     for kind, name, tid in together:
         alike[kind, name].append(tid)
@@ -102,7 +103,7 @@ def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]]) -> Mapping[_Key
     for (kind, name), tids in alike.items():
         had_ns = {tid: sum(cpu.spells[number].own_ns for number in together[kind, name, tid]) for tid in tids}
         are_few = len(tids) <= _MOST_ALIKE
-        apart = {tid for tid in tids if are_few or had_ns[tid] * 2 > sum(had_ns.values())}
+        apart = {tid for tid in tids if are_few or had_ns[tid] > _NOTABLE * length_ns}
         rest = [tid for tid in tids if tid not in apart]
         found.update(((kind, name, tid), together[kind, name, tid]) for tid in apart)
         if rest:
@@ -127,7 +128,7 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int) -> C
         stolen_ns=own_ns,
         share=own_ns / length_ns if length_ns else None,
         rate_per_s=count * 1e9 / length_ns if length_ns else None,
-        pid=(thread.pid or thread.tid) if thread is not None and tid is not None else None,
+        pid=thread.pid if thread is not None and tid is not None else None,
         tid=tid,
         irq=source.irq,
     )

@@ -52,9 +52,12 @@ class Disturbance:
 
     @property
     def process(self) -> str | None:
-        """`pid 4711`, or `pid 4711, thread 4715` of a thread that is not its first; None of what is no process."""
+        """`pid 4711`, or `pid 4711, thread 4715` of a thread that is not its first; None of what is no process.
+
+        `thread 4715` is one that had ended before anybody could ask whose it was.
+        """
         if self.pid is None:
-            return None
+            return f"thread {self.tid}" if self.tid is not None else None
         return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
 
 
@@ -141,10 +144,13 @@ def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    """x86 counts a TLB shootdown as a function call as well, which it is: its time is taken once."""
     load = interval.load_by_cpu.get(cpu)
     measured_ns = load.irq_ns if load is not None else None
     rows = [(row, row.count_by_cpu[cpu]) for row in interval.interrupts.rows or () if cpu in row.count_by_cpu]
-    estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
+    shootdowns = sum(count for row, count in rows if row.label == "TLB")
+    costly = [(row, count, max(count - shootdowns, 0) if row.label == "CAL" else count) for row, count in rows]
+    estimates = [(row, count, calls * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count, calls in costly]
     scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
     for row, count, cost_ns in estimates:
         stolen_ns = round(cost_ns * scale)

@@ -16,6 +16,7 @@ from noisewatch.sources.trace_events import INTERRUPTS
 
 QUESTION = "trace"
 TRACERS = EVENTS, OSNOISE, NO_TRACER = ("events", "osnoise", "none")
+_KERNELS = "kworker/"  # these end, and nobody can be asked about them any more
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
 KINDS = frozenset({"idle", "tick", "irq", "ipi", "softirq", "nmi", "thread", "kernel-thread"})
@@ -124,7 +125,9 @@ def _parse_thread(tid: str, said: Json) -> Thread:
     pid = said.get("pid") if isinstance(said, dict) else None
     if not isinstance(said, dict) or not tid.isdecimal() or not (pid is None or type(pid) is int):
         raise Malformed("a thread of a trace", str(said))
-    return Thread(int(tid), clean(str(said.get("name") or "?")), pid, said.get("is_kernel") is True)
+    name = clean(str(said.get("name") or "?"))
+    is_kernel = said.get("is_kernel")
+    return Thread(int(tid), name, pid, is_kernel is True or (is_kernel is None and name.startswith(_KERNELS)))
 
 
 def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:

@@ -16,7 +16,7 @@ from typing import Self
 
 from noisewatch.errors import CannotMeasure, Malformed
 from noisewatch.machine import Json, osnoise
-from noisewatch.machine.tracefs import MOUNTS, Instance, find_tracefs, remove_stale
+from noisewatch.machine.tracefs import MOUNTS, Instance, find_tracefs, numbers_threads_as_we_do, remove_stale
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.task_files import parse_stat
@@ -37,6 +37,7 @@ from noisewatch.sources.trace_timeline import CpuTrace
 _BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
 _MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
 _MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last until the buffer is full
+_OTHER_NUMBERS = "in a container a trace tells of threads by the host's numbers, which are others here"
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
 
@@ -57,6 +58,8 @@ class TraceCollector:
         with self._stack:
             if self._tracer == NO_TRACER:
                 raise CannotMeasure(NOT_TRACED)
+            if not numbers_threads_as_we_do():
+                raise CannotMeasure(_OTHER_NUMBERS)
             tracefs = _tracefs()
             if osnoise.TRACER in remove_stale(tracefs):
                 osnoise.restore_workload(tracefs)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from noisewatch.sources.trace_records import Event, records
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
+_SOON_NS = 2_000_000  # by which an interrupt arrives, of a virtual machine too
 _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
 
 
@@ -50,12 +51,14 @@ class Sends:
     def take(self, cpu: int, vector: str, until_ns: int) -> tuple[int, int]:
         """The thread that has caused such an interrupt at that time, and the function; 0 where nobody is known.
 
-        A reschedule calls no function. What was sent before is over, whether it took an interrupt or not.
+        A reschedule calls no function. What was sent before is over, whether it took an interrupt or not: a CPU that
+        waits for work looks by itself.
         """
         found: list[tuple[int, int, int]] = []
         for is_call in _IS_CALL.get(vector, ()):
             sent = self._sent.get((cpu, is_call))
             while sent and sent[0][0] <= until_ns:
                 found.append(sent.popleft())
-        _, tid, function = min(found, default=(0, 0, 0))
+        recent = [sent for sent in found if until_ns - sent[0] <= _SOON_NS] or found
+        _, tid, function = min(recent, default=(0, 0, 0))
         return tid, function

@@ -11,7 +11,8 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Case
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.model.culprits import TracedCpu, culprits_of
+from noisewatch.model.culprits import MOSTLY, TracedCpu, culprits_of
+from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval, interval_between
 from noisewatch.model.stretches import Stretch, longest_stretches
 from noisewatch.sources.cpulist import name_cpus
@@ -43,13 +44,31 @@ class Followed:
     def target(self) -> list[int]:
         return sorted(self.interval.after.target.cpus)
 
+    def works_on(self, cpu: int) -> Disturbance | None:
+        """The thread that has the CPU most of the time: what is disturbed, and no culprit."""
+        if self.trace is not None:
+            return next((each.works.disturbance for each in self.cpus if each.cpu == cpu and each.works), None)
+        found = (each for each in disturbances_of(self.interval, cpu) if each.kind == "thread" and each.tid is not None)
+        return next((each for each in found if (each.share or 0.0) >= MOSTLY), None)
+
+    def counted(self, cpu: int) -> list[Disturbance]:
+        """Who else was seen there, by the counters alone, the costliest first."""
+        works = self.works_on(cpu)
+        return [each for each in disturbances_of(self.interval, cpu) if each != works]
+
+    @property
+    def at_work(self) -> frozenset[int]:
+        """The processes that the target CPUs are there for."""
+        works = [self.works_on(cpu) for cpu in self.target]
+        return frozenset(each.pid for each in works if each is not None and each.pid is not None)
+
     def stretches(self, cpu: int, most: int) -> tuple[Stretch, ...]:
         """The longest that others than the one that works there have had, the longest first."""
         if self.trace is None:
             return ()
-        tids = [each.works.disturbance.tid for each in self.cpus if each.cpu == cpu and each.works is not None]
+        works = self.works_on(cpu)
         pieces = next(each for each in self.trace.cpus if each.cpu == cpu)
-        return longest_stretches(pieces, tids[0] if tids else None, self.interval.after.irqs, most)
+        return longest_stretches(pieces, works.tid if works is not None else None, self.interval.after.irqs, most)
 
     @property
     def seconds(self) -> float:

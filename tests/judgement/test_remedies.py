@@ -80,14 +80,28 @@ def test_init_the_kernel_and_who_is_gone_are_never_moved(pid: int) -> None:
     ("name", "said"),
     [
         ("kworker/u8:3", "workqueue.unbound_cpus=0-1"),
-        ("rcuop/2", "rcu_nocbs=2-3"),
-        ("rcu_preempt", "rcu_nocbs=2-3"),
+        ("rcuc/2", "rcu_nocbs=2-3"),
     ],
 )
 def test_kernel_threads_have_a_setting_of_their_own(name: str, said: str) -> None:
     persist = _commands(_culprit("kernel-thread", name, tid=30), _untuned())[1]
     assert persist is not None
     assert said in persist
+
+
+@pytest.mark.parametrize("name", ["rcu_preempt", "rcuop/2", "rcuog/2", "rcu_exp_gp_kthread_worker"])
+def test_what_starts_and_ends_grace_periods_is_moved_as_any_thread(name: str) -> None:
+    remedy = remedy_of(_culprit("kernel-thread", name, tid=900), _case())
+    assert "housekeeping CPUs" in remedy.said
+    assert "rcu_nocbs" not in remedy.said
+
+
+def test_the_process_at_work_is_never_moved_off_its_cpu() -> None:
+    call = remedy_of(_culprit("ipi", "flush_tlb_func, called by mapper", pid=450, tid=450), _case(), {450})
+    assert (call.fix, "calls itself" in call.said) == (None, True)
+    thread = remedy_of(_culprit("thread", "hog", tid=900), _case(), {900})
+    assert (thread.fix, "process at work" in thread.said) == (None, True)
+    assert remedy_of(_culprit("thread", "hog", tid=900), _case(), {450}).fix is not None
 
 
 @pytest.mark.parametrize("name", ["ksoftirqd/2", "ktimers/2", "migration/2", "kworker/2:1", "kworker/2:0H-kblockd"])

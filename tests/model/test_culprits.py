@@ -35,11 +35,27 @@ def test_many_are_one_source_and_belong_to_no_process() -> None:
     assert _shells(_traced(*[_MS] * 5)) == [("sh (5 threads)", None, None, 10, 5 * _MS)]
 
 
-def test_the_one_that_has_most_of_it_stands_by_itself() -> None:
-    assert _shells(_traced(90 * _MS, *[_MS] * 4)) == [
+def test_those_that_have_had_the_cpu_for_long_stand_by_themselves() -> None:
+    assert _shells(_traced(90 * _MS, 30 * _MS, *[_MS] * 4)) == [
         ("sh", 1000, 1000, 2, 90 * _MS),
+        ("sh", 1001, 1001, 2, 30 * _MS),
         ("sh (4 threads)", None, None, 8, 4 * _MS),
     ]
+
+
+def test_a_crowd_is_never_what_works_there() -> None:
+    traced = _traced(*[15 * _MS] * 100)
+    assert traced.works is not None
+    assert traced.works.disturbance.name == "bench"
+
+
+def test_a_thread_that_had_ended_has_no_process_and_a_worker_of_the_kernels_is_one_all_the_same() -> None:
+    said = written_trace()
+    said["threads"]["30"] |= {"pid": None, "is_kernel": None}
+    said["threads"]["456"] |= {"pid": None, "is_kernel": None}
+    found = {each.disturbance.tid: each.disturbance for each in culprits_of(parse_trace(said), None)[0].culprits}
+    assert (found[30].kind, found[30].pid, found[30].process) == ("kernel-thread", None, "thread 30")
+    assert (found[456].pid, found[456].process) == (None, "thread 456")
 
 
 def test_no_time_is_lost_by_it() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.model.attribution import Meanwhile, attribution_of
+from noisewatch.model.attribution import ENDED, Meanwhile, attribution_of
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.calibration import parse_calibration
 from noisewatch.sources.trace import parse_trace
@@ -45,6 +45,15 @@ def test_ticks_are_suspects_only_where_their_phase_did_not_tell() -> None:
     attribution = attribution_of(ticking, meanwhile)
     assert {each.disturbance.kind for each in attribution.culprits_by_cpu[2]} == {"tick"}
     assert "tick" not in {each.kind for each in attribution.suspects_by_cpu[2]}
+
+
+def test_where_the_gaps_are_far_longer_than_what_was_seen_others_have_ended() -> None:
+    gaps = tuple((10_000_000 + number * 40_000_000, 20_000_000, 1, 0) for number in range(40))
+    samples = parse_calibration(written_calibration((2,), gaps=gaps))
+    found = attribution_of(samples, _meanwhile()).suspects_by_cpu[2]
+    assert (found[0].name, found[0].is_inferred) == (ENDED, True)
+    assert 0.1 < (found[0].share or 0) < 0.3
+    assert ENDED not in _suspects(_meanwhile())
 
 
 def test_where_a_trace_tells_nobody_is_suspected() -> None:

@@ -213,3 +213,20 @@ def test_a_call_that_the_osnoise_tracer_tells_of_has_its_sender() -> None:
     call = record("osnoise/irq_noise", 7, duration=30, desc="call_function_single", vector=251)
     trace = _traced(page([(0, switch("x", 7)), (100, call)]), sends=sends)
     assert Source("ipi", "call_function_single", 456, 77) in trace.sources
+
+
+def test_a_call_that_took_no_interrupt_is_not_held_against_its_sender_later() -> None:
+    sends = Sends(events_of_senders(event_format))
+    queued, sent = (record("csd/csd_queue_cpu", tid, cpu=1, func=tid) for tid in (100, 200))
+    sends.feed(page([(1_000_000, queued), (10_000_000, sent)]))
+    sends.sort()
+    assert sends.take(1, "call_function_single", 10_002_000) == (200, 200)
+
+
+def test_of_calls_that_came_together_the_first_has_caused_the_interrupt() -> None:
+    sends = Sends(events_of_senders(event_format))
+    first, second = (record("csd/csd_queue_cpu", tid, cpu=1, func=tid) for tid in (100, 200))
+    sends.feed(page([(1_000, first), (2_000, second)]))
+    sends.sort()
+    assert sends.take(1, "call_function_single", 5_000) == (100, 100)
+    assert sends.take(1, "call_function_single", 6_000) == (0, 0)

@@ -19,7 +19,7 @@ def recording(tmp_path: Path) -> Path:
 
 def _recorded(tmp_path: Path, trace: Json = None) -> Path:
     before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3") | process(450, "mapper", 0, 0, allowed="0-3")
-    after = quiet_files(3.0) | process(901, "hog", 2, 1_500_000_000, allowed="0-3") | process(450, "mapper", 0, 0)
+    after = quiet_files(3.0) | process(901, "hog", 2, 1_400_000_000, allowed="0-3") | process(450, "mapper", 0, 0)
     after["/proc/stat"] = stat_file({2: 150}, 300)
     return record(tmp_path / "traced.nw", before, after, trace=trace)
 
@@ -73,12 +73,26 @@ def test_the_longest_stretches_without_the_work_come_with_what_was_in_them(run: 
 def test_without_a_trace_the_counters_have_to_do_and_the_reason_is_told(run: Run, tmp_path: Path) -> None:
     recording = _recorded(tmp_path)
     said = run("trace", "--cpus", "2", "--replay", recording).out
-    assert "by counters alone: all figures are inferred" in said
+    assert "by counters alone: what has a ~ is inferred" in said
     assert "No trace: not in the recording." in said
     assert "hog (pid 901)" in said
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
     assert (answer["by"], answer["reason"]) == ("counters", "not in the recording")
     assert answer["cpus"][0]["culprits"][0]["name"] == "hog"
+
+
+def test_without_a_trace_too_the_thread_that_has_the_cpu_is_what_works_there(run: Run, tmp_path: Path) -> None:
+    before = quiet_files() | process(901, "bench", 2, 0, allowed="0-3") | process(902, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(901, "bench", 2, 2_000_000_000, allowed="0-3")
+    after |= process(902, "hog", 2, 500_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 250}, 300)}
+    recording = record(tmp_path / "counted.nw", before, after)
+    said = run("trace", "--cpus", "2", "--replay", recording).out
+    assert "CPU 2: bench (pid 901) had ~66.67%, beside it" in said
+    assert "taskset -pc 0-1,3 902" in said
+    assert "taskset -pc 0-1,3 901" not in said
+    (cpu,) = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json["cpus"]
+    assert (cpu["works"]["pid"], cpu["culprits"][0]["pid"]) == (901, 902)
+    assert cpu["stolen_ns"] < 1_000_000_000
 
 
 def test_of_a_cpu_that_was_not_traced_only_the_counters_tell(run: Run, recording: Path) -> None:

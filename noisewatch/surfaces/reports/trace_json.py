@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.model.culprits import TracedCpu
-from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.trace import NO_TRACER
 from noisewatch.surfaces.following import Followed
 from noisewatch.surfaces.reports.culprit_json import describe_culprit, describe_fix, describe_source, describe_stretch
@@ -41,25 +40,25 @@ def _by_trace(traced: TracedCpu, followed: Followed) -> dict[str, Any]:
         "unseen_switches": traced.unseen_switches,
         "works": None if traced.works is None else describe_source(traced.works),
         "stolen_ns": traced.stolen_ns,
-        "culprits": [{**describe_source(each), **_remedy(each.disturbance, followed.case)} for each in traced.culprits],
+        "culprits": [{**describe_source(each), **_remedy(each.disturbance, followed)} for each in traced.culprits],
         "longest_stretches": [describe_stretch(each) for each in followed.stretches(traced.cpu, _MOST_STRETCHES)],
     }
 
 
 def _by_counters(followed: Followed, cpu: int) -> dict[str, Any]:
-    found = disturbances_of(followed.interval, cpu)
+    found, works = followed.counted(cpu), followed.works_on(cpu)
     return {
         "cpu": cpu,
         "lost_events": None,
         "unseen_switches": None,
-        "works": None,
+        "works": None if works is None else _of_counters(works),
         "stolen_ns": sum(each.stolen_ns or 0 for each in found),
-        "culprits": [{**_of_counters(each), **_remedy(each, followed.case)} for each in found],
+        "culprits": [{**_of_counters(each), **_remedy(each, followed)} for each in found],
     }
 
 
-def _remedy(disturbance: Disturbance, case: Case) -> dict[str, Any]:
-    remedy = remedy_of(disturbance, case)
+def _remedy(disturbance: Disturbance, followed: Followed) -> dict[str, Any]:
+    remedy = remedy_of(disturbance, followed.case, followed.at_work)
     return {"remedy": remedy.said, "fix": None if remedy.fix is None else describe_fix(remedy.fix)}
 
 

@@ -6,7 +6,6 @@ import textwrap
 
 from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.model.culprits import TracedCpu
-from noisewatch.model.disturbance import disturbances_of
 from noisewatch.model.figures import describe_ns, describe_share
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.trace import EVENTS, OSNOISE
@@ -24,7 +23,7 @@ _NOTHING = "nothing took it"
 
 def text_of_followed(followed: Followed, width: int) -> str:
     """The whole report of `noisewatch trace`."""
-    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters alone: all figures are inferred"
+    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters alone: what has a ~ is inferred"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
         lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
@@ -42,12 +41,12 @@ def _remedy_lines(followed: Followed, width: int) -> list[str]:
     """What helps against the costliest, each remedy once, commands on lines of their own to be copied."""
     found = [each.disturbance for traced in followed.cpus for each in traced.culprits]
     if followed.trace is None:
-        found = [each for cpu in followed.target for each in disturbances_of(followed.interval, cpu)]
+        found = [each for cpu in followed.target for each in followed.counted(cpu)]
     found = sorted(found, key=lambda each: -(each.stolen_ns or 0))
     lines: list[str] = []
     seen: set[Remedy] = set()
     for each in found:
-        remedy = remedy_of(each, followed.case)
+        remedy = remedy_of(each, followed.case, followed.at_work)
         if remedy in seen or len(seen) == _MOST_REMEDIES:
             continue
         seen.add(remedy)
@@ -80,7 +79,9 @@ def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
 
 
 def _of_counters(followed: Followed, cpu: int) -> list[str]:
-    found = disturbances_of(followed.interval, cpu)[:_MOST_CULPRITS]
+    found = followed.counted(cpu)[:_MOST_CULPRITS]
     rows = [["", each.kind, named(each), rate_of(each), describe_ns(each.stolen_ns), share_of(each)] for each in found]
     head = ["", "kind", "who", "/s", "time", "share"]
-    return [f"CPU {cpu}:" + ("" if rows else f" {_NOTHING}"), *(align([head, *rows]).splitlines() if rows else [])]
+    works = followed.works_on(cpu)
+    had = f" {named(works)} had {share_of(works)}, beside it" if works is not None else ""
+    return [f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"), *(align([head, *rows]).splitlines() if rows else [])]
