@@ -67,6 +67,17 @@ def test_keys_are_pressed_first(run: Run, tmp_path: Path, keys: str, words: str)
     assert words in _words(picture)
 
 
+@pytest.mark.parametrize(
+    ("at", "words"), [("0", "FROZEN 3 s ago"), ("3.1", "FROZEN 0 s ago"), ("99", "FROZEN 0 s ago")]
+)
+def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: str) -> None:
+    picture, again = tmp_path / "picture.svg", tmp_path / "again.svg"
+    for each in (picture, again):
+        assert run("screenshot", each, "--replay", _recording(tmp_path), "--at", at).status == 0
+    assert words in _words(picture)
+    assert picture.read_bytes() == again.read_bytes()
+
+
 @pytest.mark.parametrize("size", ["1x1", "200x60"])
 def test_any_size_is_drawn(run: Run, tmp_path: Path, unchanged_tree: Path, size: str) -> None:
     picture = tmp_path / "picture.svg"

@@ -128,6 +128,12 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
         "--size", metavar="COLUMNSxLINES", default="100x30", help="the terminal's size (default 100x30)"
     )
     parser.add_argument("--keys", metavar="KEYS", default="", help="keys to press first, such as s or question_mark,j")
+    parser.add_argument(
+        "--at",
+        metavar="SECONDS",
+        type=seconds(0.0),
+        help="the moment that is shown, since the first one of the recording (default: the last)",
+    )
 
 
 _FILL = {

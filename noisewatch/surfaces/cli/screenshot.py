@@ -47,11 +47,16 @@ async def _draw(arguments: Namespace, width: int, height: int) -> str:
     machine = open_machine(arguments)
     wish = wish_of(arguments, machine)
     app = MonitorApp(glyphs=UNICODE, open_machine=partial(open_machine, arguments))
+    begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:
         for frame in sample_frames(machine, wish, arguments.interval, time.sleep if machine.is_live else no_sleep):
+            begin_ns = frame.taken_at_ns if begin_ns is None else begin_ns
             app.show_frame(frame)
             if machine.is_live and frame.seconds > 0:
                 break
+        if arguments.at is not None and begin_ns is not None:
+            app.model.go_to_time(begin_ns + round(arguments.at * 1e9))
+            app.draw()
         await pilot.press(*filter(None, arguments.keys.split(",")))
         await app.workers.wait_for_complete()
         await pilot.pause()

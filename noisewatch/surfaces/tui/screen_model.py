@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -97,6 +98,13 @@ class ScreenModel:
         if self.history.count:
             wanted = self.number + intervals * self.zoom
             self.cursor = max(min(wanted, self.history.count - 1), self.history.first)
+
+    def go_to_time(self, at_ns: int) -> None:
+        """Goes to the interval that the time is in, or to the nearest that is kept."""
+        kept = range(self.history.first, self.history.count)
+        if kept:
+            at = bisect_left(kept, at_ns, key=lambda number: self.history.frame(number).taken_at_ns)
+            self.cursor = kept[min(at, len(kept) - 1)]
 
     def step_to_disturbed(self, direction: int) -> None:
         """Goes to the next interval that way in which a target CPU lost too much; stays where there is none."""
