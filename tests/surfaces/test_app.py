@@ -156,14 +156,14 @@ def test_after_scrolling_past_the_end_one_press_scrolls_back() -> None:
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.model.sort = "cpu"
-        app.show_frame(frame(24))
-        await pilot.press("pagedown", "pagedown", "pagedown")
+        app.show_frame(frame(64))
+        await pilot.press(*["pagedown"] * 7)
         orders.append(cpu_order(shown(app)))
         await pilot.press("up")
         orders.append(cpu_order(shown(app)))
 
     with_monitor(steps, size=(100, 24))
-    assert orders[0][-1] == 23
+    assert orders[0][-1] == 63
     assert orders[1] == [cpu - 1 for cpu in orders[0]]
 
 

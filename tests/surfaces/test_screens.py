@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from textual.pilot import Pilot
 from noisewatch.machine.recording import Recording
 from noisewatch.surfaces.frame import HOUSEKEEPING
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.screen_model import SCREENS, ScreenModel
 from tests.quiet_machine import process, quiet_files
@@ -152,3 +155,24 @@ def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_pa
 def test_the_glyphs_of_every_screen_can_be_ascii() -> None:
     assert all("▁" not in line for line in screen_of(_model(), "map", glyphs=None))
     assert UNICODE.ramp[1] in "".join(screen_of(_model(), "map"))
+
+
+def test_the_screen_is_exported_beside_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, lines = _after("left", "e")
+    svg, figures = sorted(tmp_path.iterdir(), reverse=True)
+    assert f"written: {svg.name} and .json" in lines[0]
+    assert (svg.suffix, figures.suffix) == (".svg", ".json")
+    assert "hog" in svg.read_text()
+    assert json.loads(figures.read_text())["taken_at_ns"] == 3_000_000_000
+    figures.write_text("kept")
+    assert export("", None, time.strptime(figures.stem, "noisewatch-%Y%m%d-%H%M%S")).endswith("file exists")
+    assert figures.read_text() == "kept"
+
+
+def test_where_nothing_can_be_written_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert "nothing was written" in _after("e")[1][0]

@@ -14,7 +14,6 @@ from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_o
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.sampling import no_sleep, sample_frames
 
-_FONT = "DejaVu Sans Mono"
 _FONT_FOLDER = "/usr/share/fonts/truetype/dejavu"
 _LARGEST = 1000
 
@@ -61,23 +60,18 @@ async def _draw(arguments: Namespace, width: int, height: int) -> str:
         await app.workers.wait_for_complete()
         await pilot.pause()
         report_damage(machine)
-        svg = app.export_screenshot(title="noisewatch")
-    return _with_plain_font(svg)
-
-
-def _with_plain_font(svg: str) -> str:
-    """A font that has the block characters, from the system instead of from the network; and steady identifiers."""
-    without_download = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
-    return re.sub(r"terminal-\d+", "terminal-0", without_download.replace("Fira Code", _FONT))
+        return app.picture()
 
 
 def _png(svg: str) -> bytes:
+    from noisewatch.surfaces.tui.export import FONT
+
     try:
         import resvg_py
     except ImportError as error:
         raise UsageError("a PNG needs the package resvg-py (pip install noisewatch[dev]); an SVG does not") from error
     if not Path(_FONT_FOLDER).is_dir():
-        raise UsageError(f"a PNG needs the font {_FONT} in {_FONT_FOLDER} (Debian: apt-get install fonts-dejavu-core)")
+        raise UsageError(f"a PNG needs the font {FONT} in {_FONT_FOLDER} (Debian: apt-get install fonts-dejavu-core)")
     return bytes(
-        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_dirs=[_FONT_FOLDER], font_family=_FONT)
+        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_dirs=[_FONT_FOLDER], font_family=FONT)
     )

@@ -15,15 +15,12 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.worker import Worker
 
-from noisewatch.errors import CannotMeasure
-from noisewatch.judgement.case import Calibrated
 from noisewatch.machine import Machine
-from noisewatch.machine.calibrator.run import Progress
-from noisewatch.surfaces.following import Followed
 from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.advising import advise
-from noisewatch.surfaces.tui.asked_screen import RUNNING
-from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen, calibrate_machine
+from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
+from noisewatch.surfaces.tui.export import export, plain_picture
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
@@ -32,7 +29,7 @@ from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, SCREENS, SOURCES, Advice, ScreenModel
 from noisewatch.surfaces.tui.screens import rows_of_screen
 from noisewatch.surfaces.tui.text_row import Row
-from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
+from noisewatch.surfaces.tui.trace_screen import TraceScreen
 
 _TERMINAL_CHECK_S = 2.0
 _HUNG_UP = 129  # as a shell reports SIGHUP
@@ -67,6 +64,7 @@ class MonitorApp(App[None]):
         Binding("shift+tab", "next(-1)", "the one before", priority=True),
         Binding("slash", "filter", "filter"),
         Binding("f", "advise", "what helps"),
+        Binding("e", "export", "export"),
         Binding("enter", "start", "its CPU; start"),
         Binding("escape", "leave", "leave"),
         Binding("question_mark,h,f1", "help", "help"),
@@ -90,7 +88,7 @@ class MonitorApp(App[None]):
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
         self._view = LineView(self.rows)
         self._shows_help = False
-        self._above: CalibrationScreen | TraceScreen | None = None
+        self._above = Above(self, open_machine, self.draw, self._pause_sampler, self._resume_sampler)
         self._aside: tuple[int, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -123,12 +121,16 @@ class MonitorApp(App[None]):
             self._sampler.stop()
         os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
 
-    def show_frame(self, frame: Frame) -> None:
+    def show_frame(self, frame: Frame, line: bytes | None = None) -> None:
         """Takes in a frame and draws it, unless the picture is frozen."""
         self._move_aside(frame)
-        self.model.add(frame)
+        self.model.add(frame, line)
         self.model.measure_own_cost(time.process_time(), time.monotonic())
         self.draw()
+
+    def picture(self) -> str:
+        """The screen as SVG; the same screen makes the same bytes."""
+        return plain_picture(self.export_screenshot(title="noisewatch"))
 
     def draw(self) -> None:
         """What has changed since the last time."""
@@ -136,8 +138,8 @@ class MonitorApp(App[None]):
 
     def rows(self, width: int, height: int) -> list[Row]:
         """The screen as it is now."""
-        if self._above is not None:
-            return self._above.rows(width, height, self._glyphs is UNICODE)
+        if self._above.screen is not None:
+            return self._above.screen.rows(width, height, self._glyphs is UNICODE)
         if self._shows_help:
             return help_rows(KEYS_IN_HELP, width, height)
         return rows_of_screen(self.model, width, height, self._glyphs)
@@ -186,11 +188,11 @@ class MonitorApp(App[None]):
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
 
     def action_go_to(self, screen: str) -> None:
-        if self._above is None:
+        if self._above.screen is None:
             self._changed(lambda: self.model.go_to(screen))
 
     def action_next(self, direction: int) -> None:
-        if self._above is not None:
+        if self._above.screen is not None:
             return
         if self.model.screen == CPU:
             self._changed(lambda: self.model.next_cpu(direction))
@@ -199,13 +201,18 @@ class MonitorApp(App[None]):
             self._changed(lambda: self.model.go_to(SCREENS[at % len(SCREENS)]))
 
     def action_filter(self) -> None:
-        if self._above is None:
+        if self._above.screen is None:
             self._changed(self.model.begin_filter)
+
+    def action_export(self) -> None:
+        """Writes the screen as a picture, and the figures that it shows, into the folder that we were started in."""
+        written = export(self.picture(), self.model.frame, time.localtime())
+        self._changed(lambda: setattr(self.model, "notice", written))
 
     def action_advise(self) -> None:
         """Asks what helps against the selected source; the machine is read in a thread."""
         selected = self.model.selected()
-        if self._above is None and selected is not None and self._open_machine is not None:
+        if self._above.screen is None and selected is not None and self._open_machine is not None:
             open_machine, target = self._open_machine, frozenset(self.model.frame.target if self.model.frame else ())
             self.run_worker(lambda: advise(open_machine(), target, selected), thread=True, name="advice")
 
@@ -216,98 +223,47 @@ class MonitorApp(App[None]):
 
     def action_calibrate(self) -> None:
         """Announces what it will cost; nothing is started yet."""
-        if self._above is None:
-            self._changed(lambda: setattr(self, "_above", CalibrationScreen.of(self.model.newest)))
+        self._changed(lambda: self._above.announce(CalibrationScreen.of(self.model.newest)))
 
     def action_trace(self) -> None:
         """Announces what it will cost; nothing is started yet."""
-        if self._above is None:
-            self._changed(lambda: setattr(self, "_above", TraceScreen.of(self.model.newest)))
+        self._changed(lambda: self._above.announce(TraceScreen.of(self.model.newest)))
 
     def action_start(self) -> None:
-        screen = self._above
-        if screen is None:
+        if self._above.screen is None:
             self._changed(self.model.drill_in)
-            return
-        if not screen.can_start:
-            return
-        screen.state = RUNNING
-        if isinstance(screen, TraceScreen):
-            self.run_worker(lambda: self._follow_target(screen), thread=True, exit_on_error=False)
         else:
-            if self._sampler is not None:
-                self._sampler.stop()  # our own load would be in what it sees
-            self.run_worker(lambda: self._calibrate(screen), thread=True, exit_on_error=False)
-        self.draw()
+            self._above.start()
+            self.draw()
 
     def action_leave(self) -> None:
-        """Goes back to the monitor; a calibration that runs is stopped by its next look at the screen."""
-        if self._above is None:
+        if self._above.screen is None:
             self._changed(lambda: self.model.go_to(OVERVIEW))
-        screen, self._above = self._above, None
-        if isinstance(screen, CalibrationScreen) and screen.state == RUNNING:
-            self._resume_sampler()
-        self.draw()
-
-    def _follow_target(self, screen: TraceScreen) -> None:
-        """Runs in a thread, one stretch after the other, until the screen is left."""
-
-        def watch(done_s: float) -> None:
-            if self._above is not screen or not self.is_running:
-                raise CannotMeasure("stopped")
-            if int(done_s) != int(screen.done_s):
-                self.call_from_thread(self._show_followed, screen, done_s, None)
-
-        while screen.state == RUNNING and self._above is screen:
-            result = follow_machine(self._open_machine, frozenset(screen.target), watch)
-            if self._above is not screen or not self.is_running:
-                return
-            self.call_from_thread(self._show_followed, screen, 0.0, result)
-
-    def _show_followed(self, screen: TraceScreen, done_s: float, result: Followed | str | None) -> None:
-        screen.done_s = done_s
-        if result is not None:
-            screen.take(result)
-        self.draw()
-
-    def _calibrate(self, screen: CalibrationScreen) -> None:
-        """Runs in a thread; the screen is drawn, and its state changed, by the other one."""
-
-        def watch(progress: Progress) -> None:
-            if self._above is not screen or not self.is_running:
-                raise CannotMeasure("stopped")
-            self.call_from_thread(self._show_progress, screen, progress)
-
-        result = calibrate_machine(self._open_machine, frozenset(screen.target), watch)
-        if self.is_running:
-            self.call_from_thread(self._finish_calibration, screen, result)
-
-    def _show_progress(self, screen: CalibrationScreen, progress: Progress) -> None:
-        screen.live.take(progress)
-        self.draw()
-
-    def _finish_calibration(self, screen: CalibrationScreen, result: Calibrated | str) -> None:
-        if self._above is screen:
-            screen.finish(result)
-            self._resume_sampler()
+        else:
+            self._above.leave()
             self.draw()
+
+    def _pause_sampler(self) -> None:
+        if self._sampler is not None:
+            self._sampler.stop()
 
     def _resume_sampler(self) -> None:
         if self._sampler is not None:
             self.run_worker(self._follow(self._sampler), exclusive=False)
 
     def action_scroll(self, lines: int) -> None:
-        if self._above is not None:
-            self._above.offset += lines
+        if self._above.screen is not None:
+            self._above.screen.offset += lines
             self.draw()
             return
         if self.model.screen in _SELECTING:
             self._changed(lambda: self.model.select(lines))
         else:
-            self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, self.size.height)))
+            self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, *self.size)))
 
     def _changed(self, change: Callable[[], None]) -> None:
         """While the help is shown, any key closes it and does nothing else."""
+        self.model.notice = None
         if self._shows_help:
             self._shows_help = False
         else:

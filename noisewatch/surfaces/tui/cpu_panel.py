@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.surfaces.tui.dense_cpus import COLUMN_HEADING, cell_rows, column_rows
+from noisewatch.surfaces.tui.density import COLUMNS, ROWS, density
 from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_of
-from noisewatch.surfaces.tui.levels import columns_of, level_pieces
+from noisewatch.surfaces.tui.levels import history_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_cpus
 from noisewatch.surfaces.tui.text_row import Row
 
@@ -18,9 +20,30 @@ def cpu_panel_height(cpu_count: int, height: int) -> int:
 
 
 def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A heading and a row a CPU; the last row tells how many found no room."""
+    """All CPUs, as closely as they have to stand: a row each below a heading, or cells, and rows for the worst."""
     if height < 1:
         return []
+    lines = model.frame.cpus if model.frame is not None else ()
+    found = density(len(lines), width, height - 1)
+    if found.kind == COLUMNS:
+        heading: Row = [
+            (COLUMN_HEADING + _described(model, width // found.across - len(COLUMN_HEADING) - 1), "heading")
+        ]
+        return [heading, *column_rows(model, lines, found, width, glyphs)]
+    cells = cell_rows(lines, found, glyphs) if found.kind != ROWS else []
+    return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
+
+
+def row_room(cpu_count: int, width: int, height: int) -> int:
+    """How many CPUs have a row of their own in a panel of that size."""
+    found = density(cpu_count, width, height - 1)
+    if found.kind == COLUMNS:
+        return cpu_count
+    return max(height - 1 - (found.rows if found.kind != ROWS else 0), 0)
+
+
+def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """A heading, and a row for each CPU that finds room: in their order if all do, else the worst target CPUs first."""
     room = height - 1
     lines = sorted_cpus(model, room)
     offset = max(min(model.offset, len(lines) - room), 0)
@@ -47,16 +70,9 @@ def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, gly
         mhz = "?" if line.current_khz is None else f"{line.current_khz / 1000:.0f}"
         row.append((f"{mhz:>6} ", role_style))
     used = sum(len(text) for text, _ in row)
-    return [*row, (" ", "plain"), *_spark(model, line.cpu, width - used - 1, glyphs)]
+    return [*row, (" ", "plain"), *history_pieces(model, line.cpu, width - used - 1, glyphs)]
 
 
 def _described(model: ScreenModel, width: int) -> str:
     each = f", {model.zoom} a column" if model.zoom > 1 else ""
     return f"last {width * model.zoom} intervals{each}"
-
-
-def _spark(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
-    """The history up to the interval that is shown, at the right."""
-    numbers = range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
-    shown = columns_of(model.history.losses(cpu, numbers), model.zoom)[-width:] if width > 0 else []
-    return [(" " * (width - len(shown)), "plain"), *level_pieces(shown, glyphs)]

@@ -18,7 +18,9 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     if frame is None:
         return [ends([("noisewatch", "title")], [(model.trouble or "looking …", "doubt")], width), [], []]
     left: Row = [("noisewatch", "title"), (f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
-    if model.cursor is not None:
+    if model.notice is not None:
+        left.append((f"  {model.notice}", "strong"))
+    elif model.cursor is not None:
         left.append((f"  FROZEN {model.behind_s():.0f} s ago", "doubt"))
     elif model.trouble:
         left.append((f"  {model.trouble}", "doubt"))

@@ -35,10 +35,10 @@ class History:
         """The number of the oldest interval that is kept."""
         return max(self.count - self._capacity, 0)
 
-    def add(self, frame: Frame) -> None:
-        """Takes in the next frame that has rates."""
+    def add(self, frame: Frame, line: bytes | None = None) -> None:
+        """Takes in the next frame that has rates; `line` is what it came as."""
         at = self.count % self._capacity
-        line = zlib.compress(encode_frame(frame), _FASTEST)
+        line = zlib.compress(line or encode_frame(frame), _FASTEST)
         if at < len(self._lines):
             self._lines[at] = line
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from noisewatch.surfaces.tui.glyphs import Glyphs, level_of, style_of
+from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
 
@@ -37,3 +38,10 @@ def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:
         else:
             row.append((glyph, style))
     return row
+
+
+def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
+    """What the CPU lost up to the interval that is shown, which is at the right."""
+    numbers = range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
+    shown = columns_of(model.history.losses(cpu, numbers), model.zoom)[-width:] if width > 0 else []
+    return [(" " * (width - len(shown)), "plain"), *level_pieces(shown, glyphs)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.surfaces.tui.cpu_panel import cpu_panel_height, cpu_rows
+from noisewatch.surfaces.tui.cpu_panel import cpu_panel_height, cpu_rows, row_room
 from noisewatch.surfaces.tui.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import heights, page
@@ -25,6 +25,7 @@ def _cpu_height(model: ScreenModel, room: int) -> int:
     return cpu_panel_height(len(model.frame.cpus) if model.frame is not None else 1, room)
 
 
-def cpu_room(model: ScreenModel, height: int) -> int:
-    """How many CPUs a screen of this height shows at once."""
-    return max(_cpu_height(model, heights(height)[1]) - 1, 0)
+def cpu_room(model: ScreenModel, width: int, height: int) -> int:
+    """How many CPUs have a row of their own on a screen of this size."""
+    count = len(model.frame.cpus) if model.frame is not None else 1
+    return row_room(count, width, _cpu_height(model, heights(height)[1]))

@@ -15,7 +15,7 @@ _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
 class SamplerProcess:
     """Runs the command, which writes a frame a line to its standard output."""
 
-    def __init__(self, command: Sequence[str], show: Callable[[Frame], None]) -> None:
+    def __init__(self, command: Sequence[str], show: Callable[[Frame, bytes], None]) -> None:
         self._command = command
         self._show = show
         self._process: asyncio.subprocess.Process | None = None
@@ -34,7 +34,7 @@ class SamplerProcess:
             while line := await process.stdout.readline():
                 frame = decode_frame(line)
                 is_last = frame.is_last
-                self._show(frame)
+                self._show(frame, line)
         except ValueError:  # a frame that was cut short, or is longer than any machine's
             _kill(process)
         said = (await process.stderr.read()).decode("utf-8", "replace").strip().splitlines()

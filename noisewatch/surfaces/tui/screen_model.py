@@ -46,6 +46,7 @@ class ScreenModel:
     sort: str = SORTS[0]
     offset: int = 0
     trouble: str | None = None
+    notice: str | None = None  # what a key has done, until the next one
     own_cpu_share: float | None = None
     _own_cpu: tuple[float, float] | None = None
 
@@ -58,13 +59,13 @@ class ScreenModel:
         """Of the interval that is shown; -1 before there is one."""
         return self.history.count - 1 if self.cursor is None else self.cursor
 
-    def add(self, frame: Frame) -> None:
-        """Takes in the next frame; the first look has no rates and leaves no mark in the history."""
+    def add(self, frame: Frame, line: bytes | None = None) -> None:
+        """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
         self.log.compare(self.newest, frame)
         self.newest = frame
         if frame.seconds <= 0:
             return
-        self.history.add(frame)
+        self.history.add(frame, line)
         if self.cursor is not None:
             self.cursor = max(self.cursor, self.history.first)
         elif self.holds and is_disturbed(frame):
