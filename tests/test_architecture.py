@@ -51,7 +51,7 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
                 "surfaces/cli/monitor.py",
             },
         ),
-        ("pyudev", {"sources/devices.py"}),
+        ("pyudev", {"sources/devices.py", "sources/device_events.py"}),
         ("prometheus_client", {"surfaces/reports/verdict_prometheus.py"}),
         ("psutil", {"sources/sessions.py", "sources/tasks.py"}),
         ("cronsim", {"model/cron_schedule.py"}),

@@ -7,11 +7,13 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from noisewatch.sources.device_events import DeviceListener, listen
 from tests.noise import CHILDREN, CPU, LOOP, noise
 
 pytestmark = pytest.mark.live
@@ -97,3 +99,15 @@ def test_a_recording_keeps_the_calibration_and_gives_the_same_verdict(tmp_path: 
     assert other["calibration"] == one["calibration"]
     assert other["noise_floor"] == one["noise_floor"]
     assert (again.returncode, other["verdict"]) == (live.returncode, one["verdict"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel say something of a device")
+def test_what_the_kernel_says_of_a_device_is_heard() -> None:
+    listener = listen()
+    assert isinstance(listener, DeviceListener), listener
+    Path("/sys/devices/system/cpu/cpu0/uevent").write_text("change")
+    until, said = time.monotonic() + 5, []
+    while "cpu cpu0 changed" not in said and time.monotonic() < until:
+        said += listener.read()
+        time.sleep(0.05)
+    assert "cpu cpu0 changed" in said

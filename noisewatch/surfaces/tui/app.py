@@ -16,10 +16,12 @@ from textual.events import Key
 from textual.worker import Worker
 
 from noisewatch.machine import Machine
+from noisewatch.sources.device_events import DeviceListener, listen
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
+from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export, plain_picture
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
@@ -99,7 +101,23 @@ class MonitorApp(App[None]):
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_interval(_TERMINAL_CHECK_S, self._leave_without_terminal)
+            self.listen_to(listen())
         self._resume_sampler()
+
+    def listen_to(self, listener: DeviceListener | str) -> None:
+        """Takes what is said of this host's devices into the log; of another machine nobody says anything."""
+        if isinstance(listener, str):
+            self.model.log.silence = listener
+            return
+
+        def read() -> None:
+            frame = self.model.newest
+            for said in listener.read():
+                if frame is not None and frame.source is None:
+                    self.model.log.add(Event(frame.taken_at_ns, "device", said))
+            self.draw()
+
+        asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
         """Shows the sampler's frames until it ends, and then why it ended."""

@@ -26,6 +26,7 @@ class EventLog:
     """The last events, the newest last."""
 
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
+    silence: str | None = None  # why nothing is heard of devices
 
     def add(self, event: Event) -> None:
         self.events.append(event)

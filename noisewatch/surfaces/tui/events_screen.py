@@ -17,11 +17,13 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     rows: list[Row] = [[("      ago  what      ", "heading"), ("since the monitor was started", "heading")]]
+    if model.log.silence is not None:
+        rows.append([(f"           nothing is heard of devices: {model.log.silence}", "doubt")])
     if model.newest is None or not model.log.events:
         return [*rows, [("           nothing has changed", "faint")]]
     newest_ns = model.newest.taken_at_ns
     shown_ns = model.frame.taken_at_ns if model.cursor is not None and model.frame is not None else None
-    for event in list(reversed(model.log.events))[model.row : model.row + max(height - 1, 0)]:
+    for event in list(reversed(model.log.events))[model.row : model.row + max(height - len(rows), 0)]:
         ago = f"{(newest_ns - event.at_ns) / 1e9:7.0f} s"
         style = "strong" if event.at_ns == shown_ns else "plain"
         rows.append([(f"{ago}  ", "faint"), (f"{event.kind:<9} {event.text}", style)])
