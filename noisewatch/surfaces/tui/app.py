@@ -34,6 +34,7 @@ from noisewatch.surfaces.tui.text_row import Row
 from noisewatch.surfaces.tui.trace_screen import TraceScreen
 
 _TERMINAL_CHECK_S = 2.0
+_LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
 _SELECTING = (SOURCES, CPU, EVENTS)  # the screens whose rows are moved through
 
@@ -101,7 +102,7 @@ class MonitorApp(App[None]):
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
             self.set_interval(_TERMINAL_CHECK_S, self._leave_without_terminal)
-            self.listen_to(listen())
+            self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
         self._resume_sampler()
 
     def listen_to(self, listener: DeviceListener | str) -> None:
