@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,23 @@ def test_one_stretch_follows_the_other_until_it_is_left(recording: Path) -> None
     assert "bench (pid 890, thread 900) had 95.0%" in said
     assert "flush_tlb_func, called by mapper" in said
     assert "stretch 2" in said
+
+
+def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_path: Path) -> None:
+    screen = TraceScreen.of(frame(4))
+    screen.state = RUNNING
+    seen: list[list[str]] = []
+    for begin_s in (0, 30, 95):
+        trace = written_trace(begin_ns=begin_s * 10**9)
+        recording = str(record(tmp_path / f"{begin_s}.nw", quiet_files(), quiet_files(3.0), trace=trace))
+        screen.take(follow_machine(partial(Recording, recording), frozenset({2}), _ignore))
+        told = _text(screen, height=90).partition("the longest stretches of the last minute")[2]
+        seen.append([" ".join(line.split()) for line in told.splitlines() if "kworker" in line])
+    assert seen == [
+        [],
+        ["2.0 s 2 3 ms kworker/2:1 3 ms", "32.0 s 2 3 ms kworker/2:1 3 ms"],
+        ["2.0 s 2 3 ms kworker/2:1 3 ms"],
+    ]
 
 
 def test_of_a_replay_there_is_one_stretch(recording: Path) -> None:

@@ -68,7 +68,13 @@ def gap_lines(causes: Iterable[GapCause]) -> list[str]:
     """A row for each gap: when, for how long, how much of it the kernel's trace has seen, and whose it was."""
     head = ["", "at", "length", "traced", "who"]
     rows = [
-        ["", _at(each.start_ns), describe_ns(each.length_ns), _traced(each), _parts(each.parts) or clean(each.name)]
+        [
+            "",
+            _at(each.start_ns),
+            describe_ns(each.length_ns),
+            _traced(each),
+            parts_in_words(each.parts) or clean(each.name),
+        ]
         for each in causes
     ]
     return align([head, *rows]).splitlines() if rows else []
@@ -76,7 +82,7 @@ def gap_lines(causes: Iterable[GapCause]) -> list[str]:
 
 def stretch_lines(stretches: Iterable[Stretch]) -> list[str]:
     """A row for each stretch that others had."""
-    rows = [["", _at(each.start_ns), describe_ns(each.length_ns), _parts(each.parts)] for each in stretches]
+    rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
     return align([["", "at", "length", "who"], *rows]).splitlines() if rows else []
 
 
@@ -95,7 +101,8 @@ def _traced(cause: GapCause) -> str:
     return "" if cause.kernel_ns is None else describe_ns(cause.kernel_ns)
 
 
-def _parts(parts: Sequence[Part]) -> str:
+def parts_in_words(parts: Sequence[Part]) -> str:
+    """`kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
     said = [f"{clean(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
     rest = len(parts) - len(said)
     return " + ".join(said + ([f"{rest} more"] if rest else []))

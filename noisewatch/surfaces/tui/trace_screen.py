@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import heapq
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from noisewatch.errors import NoisewatchError
 from noisewatch.machine import Machine
+from noisewatch.model.figures import describe_ns
+from noisewatch.model.stretches import Stretch
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.snapshot import Wish
 from noisewatch.surfaces.following import Followed, Watch, follow
+from noisewatch.surfaces.reports.culprit_text import parts_in_words
+from noisewatch.surfaces.reports.table import align
 from noisewatch.surfaces.reports.trace_text import text_of_followed
 from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
 from noisewatch.surfaces.tui.text_row import Row
 
 STRETCH_S = 5.0
+_KEPT_NS = 60_000_000_000
+_MOST_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """A stretch that others had of a CPU; the time is that of CLOCK_MONOTONIC."""
+
+    at_ns: int
+    cpu: int
+    stretch: Stretch
 
 
 @dataclass(slots=True)
 class TraceScreen(AskedScreen):
-    """The last stretch that is over, while the next one runs."""
+    """What was followed last, while more is; and the longest interruptions of the last minute."""
 
     done_s: float = 0.0
     count: int = 0
     followed: Followed | None = None
+    past: list[Interruption] = field(default_factory=list)
 
     def take(self, result: Followed | str) -> None:
         """A stretch is over; of a recording there is but one, and after a failure no other."""
@@ -33,7 +50,20 @@ class TraceScreen(AskedScreen):
             self.state, self.failure = OVER, f"Nothing could be followed: {result}"
         else:
             self.followed = result
+            self._remember(result)
             self.state = OVER if self.source is not None else RUNNING
+
+    def _remember(self, followed: Followed) -> None:
+        """Keeps the longest of the last minute, and forgets what is older."""
+        if followed.trace is None:
+            return
+        begin_ns = followed.trace.begin_ns
+        for cpu in followed.target:
+            found = followed.stretches(cpu, _MOST_KEPT)
+            self.past += [Interruption(begin_ns + each.start_ns, cpu, each) for each in found]
+        end_ns = begin_ns + followed.trace.length_ns
+        recent = (each for each in self.past if end_ns - each.at_ns <= _KEPT_NS)
+        self.past = heapq.nlargest(_MOST_KEPT, recent, key=lambda each: (each.stretch.length_ns, each.at_ns))
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
@@ -44,12 +74,26 @@ class TraceScreen(AskedScreen):
 
     def _lines(self, width: int) -> list[str]:
         if self.followed is not None and self.failure is None:
-            return text_of_followed(self.followed, width).splitlines()
+            return [*text_of_followed(self.followed, width).splitlines(), *self._past_lines()]
         said = [self.refusal or self.failure or ""]
         if said == [""]:
             running = [f"following: {self.done_s:.1f} of {STRETCH_S:g} s"]
             said = running if self.state == RUNNING else self._announcement()
         return [part for line in said for part in textwrap.wrap(line, max(width, 10)) or [""]]
+
+    def _past_lines(self) -> list[str]:
+        """Only of more than what is shown anyway."""
+        trace = self.followed.trace if self.followed is not None else None
+        if trace is None or self.count < 2:
+            return []
+        end_ns = trace.begin_ns + trace.length_ns
+        rows = [
+            ["", f"{(end_ns - each.at_ns) / 1e9:.1f} s", str(each.cpu), describe_ns(each.stretch.length_ns), who]
+            for each in self.past
+            if (who := parts_in_words(each.stretch.parts))
+        ]
+        table = align([["", "ago", "CPU", "length", "who"], *rows]).splitlines() if rows else []
+        return ["", "the longest stretches of the last minute", *table]
 
     def _announcement(self) -> list[str]:
         if self.source is not None:
