@@ -70,6 +70,18 @@ class Frame:
     is_last: bool = False
     remark: str | None = None
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more sources than the costliest, which it holds: first those of target CPUs."""
+        return len(self.culprits) >= MOST_CULPRITS
+
+    def tells_all_of(self, cpu: int) -> bool:
+        """Whether all sources on the CPU are in it: what a housekeeping CPU has comes last, and is cut first."""
+        line = next((line for line in self.cpus if line.cpu == cpu), None)
+        if line is None or line.stolen_ns_per_s is None:
+            return False
+        return not self.is_cut or (line.role != HOUSEKEEPING and self.culprits[-1].role == HOUSEKEEPING)
+
 
 def _unknown(verdict: Verdict) -> tuple[str, ...]:
     """The checks without an answer, first those that leave the verdict open."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.tui.app import KEYS_IN_HELP
+from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import strip_of

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from noisewatch.errors import UsageError
+from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.surfaces.frame import HOUSEKEEPING
+from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.glyphs import UNICODE
@@ -75,6 +78,47 @@ def test_one_cpu_has_its_figures_a_lane_for_each_kind_and_its_sources() -> None:
     assert [line.split()[0] for line in rows[4:6]] == ["irq", "thread"]
     assert rows[4].rstrip()[-5:] == "▅▅▅▅▅"
     assert "away" not in "".join(rows)
+
+
+def test_a_cpu_behind_the_costliest_sources_is_not_shown_as_calm() -> None:
+    many = tuple(culprit(f"hog{number}", cpu=3, kind="thread") for number in range(70))
+    whole = (*many[:10], culprit("away", cpu=0, role=HOUSEKEEPING, kind="irq"))
+    cut = (*many[:10], *(culprit(f"away{number}", cpu=1, role=HOUSEKEEPING) for number in range(54)))
+    model = model_of(frame(4, whole), frame(4, cut, 2))
+    model.cpu = 0
+    assert "nothing among the 64 costliest sources" in "".join(screen_of(model, "cpu"))
+    assert "the costliest 64 sources" in "".join(screen_of(model, "sources"))
+    assert model.history.lost_by_kind(0, range(2)) == {"irq": [4_000_000.0, None]}
+    assert set(model.history.lost_by_kind(3, range(2))) == {"thread"}
+    assert model.frame is not None
+    assert [model.frame.tells_all_of(cpu) for cpu in (3, 0, 9)] == [True, False, False]
+    assert not frame(4, many[:64]).tells_all_of(3)
+
+
+def test_cpus_that_share_a_row_or_a_cell_are_not_calm_where_one_is_unknown() -> None:
+    cpus = [cpu_line(cpu, "target", 0.0) for cpu in range(512)]
+    cpus[40] = cpu_line(40, "target", None)
+    cpus[80], cpus[81] = cpu_line(80, "target", None), cpu_line(81, "target", 200_000_000.0)
+    model = model_of(frame(tuple(cpus)))
+    rows = {line[:12].strip(): line.rstrip()[-1] for line in screen_of(model, "map") if line[1:3] == "T "}
+    assert (rows["T 23-45"], rows["T 69-91"]) == ("?", "█")
+    assert model.history.worst([0]) == [200_000_000.0]
+    assert model_of(frame(tuple(cpus[:60]))).history.worst([0]) == [None]
+
+
+@pytest.mark.parametrize("key", ["2", "slash", "f", "left", "w", "H", "tab", "space"])
+def test_what_is_shown_above_the_monitor_leaves_it_alone(key: str) -> None:
+    before, after = _after("c")[0].model, _after("c", key)[0].model
+    state = [(model.screen, model.cursor, model.zoom, model.holds, model.is_typing) for model in (before, after)]
+    assert state[0] == state[1]
+
+
+def test_a_machine_that_cannot_be_opened_any_more_is_an_answer() -> None:
+    def gone() -> Machine:
+        raise UsageError("machine.nw: no such file or directory")
+
+    said = advise(gone, frozenset({3}), _CULPRITS[0]).lines
+    assert said == ("Nothing can be advised: machine.nw: no such file or directory",)
 
 
 def _after(*keys: str, size: tuple[int, int] = (100, 30)) -> tuple[MonitorApp, list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
@@ -16,7 +18,7 @@ from noisewatch.surfaces.reports.finding_words import commands_of
 from noisewatch.surfaces.tui.screen_model import Advice
 
 
-def advise(machine: Machine, target: CpuSet, about: CulpritLine) -> Advice:
+def advise(open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine) -> Advice:
     """What helps, with the commands for this machine. Nothing is executed."""
     culprit = Disturbance(
         about.kind,
@@ -31,6 +33,7 @@ def advise(machine: Machine, target: CpuSet, about: CulpritLine) -> Advice:
         about.is_estimate,
     )
     try:
+        machine = open_machine()
         if isinstance(machine, Recording):
             machine.go_to_end()
         snapshot = read_snapshot(machine, Wish(target), TaskReader(asks_all_affinities=True))

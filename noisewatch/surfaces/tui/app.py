@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Key
 from textual.worker import Worker
 
@@ -20,6 +20,7 @@ from noisewatch.sources.device_events import DeviceListener, listen
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.advising import advise
+from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, KEYS_IN_HELP, WHILE_TYPING
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export, plain_picture
@@ -44,38 +45,7 @@ class MonitorApp(App[None]):
 
     ENABLE_COMMAND_PALETTE = False
     CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "quit", "quit", priority=True),
-        Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
-        Binding("space", "freeze", "freeze"),
-        Binding("left", "step(-1)", "step back"),
-        Binding("right", "step(1)", "step forth"),
-        Binding("shift+left", "step(-10)", "ten back"),
-        Binding("shift+right", "step(10)", "ten forth"),
-        Binding("home", "step(-1_000_000)", "to the oldest"),
-        Binding("end", "newest", "to the newest"),
-        Binding("left_square_bracket", "disturbed(-1)", "disturbance before"),
-        Binding("right_square_bracket", "disturbed(1)", "disturbance after"),
-        Binding("H", "hold", "hold at the next"),
-        Binding("w", "zoom", "zoom the time"),
-        Binding("s", "sort", "sort"),
-        Binding("a", "all_cpus", "all CPUs"),
-        Binding("c", "calibrate", "calibrate"),
-        Binding("t", "trace", "trace"),
-        *(Binding(str(number + 1), f"go_to('{name}')", name) for number, name in enumerate(SCREENS)),
-        Binding("tab", "next(1)", "next CPU, next screen", priority=True),
-        Binding("shift+tab", "next(-1)", "the one before", priority=True),
-        Binding("slash", "filter", "filter"),
-        Binding("f", "advise", "what helps"),
-        Binding("e", "export", "export"),
-        Binding("enter", "start", "its CPU; start"),
-        Binding("escape", "leave", "leave"),
-        Binding("question_mark,h,f1", "help", "help"),
-        Binding("down,j", "scroll(1)", "scroll"),
-        Binding("up,k", "scroll(-1)", "scroll"),
-        Binding("pagedown", "scroll(10)", "scroll"),
-        Binding("pageup", "scroll(-10)", "scroll"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
 
     def __init__(
         self,
@@ -173,8 +143,10 @@ class MonitorApp(App[None]):
             self._changed(lambda: None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a filter is typed all keys belong to it."""
-        return action == "leave_at_once" or not self.model.is_typing
+        """While a filter is typed all keys belong to it; what is shown above the monitor leaves the monitor alone."""
+        if self.model.is_typing:
+            return action in WHILE_TYPING
+        return self._above.screen is None or action in ABOVE
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -207,12 +179,9 @@ class MonitorApp(App[None]):
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
 
     def action_go_to(self, screen: str) -> None:
-        if self._above.screen is None:
-            self._changed(lambda: self.model.go_to(screen))
+        self._changed(lambda: self.model.go_to(screen))
 
     def action_next(self, direction: int) -> None:
-        if self._above.screen is not None:
-            return
         if self.model.screen == CPU:
             self._changed(lambda: self.model.next_cpu(direction))
         else:
@@ -220,8 +189,7 @@ class MonitorApp(App[None]):
             self._changed(lambda: self.model.go_to(SCREENS[at % len(SCREENS)]))
 
     def action_filter(self) -> None:
-        if self._above.screen is None:
-            self._changed(self.model.begin_filter)
+        self._changed(self.model.begin_filter)
 
     def action_export(self) -> None:
         """Writes the screen as a picture, and the figures that it shows, into the folder that we were started in."""
@@ -231,9 +199,9 @@ class MonitorApp(App[None]):
     def action_advise(self) -> None:
         """Asks what helps against the selected source; the machine is read in a thread."""
         selected = self.model.selected()
-        if self._above.screen is None and selected is not None and self._open_machine is not None:
+        if selected is not None and self._open_machine is not None:
             open_machine, target = self._open_machine, frozenset(self.model.frame.target if self.model.frame else ())
-            self.run_worker(lambda: advise(open_machine(), target, selected), thread=True, name="advice")
+            self.run_worker(lambda: advise(open_machine, target, selected), thread=True, name="advice")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.worker.name == "advice" and isinstance(event.worker.result, Advice):
@@ -300,6 +268,3 @@ class MonitorApp(App[None]):
                 os.sched_setaffinity(int(thread), wanted)
         except OSError:
             return  # the sampler meets the same refusal, and its frames carry the remark
-
-
-KEYS_IN_HELP = [(each.key, each.description) for each in MonitorApp.BINDINGS if isinstance(each, Binding) and each.show]

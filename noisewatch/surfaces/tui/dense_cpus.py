@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from noisewatch.surfaces.frame import OFFLINE, SIBLING, TARGET, CpuLine
 from noisewatch.surfaces.tui.density import LABEL_WIDTH, Density, gap_after
-from noisewatch.surfaces.tui.glyphs import Glyphs, duration, style_of
+from noisewatch.surfaces.tui.glyphs import Glyphs, duration, style_of, worst_of
 from noisewatch.surfaces.tui.levels import history_pieces, level_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
@@ -52,7 +52,6 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     there = [line for line in group if line.role != OFFLINE]
     if not there:
         return [("x" * max(found.cell_width - 1, 1) + " " * (found.cell_width > 1), "faint")]
-    known = [line.stolen_ns_per_s for line in there if line.stolen_ns_per_s is not None]
-    ((glyph, style),) = level_pieces([max(known) if len(known) == len(there) else None], glyphs)
+    ((glyph, style),) = level_pieces([worst_of(line.stolen_ns_per_s for line in there)], glyphs)
     glyph = glyphs.bullet if glyph == " " else glyph
     return [(glyph * max(found.cell_width - 1, 1), style)] + ([(" ", "plain")] if found.cell_width > 1 else [])

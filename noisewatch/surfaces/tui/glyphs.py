@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 # Lost time per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
@@ -28,6 +29,14 @@ ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|", "^")
 def glyphs_for(encoding: str | None) -> Glyphs:
     """Block characters where the terminal's encoding has them."""
     return UNICODE if (encoding or "").lower().replace("-", "").replace("_", "") == "utf8" else ASCII
+
+
+def worst_of(losses: Iterable[float | None]) -> float | None:
+    """The greatest loss; None where one that is not known may be greater, and what is known is nothing to speak of."""
+    values = list(losses)
+    known = [lost for lost in values if lost is not None]
+    worst = max(known, default=None)
+    return worst if len(known) == len(values) or (worst or 0) >= NOTABLE_NS else None
 
 
 def level_of(lost_ns_per_s: float) -> int:

@@ -6,10 +6,10 @@ import math
 import zlib
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from noisewatch.surfaces.frame import TARGET, Frame, decode_frame, encode_frame
-from noisewatch.surfaces.tui.glyphs import GRAVE_NS
+from noisewatch.surfaces.tui.glyphs import GRAVE_NS, worst_of
 
 CAPACITY = 3600  # an hour of intervals of a second
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
@@ -27,7 +27,7 @@ class History:
         self._total_disturbed = 0
         self._shown: tuple[int, Frame] | None = None
         self._kinds_of: int | None = None
-        self._kinds: dict[int, dict[str, float]] = {}  # by the number of the interval, of that CPU
+        self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by the interval, of that CPU
         self.count = 0
 
     @property
@@ -48,9 +48,9 @@ class History:
         for cpu in frame.cpus:
             column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self._capacity))
             column[at] = math.nan if cpu.stolen_ns_per_s is None else cpu.stolen_ns_per_s
-        known = [cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET and cpu.stolen_ns_per_s is not None]
-        self._worst[at] = max(known, default=math.nan)
-        self._total_disturbed += bool(known) and max(known) >= GRAVE_NS
+        worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET)
+        self._worst[at] = math.nan if worst is None else worst
+        self._total_disturbed += (worst or 0) >= GRAVE_NS
         self._disturbed[at] = self._total_disturbed
         self.count += 1
 
@@ -66,15 +66,16 @@ class History:
         return decode_frame(zlib.decompress(self._lines[number % self._capacity]))
 
     def lost_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
-        """What each kind of source took from the CPU, of the sources that frames name; frames are looked into once."""
+        """What each kind of source took from the CPU; None where a frame may not tell. Frames are looked into once."""
         if self._kinds_of != cpu:
             self._kinds_of, self._kinds = cpu, {}
         for number in numbers:
             if number not in self._kinds:
                 self._kinds[number] = _by_kind(self._decoded(number), cpu)
         self._kinds = {number: self._kinds[number] for number in numbers}
-        kinds = {kind for number in numbers for kind in self._kinds[number]}
-        return {kind: [self._kinds[number].get(kind, 0.0) for number in numbers] for kind in kinds}
+        told = [self._kinds[number] for number in numbers]
+        kinds = {kind for lost, _ in told for kind in lost}
+        return {kind: [lost.get(kind, others) for lost, others in told] for kind in kinds}
 
     def disturbed_until(self, number: int) -> int:
         """In how many intervals, up to this one and with it, a target CPU lost too much."""
@@ -100,9 +101,10 @@ def _column(capacity: int) -> array[float]:
     return array("f", [math.nan]) * capacity
 
 
-def _by_kind(frame: Frame, cpu: int) -> dict[str, float]:
+def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
+    """What each kind took, and what all others did: nothing, where the frame tells all."""
     lost: dict[str, float] = defaultdict(float)
     for line in frame.culprits:
         if line.cpu == cpu:
             lost[line.kind] += line.stolen_ns_per_s
-    return dict(lost)
+    return dict(lost), 0.0 if frame.tells_all_of(cpu) else None

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from noisewatch.surfaces.tui.glyphs import Glyphs, level_of, style_of
+from noisewatch.surfaces.tui.glyphs import Glyphs, level_of, style_of, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
 
 def columns_of(losses: Sequence[float | None], zoom: int) -> list[float | None]:
-    """The greatest of so many intervals each, counted from the newest; None where none of them is known."""
+    """The worst of so many intervals each, counted from the newest."""
     if zoom == 1:
         return list(losses)
-    found: list[float | None] = []
-    for end in range(len(losses), 0, -zoom):
-        known = [lost for lost in losses[max(end - zoom, 0) : end] if lost is not None]
-        found.append(max(known, default=None))
-    return found[::-1]
+    return [worst_of(losses[max(end - zoom, 0) : end]) for end in range(len(losses), 0, -zoom)][::-1]
 
 
 def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Of several CPUs the greatest loss of each interval; None where none of them is known."""
-    if len(columns) == 1:
-        return list(columns[0])
-    return [max((lost for lost in each if lost is not None), default=None) for each in zip(*columns, strict=True)]
+    """Of several CPUs the worst in each interval."""
+    return [worst_of(each) for each in zip(*columns, strict=True)]
 
 
 def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:

@@ -34,12 +34,17 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     numbers = range(max(model.number + 1 - room * model.zoom, model.history.first), model.number + 1)
     rows = [_heading(each, model, room)]
     for label, group in zip(labels, groups, strict=True):
-        lost = greatest_of([model.history.losses(line.cpu, numbers) for line in group])
+        lost = greatest_of([model.history.losses(line.cpu, numbers) for line in _there(group)])
         shown = columns_of(lost, model.zoom)[-room:]
         style = "strong" if any(line.role == TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
         rows.append([(f"{label[:wide]:<{wide}} ", style), (padding, "plain"), *level_pieces(shown, glyphs)])
     return rows
+
+
+def _there(group: Sequence[CpuLine]) -> Sequence[CpuLine]:
+    """Those that are online; all where none is."""
+    return [line for line in group if line.role != OFFLINE] or group
 
 
 def _label(group: Sequence[CpuLine]) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+from noisewatch.surfaces.frame import MOST_CULPRITS, Frame
 from noisewatch.surfaces.tui.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
-from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.screen_model import CPU, ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
 _KEYS = (("q", "quit"), ("/", "filter"), ("s", "sort"), ("enter", "its CPU"), ("f", "fix"), ("esc", "back"))
@@ -23,7 +24,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     listed = model.listed()
     advice = advice_rows(model, width, int(height * _ADVICE_SHARE))
     filtered = f", filter: {model.filter}{'_' if model.is_typing else ''}" if model.filter or model.is_typing else ""
-    who = f"who, {len(listed)} sources by {model.sort}{filtered}"
+    cut = "the costliest " if model.frame is not None and model.frame.is_cut else ""
+    who = f"who, {cut}{len(listed)} sources by {model.sort}{filtered}"
     return [*selectable(model, who, width, height - len(advice), glyphs), *advice]
 
 
@@ -34,7 +36,9 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
     first = max(min(at - room // 2, len(listed) - room), 0)
     rows = culprit_table(listed[first : first + room], who, width, height, glyphs, at - first)
     if not listed:
-        rows.append([("     nothing", "faint")])
+        is_cut = model.frame is not None and not _tells_all(model, model.frame)
+        said = f"nothing among the {MOST_CULPRITS} costliest sources: there may be others" if is_cut else "nothing"
+        rows.append([(f"     {said}", "doubt" if is_cut else "faint")])
     return rows + [[] for _ in range(height - len(rows))]
 
 
@@ -54,3 +58,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
 def _is_same(one: object, other: object) -> bool:
     names = ("cpu", "kind", "name", "tid")
     return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _tells_all(model: ScreenModel, frame: Frame) -> bool:
+    return frame.tells_all_of(model.cpu) if model.screen == CPU and model.cpu is not None else not frame.is_cut

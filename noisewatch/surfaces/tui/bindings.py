@@ -1,0 +1,43 @@
+"""The keys of the monitor, and which of them hold while something is typed, or shown above it."""
+
+from __future__ import annotations
+
+from textual.binding import Binding
+
+from noisewatch.surfaces.tui.screen_model import SCREENS
+
+BINDINGS = [
+    Binding("q", "quit", "quit", priority=True),
+    Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
+    Binding("space", "freeze", "freeze"),
+    Binding("left", "step(-1)", "step back"),
+    Binding("right", "step(1)", "step forth"),
+    Binding("shift+left", "step(-10)", "ten back"),
+    Binding("shift+right", "step(10)", "ten forth"),
+    Binding("home", "step(-1_000_000)", "to the oldest"),
+    Binding("end", "newest", "to the newest"),
+    Binding("left_square_bracket", "disturbed(-1)", "disturbance before"),
+    Binding("right_square_bracket", "disturbed(1)", "disturbance after"),
+    Binding("H", "hold", "hold at the next"),
+    Binding("w", "zoom", "zoom the time"),
+    Binding("s", "sort", "sort"),
+    Binding("a", "all_cpus", "all CPUs"),
+    Binding("c", "calibrate", "calibrate"),
+    Binding("t", "trace", "trace"),
+    *(Binding(str(number + 1), f"go_to('{name}')", name) for number, name in enumerate(SCREENS)),
+    Binding("tab", "next(1)", "next CPU, next screen", priority=True),
+    Binding("shift+tab", "next(-1)", "the one before", priority=True),
+    Binding("slash", "filter", "filter"),
+    Binding("f", "advise", "what helps"),
+    Binding("e", "export", "export"),
+    Binding("enter", "start", "its CPU; start"),
+    Binding("escape", "leave", "leave"),
+    Binding("question_mark,h,f1", "help", "help"),
+    Binding("down,j", "scroll(1)", "scroll"),
+    Binding("up,k", "scroll(-1)", "scroll"),
+    Binding("pagedown", "scroll(10)", "scroll"),
+    Binding("pageup", "scroll(-10)", "scroll"),
+]
+WHILE_TYPING = frozenset({"leave_at_once"})
+ABOVE = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export", "help"})
+KEYS_IN_HELP = [(each.key, each.description) for each in BINDINGS if each.show]
