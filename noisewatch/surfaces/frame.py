@@ -11,6 +11,8 @@ from noisewatch.judgement.verdict import Verdict
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.snapshot import Snapshot
+from noisewatch.surfaces.finding_line import FindingLine, finding_lines
+from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, UNANSWERED
 
 MOST_CULPRITS = 64
 TARGET, SIBLING, HOUSEKEEPING, OFFLINE = "target", "sibling", "housekeeping", "offline"
@@ -61,14 +63,24 @@ class Frame:
     online_count: int
     turbo: str | None
     verdict: str | None
-    failed: tuple[str, ...]
-    unknown: tuple[str, ...]
+    findings: tuple[FindingLine, ...]  # of the checks that did not pass
+    passed: int | None  # checks that did
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
     source: str | None = None  # a replay or a copied tree; None is this host
     is_last: bool = False
     remark: str | None = None
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The checks that make the machine unstable."""
+        return tuple(each.id for each in self.findings if each.gravity == FAILED)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The checks without an answer, first those that leave the verdict open."""
+        return tuple(each.id for each in self.findings if each.gravity in (UNANSWERED, OPEN))
 
     @property
     def is_cut(self) -> bool:
@@ -81,12 +93,6 @@ class Frame:
         if line is None or line.stolen_ns_per_s is None:
             return False
         return not self.is_cut or (line.role != HOUSEKEEPING and self.culprits[-1].role == HOUSEKEEPING)
-
-
-def _unknown(verdict: Verdict) -> tuple[str, ...]:
-    """The checks without an answer, first those that leave the verdict open."""
-    ordered = sorted(verdict.unknowns, key=lambda finding: not finding.is_blocking_unknown)
-    return tuple(finding.check.id for finding in ordered)
 
 
 def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | None, **rest: Any) -> Frame:
@@ -109,8 +115,8 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         online_count=len(case.online),
         turbo=snapshot.frequency.turbo,
         verdict=verdict.verdict if verdict is not None else None,
-        failed=tuple(finding.check.id for finding in verdict.failures) if verdict is not None else (),
-        unknown=_unknown(verdict) if verdict is not None else (),
+        findings=finding_lines(verdict) if verdict is not None else (),
+        passed=len(verdict.passes) if verdict is not None else None,
         cpus=tuple(lines),
         culprits=tuple(culprits[:MOST_CULPRITS]),
         **rest,
@@ -173,7 +179,7 @@ def encode_frame(frame: Frame) -> bytes:
     return json.dumps(frame, separators=(",", ":"), default=_fields).encode() + b"\n"
 
 
-def _fields(of: Frame | CpuLine | CulpritLine) -> dict[str, Any]:
+def _fields(of: Frame | CpuLine | CulpritLine | FindingLine) -> dict[str, Any]:
     """Without the copies of dataclasses.asdict, which take longer than all else that a frame needs."""
     return {each.name: getattr(of, each.name) for each in fields(of)}
 
@@ -184,7 +190,8 @@ def decode_frame(line: bytes) -> Frame:
     try:
         found["cpus"] = tuple(CpuLine(**cpu) for cpu in found["cpus"])
         found["culprits"] = tuple(CulpritLine(**culprit) for culprit in found["culprits"])
-        for name in ("target", "housekeeping", "failed", "unknown"):
+        found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
+        for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])
         return Frame(**found)
     except (TypeError, KeyError) as error:

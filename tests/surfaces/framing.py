@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.reports.finding_words import FAILED, UNANSWERED
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.line_view import strip_of
 from noisewatch.surfaces.tui.overview import overview_rows
@@ -30,8 +32,21 @@ def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = T
     return replace(line, **rest)
 
 
+def findings(failed: tuple[str, ...] = (), unknown: tuple[str, ...] = ()) -> tuple[FindingLine, ...]:
+    """Checks that failed, and checks without an answer that leave the verdict open."""
+    return (
+        *(FindingLine(name, FAILED, f"{name} was found") for name in failed),
+        *(FindingLine(name, UNANSWERED, f"{name} is not known") for name in unknown),
+    )
+
+
 def frame(
-    cpus: tuple[CpuLine, ...] | int = 4, culprits: tuple[CulpritLine, ...] = (), second: int = 1, **rest: Any
+    cpus: tuple[CpuLine, ...] | int = 4,
+    culprits: tuple[CulpritLine, ...] = (),
+    second: int = 1,
+    failed: tuple[str, ...] = (),
+    unknown: tuple[str, ...] = (),
+    **rest: Any,
 ) -> Frame:
     """An interval of a second; `cpus` is a count, of which the last is the target, or the lines themselves."""
     if isinstance(cpus, int):
@@ -47,8 +62,8 @@ def frame(
         online_count=len(cpus),
         turbo="off",
         verdict="stable",
-        failed=(),
-        unknown=(),
+        findings=findings(failed, unknown),
+        passed=40,
         cpus=cpus,
         culprits=culprits,
         sampler_cpu_s=None,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from noisewatch.surfaces.frame import OFFLINE, CpuLine, Frame
 from noisewatch.surfaces.tui.events import EventLog, changes
-from tests.surfaces.framing import cpu_line, frame, model_of, screen_of
+from tests.surfaces.framing import cpu_line, findings, frame, model_of, screen_of
 
 
 def _frame(second: int, **changes: object) -> Frame:
@@ -41,9 +41,9 @@ def test_governors_that_changed_together_are_one_event() -> None:
 
 def test_turbo_and_checks() -> None:
     assert _said(_frame(2, turbo=None)) == [("clock", "turbo is now unknown, was off")]
-    noisy = _frame(2, verdict="unstable", failed=("tasks-on-target", "cpu-quota"))
+    noisy = _frame(2, verdict="unstable", findings=findings(("tasks-on-target", "cpu-quota")))
     assert _said(noisy) == [("check", "fails now: cpu-quota, tasks-on-target")]
-    assert _said(_frame(3, failed=("cpu-quota",)), noisy) == [("check", "fails no more: tasks-on-target")]
+    assert _said(_frame(3, findings=findings(("cpu-quota",))), noisy) == [("check", "fails no more: tasks-on-target")]
     assert _said(_frame(3, verdict=None), noisy) == []
 
 

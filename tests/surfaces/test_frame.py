@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame, frame_of
 from tests.judgement.judging import judged
 from tests.quiet_machine import ANSWERS, quiet_files
@@ -14,7 +15,6 @@ from tests.written import WrittenMachine
 _CPUS = st.integers(0, 8191)
 _FIGURES = st.none() | st.floats(allow_nan=False)
 _TEXTS = st.text(st.characters(), max_size=20)  # lone surrogates among them
-_IDS = st.lists(_TEXTS, max_size=4).map(tuple)
 _CPU_LISTS = st.lists(_CPUS, max_size=4).map(tuple)
 _CPU_LINES = st.builds(
     CpuLine, _CPUS, _TEXTS, _FIGURES, st.booleans(), _FIGURES, _FIGURES, _FIGURES, st.none() | st.integers(), _TEXTS
@@ -41,8 +41,8 @@ _FRAMES = st.builds(
     online_count=st.integers(0, 8192),
     turbo=st.none() | _TEXTS,
     verdict=st.none() | _TEXTS,
-    failed=_IDS,
-    unknown=_IDS,
+    findings=st.lists(st.builds(FindingLine, _TEXTS, _TEXTS, _TEXTS, st.none() | _TEXTS), max_size=4).map(tuple),
+    passed=st.none() | st.integers(0, 200),
     cpus=st.lists(_CPU_LINES, max_size=4).map(tuple),
     culprits=st.lists(_CULPRITS, max_size=4).map(tuple),
     sampler_cpu_s=_FIGURES,
