@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
 
+from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.line_view import LineView
@@ -15,11 +16,16 @@ Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 10.0
 
 
-def with_monitor(steps: Steps, sampler: list[str] | None = None, size: tuple[int, int] = (100, 30)) -> MonitorApp:
+def with_monitor(
+    steps: Steps,
+    sampler: list[str] | None = None,
+    size: tuple[int, int] = (100, 30),
+    sources: Sources | None = None,
+) -> MonitorApp:
     """The monitor, after these steps; it has ended by then."""
 
     async def follow() -> MonitorApp:
-        app = MonitorApp(sampler, glyphs=UNICODE)
+        app = MonitorApp(sampler, glyphs=UNICODE, sources=sources)
         async with app.run_test(size=size) as pilot:
             await steps(app, pilot)
         return app

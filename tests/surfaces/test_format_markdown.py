@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.surfaces.reports.verdict_markdown import code
+from noisewatch.surfaces.reports.markdown import code
 from tests.surfaces.consumers import read_markdown, tables
 from tests.surfaces.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered
 

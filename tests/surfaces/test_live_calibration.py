@@ -16,6 +16,7 @@ from noisewatch.machine.core.twin import COUNT, SPUN_NS
 from noisewatch.sources.calibration import QUESTION, parse_calibration
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines, progress_line
+from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
@@ -128,7 +129,7 @@ def _pressed(*keys: str, machine: Machine) -> list[str]:
     """What the screen showed after each key."""
 
     async def press() -> list[str]:
-        app = MonitorApp(open_machine=lambda: machine)
+        app = MonitorApp(sources=Sources(lambda: machine))
         async with app.run_test(size=(120, 40)) as pilot:
             app.show_frame(frame(4, source="replay of x.nw"))
             shown = []

@@ -13,11 +13,14 @@ from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.surfaces.frame import HOUSEKEEPING
+from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.screen_model import SCREENS, ScreenModel
+from noisewatch.surfaces.tui.window_report import window_reports
 from tests.quiet_machine import process, quiet_files
 from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen_of
 from tests.surfaces.piloting import shown, until, with_monitor
@@ -141,7 +144,7 @@ def test_a_number_leads_to_each_screen_and_escape_back(key: str, name: str) -> N
 
 def test_tab_goes_round_the_screens_and_on_the_screen_of_a_cpu_round_the_cpus() -> None:
     assert _after("tab")[0].model.screen == "map"
-    assert _after("shift+tab")[0].model.screen == "events"
+    assert _after("shift+tab")[0].model.screen == "preflight"
     assert _after("4", "tab")[0].model.cpu == 0
     assert _after("4", "shift+tab")[0].model.cpu == 2
 
@@ -186,13 +189,12 @@ def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_pa
     found: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app._open_machine = lambda: Recording(str(recording))
         app.show_frame(frame(4, (culprit("hog", cpu=2, pid=900, tid=900),), target=(2, 3)))
         await pilot.press("3", "f")
         await until(pilot, lambda: "taskset" in "".join(shown(app)))
         found.extend(shown(app))
 
-    with_monitor(steps)
+    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
     assert any("now: sudo taskset -pc 0-1 900" in line for line in found)
 
 
@@ -204,14 +206,34 @@ def test_the_glyphs_of_every_screen_can_be_ascii() -> None:
 def test_the_screen_is_exported_beside_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _, lines = _after("left", "e")
-    svg, figures = sorted(tmp_path.iterdir(), reverse=True)
-    assert f"written: {svg.name} and .json" in lines[0]
-    assert (svg.suffix, figures.suffix) == (".svg", ".json")
-    assert "hog" in svg.read_text()
-    assert json.loads(figures.read_text())["taken_at_ns"] == 3_000_000_000
-    figures.write_text("kept")
-    assert export("", None, time.strptime(figures.stem, "noisewatch-%Y%m%d-%H%M%S")).endswith("file exists")
-    assert figures.read_text() == "kept"
+    written = {path.suffix: path for path in tmp_path.iterdir()}
+    assert f"written: {written['.svg'].stem} .svg" in lines[0]
+    assert written.keys() >= {".svg", ".json", ".md"}
+    assert "hog" in written[".svg"].read_text()
+    found = json.loads(written[".json"].read_text())
+    assert found["taken_at_ns"] == 3_000_000_000
+    assert found["window"] == {"intervals": 4, "lost_ns_per_s_by_cpu": {str(cpu): [20_000.0] * 4 for cpu in range(4)}}
+    assert "| 3 | thread | `hog [4711]` |  | 90 ms | 9.0% |" in written[".md"].read_text()
+
+
+def test_nothing_that_is_there_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    now = time.strptime("2026-01-01", "%Y-%m-%d")
+    assert export({"json": "one"}, now) == "written: noisewatch-20260101-000000 .json"
+    said = export({"svg": b"two", "json": "two"}, now)
+    assert said == "written in part: noisewatch-20260101-000000.json: file exists"
+    assert (tmp_path / "noisewatch-20260101-000000.json").read_text() == "one"
+
+
+def test_the_window_in_markdown_tells_who_what_failed_and_what_changed() -> None:
+    model = model_of(*(frame(2, (culprit("a|b"),), second, failed=("cpu-quota",)) for second in (1, 2)), frame(2))
+    model.log.add(Event(3_000_000_000, "device", "sdb was added"))
+    model.add(frame(2, _CULPRITS, 3, failed=("cpu-quota",), unknown=("throttled",)))
+    text = window_reports(model, 100)["md"]
+    assert "| 1 | target | 20 µs | 20 µs | 0 |" in text
+    assert "- failed: `cpu-quota`: cpu-quota was found" in text
+    assert "- device: sdb was added" in text
+    assert window_reports(ScreenModel(), 100) == {}
 
 
 def test_where_nothing_can_be_written_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

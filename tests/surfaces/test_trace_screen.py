@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.machine.recording import Recording
+from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, RUNNING
 from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
@@ -102,7 +103,7 @@ def test_the_key_shows_it_enter_starts_and_escape_goes_back(tmp_path: Path) -> N
     recording = record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=said)
 
     async def press() -> list[str]:
-        app = MonitorApp(open_machine=lambda: Recording(str(recording)))
+        app = MonitorApp(sources=Sources(lambda: Recording(str(recording))))
         seen = []
         async with app.run_test(size=(120, 40)) as pilot:
             app.show_frame(frame(4, source="replay of x.nw"))

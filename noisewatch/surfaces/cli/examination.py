@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from dataclasses import dataclass, field, replace
@@ -15,10 +14,10 @@ from noisewatch.model.interval import interval_between
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
+from noisewatch.surfaces.audience import Audience
 from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish
-from noisewatch.surfaces.cli.live import LivePicture
-from noisewatch.surfaces.cli.terminal import Progress
+from noisewatch.surfaces.cli.live import TerminalAudience
 from noisewatch.surfaces.cli.values import SHORTEST_SAMPLE_S
 
 _PROGRESS_EVERY_S = 0.5
@@ -34,6 +33,7 @@ class Examination:
     wish: Wish
     rules: Rules
     arguments: Namespace
+    audience: Audience = field(default_factory=TerminalAudience)
     own_cpu_share: float | None = None  # noisewatch's own during the last sample, of one CPU
     doing: str = "sampling"  # for the line of progress
     _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))
@@ -48,14 +48,11 @@ class Examination:
         if self.arguments.calibration == 0:
             return case
         wish = calibration_wish(self.arguments, self.arguments.calibration)
-        picture = LivePicture()
+        cpus, watch = case.target & case.online, self.audience.calibrates
         try:
-            cpus = case.target & case.online
-            measured = calibrate_cpus(
-                self.machine, case.snapshot, cpus, wish, picture, lambda: self._look(case.snapshot)
-            )
+            measured = calibrate_cpus(self.machine, case.snapshot, cpus, wish, watch, lambda: self._look(case.snapshot))
         finally:
-            picture.clear()
+            self.audience.rests()
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
         budget = budget_of(self.arguments)
@@ -72,7 +69,7 @@ class Examination:
             return Case(self._look(), no_sample_reason=_STANDS_STILL)
         before = self._settled()
         used_before_s = time.process_time()
-        _wait(seconds, self.doing)
+        self._wait(seconds)
         self.own_cpu_share = (time.process_time() - used_before_s) / seconds
         after = self._look(before)
         return Case(after, interval_between(before, after))
@@ -93,8 +90,17 @@ class Examination:
     def _move_aside(self, snapshot: Snapshot) -> None:
         remark = move_aside(snapshot)
         if remark is not None and remark != self._remark:
-            print(f"noisewatch: {remark}", file=sys.stderr)
+            self.audience.remarks(remark)
         self._remark = remark
+
+    def _wait(self, seconds: float) -> None:
+        started = time.monotonic()
+        try:
+            while (done := time.monotonic() - started) < seconds:
+                self.audience.samples(self.doing, done, seconds)
+                time.sleep(min(_PROGRESS_EVERY_S, seconds - done))
+        finally:
+            self.audience.rests()
 
     def _settings_at_end(self, recording: Recording) -> Case:
         recording.go_to_aside()
@@ -108,12 +114,3 @@ class Examination:
         if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
             return Case(before, no_sample_reason=_TOO_SHORT)
         return Case(after, interval_between(before, after))
-
-
-def _wait(seconds: float, doing: str) -> None:
-    progress = Progress(doing)
-    started = time.monotonic()
-    while (done := time.monotonic() - started) < seconds:
-        progress.show(done, seconds)
-        time.sleep(min(_PROGRESS_EVERY_S, seconds - done))
-    progress.clear()

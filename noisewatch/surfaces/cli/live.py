@@ -8,6 +8,7 @@ import sys
 import time
 
 from noisewatch.machine.calibrator.run import Progress
+from noisewatch.surfaces.cli.terminal import Progress as ProgressLine
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines, progress_line
 
@@ -56,3 +57,28 @@ class LivePicture:
     def _back(self) -> str:
         """To the beginning of what was drawn."""
         return f"\r\x1b[{self._drawn}A" if self._drawn else ""
+
+
+class TerminalAudience:
+    """Watches an examination for the command line."""
+
+    def __init__(self) -> None:
+        self._picture: LivePicture | None = None
+        self._line: ProgressLine | None = None
+
+    def samples(self, doing: str, done_s: float, total_s: float) -> None:
+        self._line = self._line or ProgressLine(doing)
+        self._line.show(done_s, total_s)
+
+    def calibrates(self, progress: Progress) -> None:
+        self._picture = self._picture or LivePicture()
+        self._picture(progress)
+
+    def remarks(self, text: str) -> None:
+        print(f"noisewatch: {text}", file=sys.stderr)
+
+    def rests(self) -> None:
+        for drawn in (self._picture, self._line):
+            if drawn is not None:
+                drawn.clear()
+        self._picture = self._line = None

@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from noisewatch.surfaces.aside import allowed_now
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
@@ -15,6 +16,12 @@ from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.sampler import command_line
 from noisewatch.surfaces.sampling import no_sleep, sample_frames
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.verdict import Verdict
+    from noisewatch.sources.cpulist import CpuSet
+    from noisewatch.surfaces.audience import Audience
+    from noisewatch.surfaces.tui.above import Sources
 
 _PLAIN_HEIGHT = 40
 
@@ -26,8 +33,22 @@ def run(arguments: Namespace) -> int:
         return _print_once(arguments)
     from noisewatch.surfaces.tui.app import MonitorApp
 
-    MonitorApp(command_line(arguments, allowed_now()), open_machine=partial(open_machine, arguments)).run(mouse=False)
+    MonitorApp(command_line(arguments, allowed_now()), sources=sources_of(arguments)).run(mouse=False)
     return 0
+
+
+def sources_of(arguments: Namespace) -> Sources:
+    """What the monitor may ask of the machine that the options name, beside the sampler's frames."""
+    from noisewatch.surfaces.tui.above import Sources
+
+    allowed = allowed_now()
+
+    def examined(cpus: CpuSet, audience: Audience) -> Verdict:
+        from noisewatch.surfaces.cli.gate import examine
+
+        return examine(arguments, allowed, cpus, audience)
+
+    return Sources(partial(open_machine, arguments), examined)
 
 
 def _print_once(arguments: Namespace) -> int:

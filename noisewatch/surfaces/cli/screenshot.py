@@ -6,15 +6,15 @@ import asyncio
 import re
 import time
 from argparse import Namespace
-from functools import partial
 from pathlib import Path
 
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.surfaces.cli.monitor import sources_of
 from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.sampling import no_sleep, sample_frames
 
-_FONT_FOLDER = "/usr/share/fonts/truetype/dejavu"
 _LARGEST = 1000
 
 
@@ -26,7 +26,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(f"{arguments.file}: wanted a name that ends in .svg or .png")
     with opened_output(arguments.file) as output:
         svg = asyncio.run(_draw(arguments, width, height))
-        output.write(_png(svg) if suffix == ".png" else svg.encode())
+        output.write(png_of(svg) if suffix == ".png" else svg.encode())
     return 0
 
 
@@ -45,7 +45,7 @@ async def _draw(arguments: Namespace, width: int, height: int) -> str:
 
     machine = open_machine(arguments)
     wish = wish_of(arguments, machine)
-    app = MonitorApp(glyphs=UNICODE, open_machine=partial(open_machine, arguments))
+    app = MonitorApp(glyphs=UNICODE, sources=sources_of(arguments))
     begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:
         for frame in sample_frames(machine, wish, arguments.interval, time.sleep if machine.is_live else no_sleep):
@@ -61,17 +61,3 @@ async def _draw(arguments: Namespace, width: int, height: int) -> str:
         await pilot.pause()
         report_damage(machine)
         return app.picture()
-
-
-def _png(svg: str) -> bytes:
-    from noisewatch.surfaces.tui.export import FONT
-
-    try:
-        import resvg_py
-    except ImportError as error:
-        raise UsageError("a PNG needs the package resvg-py (pip install noisewatch[dev]); an SVG does not") from error
-    if not Path(_FONT_FOLDER).is_dir():
-        raise UsageError(f"a PNG needs the font {FONT} in {_FONT_FOLDER} (Debian: apt-get install fonts-dejavu-core)")
-    return bytes(
-        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_dirs=[_FONT_FOLDER], font_family=FONT)
-    )

@@ -6,8 +6,6 @@ could be markup becomes a code span, where nothing is, neither a mention nor a l
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from noisewatch import __version__
@@ -32,12 +30,11 @@ from noisewatch.surfaces.reports.finding_words import (
     sentence,
 )
 from noisewatch.surfaces.reports.formats import Occasion
+from noisewatch.surfaces.reports.markdown import cell, code, fenced, prose, table
 
 _MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
 _MOST_CULPRITS = 10
 _CUT = "The rest was cut off: it is too long for this place.\n"
-# Letters and what stands between them in a sentence; a dot or a colon only where it is no part of an address.
-_HARMLESS = re.compile(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=\s|$))*")
 
 
 def render(verdict: Verdict, occasion: Occasion) -> str:
@@ -71,7 +68,7 @@ def _particulars(verdict: Verdict) -> str:
         ("noise floor", _floor(verdict)),
         ("noisewatch", __version__),
     ]
-    return _table(("", ""), [(name, _cell(value)) for name, value in rows])
+    return table(("", ""), [(name, cell(value)) for name, value in rows])
 
 
 def _floor(verdict: Verdict) -> str:
@@ -89,11 +86,11 @@ def _findings(verdict: Verdict) -> list[str]:
     wrong = [each for gravity in (FAILED, UNANSWERED, WARNED, OPEN, NOTED) for each in found[gravity]]
     if not wrong:
         return []
-    rows = [(each.status, code(each.check.id), each.severity, _cell(sentence(each))) for each in wrong]
+    rows = [(each.status, code(each.check.id), each.severity, cell(sentence(each))) for each in wrong]
     remark = remark_on_commands(verdict)
     remarks = [f"{remark}\n"] if remark else []
     return [
-        _table(("status", "check", "severity", "what was found"), rows),
+        table(("status", "check", "severity", "what was found"), rows),
         *remarks,
         *filter(None, map(_section, wrong)),
     ]
@@ -104,9 +101,9 @@ def _section(finding: Finding) -> str:
     culprits = [culprit_line(each) for each in finding.answer.culprits]
     if len(culprits) > _MOST_CULPRITS:
         culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
-    fences = [_fence("text", culprits)] if culprits else []
+    fences = [fenced("text", culprits)] if culprits else []
     fences += [
-        f"{name}:\n\n{_fence('text' if name == 'persist' else 'sh', [command])}"
+        f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}"
         for name, command in commands_of(finding.answer.fix)
     ]
     return "\n".join([f"#### {code(finding.check.id)}\n", *fences]) if fences else ""
@@ -125,34 +122,4 @@ def _rest(verdict: Verdict) -> list[str]:
 
 
 def _with_reasons(verdict: Verdict, status: str) -> list[str]:
-    return [f"{code(each.check.id)}: {_prose(sentence(each))}" for each in verdict.findings if each.status == status]
-
-
-def code(text: str) -> str:
-    """A code span that holds the text, whatever backticks are in it."""
-    ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    pad = " " if text[:1] in ("`", " ") or text[-1:] in ("`", " ") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}" if text else ""
-
-
-def _prose(text: str) -> str:
-    """The text as it is where nothing in it can be markup; else as code."""
-    return text if _HARMLESS.fullmatch(text) else code(text)
-
-
-def _cell(text: str) -> str:
-    """The same in a table, whose readers part cells before they look for code. A pipe stays one if it is escaped, but
-    not all of them agree on what a backslash before that means: it is shown as a dot.
-    """
-    return _prose(text.replace("\\|", "·|")).replace("|", "\\|")
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def _fence(language: str, lines: Sequence[str]) -> str:
-    longest = max((len(ticks) for line in lines for ticks in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return "\n".join([fence + language, *lines, fence]) + "\n"
+    return [f"{code(each.check.id)}: {prose(sentence(each))}" for each in verdict.findings if each.status == status]

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from textual.app import App
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.judgement.case import Calibrated
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Progress
 from noisewatch.surfaces.following import Followed
 from noisewatch.surfaces.tui.asked_screen import RUNNING
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen, calibrate_machine
+from noisewatch.surfaces.tui.gate_screen import Examine, GateAudience, GateScreen, examine_machine
 from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
+
+Asked = CalibrationScreen | TraceScreen | GateScreen
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What can be asked for beside the frames; None where there is no machine for it."""
+
+    open_machine: Callable[[], Machine] | None = None
+    examine: Examine | None = None
 
 
 class Above:
@@ -22,17 +33,17 @@ class Above:
     def __init__(
         self,
         app: App[None],
-        open_machine: Callable[[], Machine] | None,
+        sources: Sources,
         draw: Callable[[], None],
         pause: Callable[[], None],
         resume: Callable[[], None],
     ) -> None:
         self._app = app
-        self._open_machine = open_machine
+        self._sources = sources
         self._draw, self._pause, self._resume = draw, pause, resume
-        self.screen: CalibrationScreen | TraceScreen | None = None
+        self.screen: Asked | None = None
 
-    def announce(self, screen: CalibrationScreen | TraceScreen) -> None:
+    def announce(self, screen: Asked) -> None:
         """Shows what it will cost; nothing is started yet."""
         if self.screen is None:
             self.screen = screen
@@ -44,58 +55,68 @@ class Above:
             return
         screen.state = RUNNING
         if isinstance(screen, TraceScreen):
-            self._app.run_worker(lambda: self._follow(screen), thread=True, exit_on_error=False)
+            self._in_thread(lambda: self._follow(screen))
+            return
+        self._pause()
+        if isinstance(screen, CalibrationScreen):
+            self._in_thread(lambda: self._calibrate(screen))
         else:
-            self._pause()
-            self._app.run_worker(lambda: self._calibrate(screen), thread=True, exit_on_error=False)
+            self._in_thread(lambda: self._examine(screen))
 
     def leave(self) -> None:
         """Goes back to the monitor; what runs is stopped by its next look at the screen."""
         screen, self.screen = self.screen, None
-        if isinstance(screen, CalibrationScreen) and screen.state == RUNNING:
+        if screen is not None and not isinstance(screen, TraceScreen) and screen.state == RUNNING:
             self._resume()
 
-    def _stop_if_left(self, screen: CalibrationScreen | TraceScreen) -> None:
+    def _in_thread(self, work: Callable[[], None]) -> None:
+        self._app.run_worker(work, thread=True, exit_on_error=False)
+
+    def _show(self, screen: Asked, change: Callable[[], None]) -> None:
+        """From a thread: changes the screen and draws it. Raises CannotMeasure once it was left."""
         if self.screen is not screen or not self._app.is_running:
             raise CannotMeasure("stopped")
 
+        def show() -> None:
+            change()
+            self._draw()
+
+        self._app.call_from_thread(show)
+
     def _follow(self, screen: TraceScreen) -> None:
-        """In a thread: one stretch after the other, until the screen is left."""
+        """One stretch after the other, until the screen is left."""
 
         def watch(done_s: float) -> None:
-            self._stop_if_left(screen)
-            if int(done_s) != int(screen.done_s):
-                self._app.call_from_thread(self._show_followed, screen, done_s, None)
+            is_news = int(done_s) != int(screen.done_s)
+            self._show(screen, lambda: setattr(screen, "done_s", done_s) if is_news else None)
 
         while screen.state == RUNNING and self.screen is screen:
-            result = follow_machine(self._open_machine, frozenset(screen.target), watch)
-            if self.screen is not screen or not self._app.is_running:
-                return
-            self._app.call_from_thread(self._show_followed, screen, 0.0, result)
+            self._take_stretch(screen, follow_machine(self._sources.open_machine, frozenset(screen.target), watch))
 
-    def _show_followed(self, screen: TraceScreen, done_s: float, result: Followed | str | None) -> None:
-        screen.done_s = done_s
-        if result is not None:
-            screen.take(result)
-        self._draw()
+    def _take_stretch(self, screen: TraceScreen, result: Followed | str) -> None:
+        self._finish(screen, lambda: screen.take(result))
 
     def _calibrate(self, screen: CalibrationScreen) -> None:
-        """In a thread; the screen is drawn, and its state changed, by the other one."""
-
         def watch(progress: Progress) -> None:
-            self._stop_if_left(screen)
-            self._app.call_from_thread(self._show_progress, screen, progress)
+            self._show(screen, lambda: screen.live.take(progress))
 
-        result = calibrate_machine(self._open_machine, frozenset(screen.target), watch)
+        result = calibrate_machine(self._sources.open_machine, frozenset(screen.target), watch)
+        self._finish(screen, lambda: screen.finish(result), resumes=True)
+
+    def _examine(self, screen: GateScreen) -> None:
+        audience = GateAudience(screen, lambda change: self._show(screen, change))
+        result = examine_machine(self._sources.examine, frozenset(screen.target), audience)
+        self._finish(screen, lambda: screen.finish(result), resumes=True)
+
+    def _finish(self, screen: Asked, take: Callable[[], None], resumes: bool = False) -> None:
+        """Gives the screen its result, unless it was left meanwhile."""
+
+        def finish() -> None:
+            if self.screen is screen:
+                take()
+                if resumes:
+                    self._resume()
+                self._draw()
+
         if self._app.is_running:
-            self._app.call_from_thread(self._finish, screen, result)
-
-    def _show_progress(self, screen: CalibrationScreen, progress: Progress) -> None:
-        screen.live.take(progress)
-        self._draw()
-
-    def _finish(self, screen: CalibrationScreen, result: Calibrated | str) -> None:
-        if self.screen is screen:
-            screen.finish(result)
-            self._resume()
-            self._draw()
+            self._app.call_from_thread(finish)

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
@@ -15,29 +16,32 @@ from textual.binding import BindingType
 from textual.events import Key
 from textual.worker import Worker
 
-from noisewatch.machine import Machine
+from noisewatch.errors import UsageError
 from noisewatch.sources.device_events import DeviceListener, listen
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.tui.above import Above
+from noisewatch.surfaces.picture import plain_svg, png_of
+from noisewatch.surfaces.tui.above import Above, Sources
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, KEYS_IN_HELP, WHILE_TYPING
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from noisewatch.surfaces.tui.events import Event
-from noisewatch.surfaces.tui.export import export, plain_picture
+from noisewatch.surfaces.tui.export import export
+from noisewatch.surfaces.tui.gate_screen import GateScreen
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
 from noisewatch.surfaces.tui.overview import cpu_room
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
-from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, SCREENS, SOURCES, Advice, ScreenModel
+from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SCREENS, SOURCES, Advice, ScreenModel
 from noisewatch.surfaces.tui.screens import rows_of_screen
 from noisewatch.surfaces.tui.text_row import Row
 from noisewatch.surfaces.tui.trace_screen import TraceScreen
+from noisewatch.surfaces.tui.window_report import window_reports
 
 _TERMINAL_CHECK_S = 2.0
 _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
-_SELECTING = (SOURCES, CPU, EVENTS)  # the screens whose rows are moved through
+_SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)  # the screens whose rows are moved through
 
 
 class MonitorApp(App[None]):
@@ -51,17 +55,17 @@ class MonitorApp(App[None]):
         self,
         sampler: Sequence[str] | None = None,
         glyphs: Glyphs | None = None,
-        open_machine: Callable[[], Machine] | None = None,
+        sources: Sources | None = None,
     ) -> None:
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.model = ScreenModel()
         self._sampler = SamplerProcess(sampler, self.show_frame) if sampler is not None else None
-        self._open_machine = open_machine  # for what is asked of it beside the frames; without, nothing can be
+        self._sources = sources or Sources()
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
         self._view = LineView(self.rows)
         self._shows_help = False
-        self._above = Above(self, open_machine, self.draw, self._pause_sampler, self._resume_sampler)
+        self._above = Above(self, self._sources, self.draw, self._pause_sampler, self._resume_sampler)
         self._aside: tuple[int, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -119,7 +123,7 @@ class MonitorApp(App[None]):
 
     def picture(self) -> str:
         """The screen as SVG; the same screen makes the same bytes."""
-        return plain_picture(self.export_screenshot(title="noisewatch"))
+        return plain_svg(self.export_screenshot(title="noisewatch"))
 
     def draw(self) -> None:
         """What has changed since the last time."""
@@ -192,15 +196,26 @@ class MonitorApp(App[None]):
         self._changed(self.model.begin_filter)
 
     def action_export(self) -> None:
-        """Writes the screen as a picture, and the figures that it shows, into the folder that we were started in."""
-        written = export(self.picture(), self.model.frame, time.localtime())
+        """Writes the screen as pictures, and what it tells, into the folder that we were started in."""
+        shown = self._above.screen
+        reports = shown.reports() if isinstance(shown, GateScreen) else window_reports(self.model, self._intervals())
+        svg = self.picture()
+        pictures: dict[str, str | bytes] = {"svg": svg}
+        with suppress(UsageError):  # without the library, or its font, the SVG has to do
+            pictures["png"] = png_of(svg)
+        written = export({**pictures, **reports}, time.localtime())
         self._changed(lambda: setattr(self.model, "notice", written))
+
+    def _intervals(self) -> int:
+        """That the timeline has room for."""
+        return self.size.width * self.model.zoom
 
     def action_advise(self) -> None:
         """Asks what helps against the selected source; the machine is read in a thread."""
         selected = self.model.selected()
-        if selected is not None and self._open_machine is not None:
-            open_machine, target = self._open_machine, frozenset(self.model.frame.target if self.model.frame else ())
+        open_machine = self._sources.open_machine
+        if selected is not None and open_machine is not None:
+            target = frozenset(self.model.frame.target if self.model.frame else ())
             self.run_worker(lambda: advise(open_machine, target, selected), thread=True, name="advice")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -215,6 +230,10 @@ class MonitorApp(App[None]):
     def action_trace(self) -> None:
         """Announces what it will cost; nothing is started yet."""
         self._changed(lambda: self._above.announce(TraceScreen.of(self.model.newest)))
+
+    def action_preflight(self) -> None:
+        """Announces what it will cost; nothing is started yet."""
+        self._changed(lambda: self._above.announce(GateScreen.of(self.model.newest)))
 
     def action_start(self) -> None:
         if self._above.screen is None:

@@ -24,6 +24,7 @@ BINDINGS = [
     Binding("a", "all_cpus", "all CPUs"),
     Binding("c", "calibrate", "calibrate"),
     Binding("t", "trace", "trace"),
+    Binding("p", "preflight", "preflight"),
     *(Binding(str(number + 1), f"go_to('{name}')", name) for number, name in enumerate(SCREENS)),
     Binding("tab", "next(1)", "next CPU, next screen", priority=True),
     Binding("shift+tab", "next(-1)", "the one before", priority=True),

@@ -7,7 +7,7 @@ from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
-_KEYS = (("q", "quit"), ("space", "freeze"), ("[ ]", "disturbances"), ("1-5", "screens"), ("esc", "back"))
+_KEYS = (("q", "quit"), ("space", "freeze"), ("[ ]", "disturbances"), ("1-6", "screens"), ("esc", "back"))
 
 
 def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -10,7 +10,7 @@ KEYS = (
     ("q", "quit"),
     ("space", "freeze"),
     ("enter", "CPU"),
-    ("1-5", "screens"),
+    ("1-6", "screens"),
     ("c", "calibrate"),
     ("t", "trace"),
     ("?", "help"),

@@ -6,13 +6,16 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.events import EventLog
 from noisewatch.surfaces.tui.filters import matching
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.history import History
 
-OVERVIEW, MAP, SOURCES, CPU, EVENTS = SCREENS = ("overview", "map", "sources", "cpu", "events")
+OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
+    "overview", "map", "sources", "cpu", "events", "preflight",
+)  # fmt: skip
 SORTS = ("cost", "rate", "cpu")
 _LONGEST_FILTER = 60
 ZOOMS = (1, 2, 10, 60)  # intervals a column
@@ -168,13 +171,23 @@ class ScreenModel:
 
     def select(self, rows: int) -> None:
         """Moves the selection, or where the list of events begins."""
-        count = len(self.log.events) if self.screen == EVENTS else len(self.listed())
-        self.row = max(min(self.row + rows, count - 1), 0)
+        self.row = max(min(self.row + rows, self._row_count() - 1), 0)
+
+    def _row_count(self) -> int:
+        """Of the screen that is shown."""
+        if self.screen == PREFLIGHT:
+            return len(self.frame.findings) if self.frame is not None else 0
+        return len(self.log.events) if self.screen == EVENTS else len(self.listed())
 
     def selected(self) -> CulpritLine | None:
         """The source in the selected row."""
         listed = self.listed()
         return listed[min(self.row, len(listed) - 1)] if listed else None
+
+    def selected_finding(self) -> FindingLine | None:
+        """The finding in the selected row."""
+        findings = self.frame.findings if self.frame is not None else ()
+        return findings[min(self.row, len(findings) - 1)] if findings else None
 
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]

@@ -9,7 +9,8 @@ from noisewatch.surfaces.tui.events_screen import events_rows
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.map_screen import map_rows
 from noisewatch.surfaces.tui.overview import overview_rows
-from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, MAP, OVERVIEW, SOURCES, ScreenModel
+from noisewatch.surfaces.tui.preflight_screen import preflight_rows
+from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, MAP, OVERVIEW, PREFLIGHT, SOURCES, ScreenModel
 from noisewatch.surfaces.tui.sources_screen import sources_rows
 from noisewatch.surfaces.tui.text_row import Row
 
@@ -19,6 +20,7 @@ _ROWS: Mapping[str, Callable[[ScreenModel, int, int, Glyphs], list[Row]]] = {
     SOURCES: sources_rows,
     CPU: cpu_screen_rows,
     EVENTS: events_rows,
+    PREFLIGHT: preflight_rows,
 }
 
 

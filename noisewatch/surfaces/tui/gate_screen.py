@@ -1,0 +1,103 @@
+"""The whole of `noisewatch preflight` in the monitor: announced, watched, and the verdict as a page."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from noisewatch.errors import NoisewatchError
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.machine.calibrator.run import Progress
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.surfaces.audience import Audience
+from noisewatch.surfaces.live_gaps import LiveGaps
+from noisewatch.surfaces.live_lines import live_lines
+from noisewatch.surfaces.reports.formats import FORMATS, Occasion
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
+from noisewatch.surfaces.tui.text_row import Row
+
+Examine = Callable[[CpuSet, Audience], Verdict]
+_REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
+
+
+@dataclass(slots=True)
+class GateScreen(AskedScreen):
+    """A preflight, whose histogram can be seen growing."""
+
+    doing: str = "looking"
+    live: LiveGaps = field(default_factory=LiveGaps)
+    verdict: Verdict | None = None
+    remarks: list[str] = field(default_factory=list)
+
+    def finish(self, result: Verdict | str) -> None:
+        """Takes in what came of it."""
+        self.state = OVER
+        if isinstance(result, str):
+            self.failure = f"Nothing was judged: {result}"
+        else:
+            self.verdict = result
+
+    def reports(self) -> dict[str, str]:
+        """The verdict as files, by their suffix; nothing before there is one."""
+        if self.verdict is None:
+            return {}
+        occasion = Occasion(self.verdict.exit_status, time.time())
+        return {suffix: FORMATS[name].render(self.verdict, occasion) for suffix, name in _REPORTS.items()}
+
+    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
+        """The screen's rows."""
+        keys = "esc stops" if self.state == RUNNING else "arrows scroll   e exports   esc goes back"
+        return self.framed("preflight of", self._lines(width, max(height - 2, 1), in_unicode), keys, width, height)
+
+    def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
+        if self.verdict is not None:
+            occasion = Occasion(self.verdict.exit_status, 0.0, width=width)
+            *report, summary = FORMATS["text"].render(self.verdict, occasion).splitlines()
+            return [summary, "", *self.remarks, *report]  # a screen is read from its top
+        if self.state == RUNNING:
+            return live_lines(self.live, width, height, in_unicode) if self.live.by_cpu else [self.doing]
+        said = [self.refusal or self.failure or ""]
+        said = self._announcement() if said == [""] else said
+        return [part for line in said for part in textwrap.wrap(line, max(width, 10)) or [""]]
+
+    def _announcement(self) -> list[str]:
+        if self.source is not None:
+            return [f"Judges the {self.source}, all of it, with the calibration that belongs to it, if there is one."]
+        return [
+            "Does what `noisewatch preflight` does, with the same options file: looks at the machine, then runs the "
+            "microbenchmark on the target CPUs, and says whether a benchmark may start.",
+            "",
+            "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
+        ]
+
+
+class GateAudience:
+    """Takes what an examination tells to a screen, by way of `show`, which draws it."""
+
+    def __init__(self, screen: GateScreen, show: Callable[[Callable[[], None]], None]) -> None:
+        self._screen = screen
+        self._show = show
+
+    def samples(self, doing: str, done_s: float, total_s: float) -> None:
+        self._show(lambda: setattr(self._screen, "doing", f"{doing} {done_s:.1f} of {total_s:.1f} s"))
+
+    def calibrates(self, progress: Progress) -> None:
+        self._show(lambda: self._screen.live.take(progress))
+
+    def remarks(self, text: str) -> None:
+        self._show(lambda: self._screen.remarks.append(text))
+
+    def rests(self) -> None:
+        """The next part draws over it."""
+
+
+def examine_machine(examine: Examine | None, cpus: CpuSet, audience: Audience) -> Verdict | str:
+    """The verdict on the machine; the reason where there is none."""
+    if examine is None:
+        return "there is no machine"
+    try:
+        return examine(cpus, audience)
+    except NoisewatchError as error:
+        return str(error)

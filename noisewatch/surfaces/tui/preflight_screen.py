@@ -1,0 +1,75 @@
+"""The sixth screen: what the gate's checks say of the moment that is shown, and what helps against one of them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, UNANSWERED, WARNED
+from noisewatch.surfaces.tui.glyphs import Glyphs
+from noisewatch.surfaces.tui.page import page
+from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.text_row import Row, cut, fitted
+
+_KEYS = (("q", "quit"), ("p", "run all of it"), ("arrows", "select"), ("y", "copy the fix"), ("esc", "back"))
+_LABELS = {
+    FAILED: ("FAIL", "grave"),
+    UNANSWERED: ("UNKNOWN", "unknown"),
+    WARNED: ("warn", "notable"),
+    OPEN: ("?", "unknown"),
+}
+_COUNTED = {FAILED: "failed", UNANSWERED: "blocking unknown", WARNED: "warnings", OPEN: "other unknown"}
+_NARROW = 60
+_LABEL, _ID = 8, 30
+_DETAIL_SHARE = 0.4
+_QUESTION_BY_ID = {each.id: each.question for each in CATALOGUE}
+
+
+def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen."""
+    return page(model, width, height, glyphs, _body, _KEYS)
+
+
+def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    frame = model.frame
+    if frame is None or frame.verdict is None:
+        return [[(" nothing was judged yet", "faint")]]
+    selected = model.selected_finding()
+    detail = _detail(selected, width)[: int(height * _DETAIL_SHARE)] if selected is not None else []
+    room = max(height - 1 - len(detail), 0)
+    findings = frame.findings
+    at = min(model.row, max(len(findings) - 1, 0))
+    first = max(min(at - room // 2, len(findings) - room), 0)
+    rows = [_row(each, width) for each in findings[first : first + room]]
+    if selected is not None and rows:
+        rows[at - first] = [(fitted("".join(text for text, _ in rows[at - first]), width), "selected")]
+    rows = [[(_heading(frame), "heading")], *rows]
+    return rows + [[] for _ in range(height - len(rows) - len(detail))] + detail
+
+
+def _heading(frame: Frame) -> str:
+    count = Counter(each.gravity for each in frame.findings)
+    told = [f"{count[gravity]} {word}" for gravity, word in _COUNTED.items() if count[gravity]]
+    return (
+        f" may a benchmark start?  {', '.join([*told, f'{frame.passed} passed'])}, in the last 5 s, without calibration"
+    )
+
+
+def _row(finding: FindingLine, width: int) -> Row:
+    label, style = _LABELS[finding.gravity]
+    if width < _NARROW:
+        return cut([(f" {label:<{_LABEL}}", style), (finding.id, "strong")], width)
+    wide = min(_ID, width // 3)
+    row: Row = [(f" {label:<{_LABEL}}", style), (fitted(finding.id, wide) + " ", "strong"), (finding.said, "plain")]
+    return cut(row, width)
+
+
+def _detail(finding: FindingLine, width: int) -> list[Row]:
+    """The whole sentence and the command, which a row may have cut."""
+    lines = [f"{finding.id}: {_QUESTION_BY_ID.get(finding.id, '')}".rstrip(" :"), finding.said]
+    lines += [f"fix: {finding.fix}"] if finding.fix else []
+    wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") for line in lines)
+    return [[], *([(f" {part}", "plain")] for parts in wrapped for part in parts)]
