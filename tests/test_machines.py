@@ -15,7 +15,7 @@ from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.cli import main
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.sampling import no_sleep, sample_frames
+from noisewatch.surfaces.sampling import sample_frames
 
 FOLDER = Path(__file__).with_name("machines")
 RECORDINGS = sorted(path.stem for path in FOLDER.glob("*.nw"))
@@ -44,7 +44,7 @@ def _moments(name: str) -> list[Snapshot]:
 
 
 def _frames(name: str) -> list[Frame]:
-    return list(sample_frames(Recording(str(FOLDER / f"{name}.nw")), Wish(), 1.0, no_sleep))
+    return list(sample_frames(Recording(str(FOLDER / f"{name}.nw")), Wish(), 1.0))
 
 
 def test_each_recording_is_described_in_one_line() -> None:

@@ -1,4 +1,4 @@
-"""The machine as frames, interval after interval: live at its pace, a recording at the pace it was recorded."""
+"""The machine as frames, interval after interval: live at its pace, a recording as fast as it is read."""
 
 from __future__ import annotations
 
@@ -35,15 +35,11 @@ def sample_frames(
     """A frame without rates at once, then one an interval; the last one of a machine that stands still says so."""
     sampler = _Sampler(machine, wish, TaskReader())
     if isinstance(machine, Recording):
-        yield from _replay(sampler, machine, sleep)
+        yield from _replay(sampler, machine)
     elif not machine.is_live:
         yield sampler.next_frame(is_last=True)
     else:
         yield from _watch(sampler, interval_s, sleep)
-
-
-def no_sleep(seconds: float) -> None:
-    """For a recording that is to be read as fast as it can be."""
 
 
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
@@ -61,11 +57,11 @@ def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None])
         wake_at += (missed + 1) * interval_s
 
 
-def _replay(sampler: _Sampler, recording: Recording, sleep: Callable[[float], None]) -> Iterator[Frame]:
+def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
+    """As fast as they are wanted: whoever shows them knows the pace."""
     frame = sampler.next_frame()
     while recording.advance():
         yield frame
-        sleep(max(recording.now_ns() - frame.taken_at_ns, 0) / _NS_PER_S)
         frame = sampler.next_frame()
     yield sampler.repeated(frame, recording.damage)
 

@@ -10,7 +10,7 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording import Recording
 from noisewatch.sources.snapshot import Wish
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, Frame
-from noisewatch.surfaces.sampling import no_sleep, sample_frames
+from noisewatch.surfaces.sampling import sample_frames
 from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import quiet_tree, record
 from tests.written import Files
@@ -20,7 +20,7 @@ _MOMENTS = [quiet_files(3.0 * number) for number in range(4)]
 
 def _replayed(tmp_path: Path, *moments: Files) -> list[Frame]:
     recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
-    return list(sample_frames(recording, Wish(), 1.0, no_sleep))
+    return list(sample_frames(recording, Wish(), 1.0))
 
 
 def _roles(frame: Frame) -> dict[int, str]:
@@ -41,16 +41,8 @@ def test_the_first_frame_has_no_rates_and_no_verdict(tmp_path: Path) -> None:
     assert (second.seconds, second.verdict) == (3.0, "stable")
 
 
-def test_a_replay_keeps_the_pace_of_the_recording(tmp_path: Path) -> None:
-    waited: list[float] = []
-    recording = Recording(str(record(tmp_path / "machine.nw", *_MOMENTS)))
-    frames = list(sample_frames(recording, Wish(), 1.0, waited.append))
-    assert len(frames) == 4
-    assert waited == [3.0, 3.0, 3.0]
-
-
 def test_a_copied_tree_is_one_frame_that_is_the_last(unchanged_tree: Path) -> None:
-    frames = list(sample_frames(CopiedTree(str(unchanged_tree)), Wish(), 1.0, no_sleep))
+    frames = list(sample_frames(CopiedTree(str(unchanged_tree)), Wish(), 1.0))
     assert [(frame.is_last, frame.seconds) for frame in frames] == [(True, 0.0)]
     assert frames[0].target == (2, 3)
 
@@ -73,20 +65,20 @@ def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:
 def test_roles_tell_targets_siblings_and_the_others(tmp_path: Path) -> None:
     pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
     tree = CopiedTree(str(quiet_tree(tmp_path, pairs)))
-    (only,) = sample_frames(tree, Wish(frozenset({2})), 1.0, no_sleep)
+    (only,) = sample_frames(tree, Wish(frozenset({2})), 1.0)
     assert _roles(only) == {0: SIBLING, 1: HOUSEKEEPING, 2: TARGET, 3: HOUSEKEEPING}
 
 
 def test_an_offline_cpu_has_a_line_that_says_so(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", f"{CPUS}/cpu1/online": "0\n"}
-    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(), 1.0, no_sleep)
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(), 1.0)
     assert _roles(only) == {0: HOUSEKEEPING, 1: OFFLINE, 2: TARGET, 3: TARGET}
     assert only.online_count == 3
 
 
 def test_an_offline_target_has_a_line_that_says_so(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
-    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(frozenset({3})), 1.0, no_sleep)
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(frozenset({3})), 1.0)
     assert _roles(only)[3] == OFFLINE
 
 
@@ -100,7 +92,7 @@ def test_an_unreadable_table_leaves_the_loss_unknown(tmp_path: Path) -> None:
 def test_a_damaged_recording_says_so_in_its_last_frame(tmp_path: Path) -> None:
     path = record(tmp_path / "machine.nw", *_MOMENTS)
     path.write_bytes(path.read_bytes()[:-60])
-    last = list(sample_frames(Recording(str(path)), Wish(), 1.0, no_sleep))[-1]
+    last = list(sample_frames(Recording(str(path)), Wish(), 1.0))[-1]
     assert last.is_last
     assert "damaged after" in (last.remark or "")
 

@@ -68,7 +68,7 @@ def test_keys_are_pressed_first(run: Run, tmp_path: Path, keys: str, words: str)
 
 
 @pytest.mark.parametrize(
-    ("at", "words"), [("0", "FROZEN 3 s ago"), ("3.1", "FROZEN 0 s ago"), ("99", "FROZEN 0 s ago")]
+    ("at", "words"), [("0", "STOPPED at 3 of 6 s"), ("3.1", "STOPPED at 6 of 6 s"), ("99", "STOPPED at 6 of 6 s")]
 )
 def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: str) -> None:
     picture, again = tmp_path / "picture.svg", tmp_path / "again.svg"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from noisewatch.surfaces.cli.terminal import is_interactive, width
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.sampler import command_line
-from noisewatch.surfaces.sampling import no_sleep, sample_frames
+from noisewatch.surfaces.sampling import sample_frames
 
 if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict
@@ -73,9 +72,8 @@ def _print_once(arguments: Namespace) -> int:
 def _first_with_rates(arguments: Namespace) -> Frame:
     """Of a recording the last frame: there is no pace to keep."""
     machine = open_machine(arguments)
-    sleep = time.sleep if machine.is_live else no_sleep
     last: Frame | None = None
-    for frame in sample_frames(machine, wish_of(arguments, machine), arguments.interval, sleep):
+    for frame in sample_frames(machine, wish_of(arguments, machine), arguments.interval):
         last = frame
         if machine.is_live and frame.seconds > 0:
             break

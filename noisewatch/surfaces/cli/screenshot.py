@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from argparse import Namespace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_o
 from noisewatch.surfaces.cli.monitor import sources_of
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.picture import png_of
-from noisewatch.surfaces.sampling import no_sleep, sample_frames
+from noisewatch.surfaces.sampling import sample_frames
 
 _LARGEST = 1000
 
@@ -48,7 +47,7 @@ async def _draw(arguments: Namespace, width: int, height: int) -> str:
     app = MonitorApp(glyphs=UNICODE, sources=sources_of(arguments))
     begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:
-        for frame in sample_frames(machine, wish, arguments.interval, time.sleep if machine.is_live else no_sleep):
+        for frame in sample_frames(machine, wish, arguments.interval):
             begin_ns = frame.taken_at_ns if begin_ns is None else begin_ns
             app.show_frame(frame)
             if machine.is_live and frame.seconds > 0:

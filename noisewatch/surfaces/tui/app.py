@@ -31,6 +31,7 @@ from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
 from noisewatch.surfaces.tui.overview import cpu_room
+from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SCREENS, SOURCES, Advice, ScreenModel
 from noisewatch.surfaces.tui.screens import rows_of_screen
@@ -64,6 +65,7 @@ class MonitorApp(App[None]):
         self._sources = sources or Sources()
         self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
         self._view = LineView(self.rows)
+        self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
         self._shows_help = False
         self._above = Above(self, self._sources, self.draw, self._pause_sampler, self._resume_sampler)
         self._aside: tuple[int, ...] = ()
@@ -118,6 +120,9 @@ class MonitorApp(App[None]):
         """Takes in a frame and draws it, unless the picture is frozen."""
         self._move_aside(frame)
         self.model.add(frame, line)
+        if self._player is not None and self.model.is_recorded:
+            self._player.take(frame)
+            return
         self.model.measure_own_cost(time.process_time(), time.monotonic())
         self.draw()
 
@@ -159,13 +164,20 @@ class MonitorApp(App[None]):
         self._changed(lambda: setattr(self, "_shows_help", True))
 
     def action_freeze(self) -> None:
-        self._changed(self.model.toggle_freeze)
+        """Of a recording: stops it, or lets it go on."""
+        player = self._player if self.model.is_recorded else None
+        self._changed(self.model.toggle_freeze if player is None else player.toggle)
+
+    def action_speed(self, steps: int) -> None:
+        if self._player is not None and self.model.is_recorded:
+            self._player.change_speed(steps)
+            self._changed(lambda: None)
 
     def action_step(self, intervals: int) -> None:
         self._changed(lambda: self.model.step(intervals))
 
     def action_newest(self) -> None:
-        self._changed(lambda: setattr(self.model, "cursor", None))
+        self._changed(self.model.step_to_newest)
 
     def action_disturbed(self, direction: int) -> None:
         self._changed(lambda: self.model.step_to_disturbed(direction))
@@ -250,11 +262,11 @@ class MonitorApp(App[None]):
             self.draw()
 
     def _pause_sampler(self) -> None:
-        if self._sampler is not None:
+        if self._sampler is not None and not self.model.is_recorded:
             self._sampler.stop()
 
     def _resume_sampler(self) -> None:
-        if self._sampler is not None:
+        if self._sampler is not None and not self.model.is_recorded:
             self.run_worker(self._follow(self._sampler), exclusive=False)
 
     def action_scroll(self, lines: int) -> None:

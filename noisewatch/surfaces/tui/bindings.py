@@ -9,7 +9,9 @@ from noisewatch.surfaces.tui.screen_model import SCREENS
 BINDINGS = [
     Binding("q", "quit", "quit", priority=True),
     Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
-    Binding("space", "freeze", "freeze"),
+    Binding("space", "freeze", "freeze, play"),
+    Binding("less_than_sign", "speed(-1)", "play slower"),
+    Binding("greater_than_sign", "speed(1)", "play faster"),
     Binding("left", "step(-1)", "step back"),
     Binding("right", "step(1)", "step forth"),
     Binding("shift+left", "step(-10)", "ten back"),

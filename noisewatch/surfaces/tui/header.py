@@ -21,14 +21,23 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     if model.notice is not None:
         left.append((f"  {model.notice}", "strong"))
     elif model.cursor is not None:
-        left.append((f"  FROZEN {model.behind_s():.0f} s ago", "doubt"))
+        left.append((f"  {_moment(model)}", "doubt"))
     elif model.trouble:
         left.append((f"  {model.trouble}", "doubt"))
     elif model.holds:
         left.append(("  HOLDS at the next disturbance", "doubt"))
-    elif frame.source is not None:
+    if frame.source is not None:
         left.append((f"  {frame.source}", "faint"))
     return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), cut(_failed_row(model), width)]
+
+
+def _moment(model: ScreenModel) -> str:
+    """Which moment is shown; of a recording also how it goes on."""
+    if not model.is_recorded or model.newest is None:
+        return f"FROZEN {model.behind_s():.0f} s ago"
+    moves = f"PLAYS {model.speed:g}x" if model.plays else "STOPPED"
+    more = "" if model.newest.is_last else " read so far"
+    return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 
 
 def _verdict(model: ScreenModel) -> tuple[str, str]:

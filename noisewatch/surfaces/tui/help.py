@@ -22,6 +22,8 @@ noisewatch: who takes time from the CPUs of your benchmark
 _NAMES = {
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
     "question_mark": "?",
     "slash": "/",
     "escape": "esc",

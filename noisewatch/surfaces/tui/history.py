@@ -19,7 +19,7 @@ class History:
     """Intervals are numbered from 0; of a long session only the last ones are kept."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._lines: list[bytes] = []
         self._lost_by_cpu: dict[int, array[float]] = {}
         self._worst = _column(capacity)
@@ -33,11 +33,11 @@ class History:
     @property
     def first(self) -> int:
         """The number of the oldest interval that is kept."""
-        return max(self.count - self._capacity, 0)
+        return max(self.count - self.capacity, 0)
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Takes in the next frame that has rates; `line` is what it came as."""
-        at = self.count % self._capacity
+        at = self.count % self.capacity
         line = zlib.compress(line or encode_frame(frame), _FASTEST)
         if at < len(self._lines):
             self._lines[at] = line
@@ -46,7 +46,7 @@ class History:
         for column in self._lost_by_cpu.values():
             column[at] = math.nan
         for cpu in frame.cpus:
-            column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self._capacity))
+            column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
             column[at] = math.nan if cpu.stolen_ns_per_s is None else cpu.stolen_ns_per_s
         worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET)
         self._worst[at] = math.nan if worst is None else worst
@@ -63,7 +63,7 @@ class History:
         return self._shown[1]
 
     def _decoded(self, number: int) -> Frame:
-        return decode_frame(zlib.decompress(self._lines[number % self._capacity]))
+        return decode_frame(zlib.decompress(self._lines[number % self.capacity]))
 
     def lost_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
         """What each kind of source took from the CPU; None where a frame may not tell. Frames are looked into once."""
@@ -79,7 +79,7 @@ class History:
 
     def disturbed_until(self, number: int) -> int:
         """In how many intervals, up to this one and with it, a target CPU lost too much."""
-        return self._disturbed[number % self._capacity] if self.first <= number < self.count else 0
+        return self._disturbed[number % self.capacity] if self.first <= number < self.count else 0
 
     def losses(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """What the CPU lost, in ns a second; None is unknown, or not kept."""
@@ -92,7 +92,7 @@ class History:
     def _read(self, column: array[float] | None, numbers: Iterable[int]) -> list[float | None]:
         if column is None:
             return [None for _ in numbers]
-        first, count, capacity = self.first, self.count, self._capacity
+        first, count, capacity = self.first, self.count, self.capacity
         values = (column[number % capacity] if first <= number < count else math.nan for number in numbers)
         return [None if math.isnan(value) else value for value in values]
 

@@ -53,9 +53,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 def _heading(frame: Frame) -> str:
     count = Counter(each.gravity for each in frame.findings)
     told = [f"{count[gravity]} {word}" for gravity, word in _COUNTED.items() if count[gravity]]
-    return (
-        f" may a benchmark start?  {', '.join([*told, f'{frame.passed} passed'])}, in the last 5 s, without calibration"
-    )
+    return f" {', '.join([*told, f'{frame.passed} passed'])}; over 5 s, not calibrated"
 
 
 def _row(finding: FindingLine, width: int) -> Row:

@@ -19,6 +19,15 @@ class SamplerProcess:
         self._command = command
         self._show = show
         self._process: asyncio.subprocess.Process | None = None
+        self._may_read = asyncio.Event()
+        self._may_read.set()
+
+    def read_on(self, wanted: bool) -> None:
+        """Whether frames are taken in; where they are not, the sampler waits."""
+        if wanted:
+            self._may_read.set()
+        else:
+            self._may_read.clear()
 
     async def follow(self) -> str | None:
         """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more."""
@@ -35,6 +44,7 @@ class SamplerProcess:
                 frame = decode_frame(line)
                 is_last = frame.is_last
                 self._show(frame, line)
+                await self._may_read.wait()
         except ValueError:  # a frame that was cut short, or is longer than any machine's
             _kill(process)
         said = (await process.stderr.read()).decode("utf-8", "replace").strip().splitlines()

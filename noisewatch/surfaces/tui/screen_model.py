@@ -35,8 +35,11 @@ class ScreenModel:
 
     history: History = field(default_factory=History)
     newest: Frame | None = None
+    begin_ns: int | None = None  # when the machine was looked at first
     cursor: int | None = None  # the number of the interval that is shown; None is always the newest
     holds: bool = False  # whether the next disturbance freezes the picture
+    plays: bool = False  # of a recording, whether the picture goes on by itself
+    speed: float = 1.0
     zoom: int = ZOOMS[0]
     screen: str = OVERVIEW
     cpu: int | None = None  # that the screen of one CPU is about
@@ -58,6 +61,16 @@ class ScreenModel:
         return self.newest if self.cursor is None else self.history.frame(self.cursor)
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether it is a recording, or a copied tree, that is shown."""
+        return self.newest is not None and self.newest.source is not None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be taken in without forgetting what has not been shown yet."""
+        return not self.plays or self.history.count - self.number < self.history.capacity
+
+    @property
     def number(self) -> int:
         """Of the interval that is shown; -1 before there is one."""
         return self.history.count - 1 if self.cursor is None else self.cursor
@@ -65,13 +78,14 @@ class ScreenModel:
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
         self.log.compare(self.newest, frame)
+        self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest = frame
         if frame.seconds <= 0:
             return
         self.history.add(frame, line)
         if self.cursor is not None:
             self.cursor = max(self.cursor, self.history.first)
-        elif self.holds and is_disturbed(frame):
+        elif self.holds and not self.is_recorded and is_disturbed(frame):
             self.cursor, self.holds = self.history.count - 1, False
 
     def measure_own_cost(self, screen_cpu_s: float, wall_s: float) -> None:
@@ -94,7 +108,7 @@ class ScreenModel:
     def toggle_hold(self) -> None:
         """Has the next disturbance freeze the picture; that needs a picture that moves."""
         self.holds = not self.holds
-        if self.holds:
+        if self.holds and not self.is_recorded:
             self.cursor = None
 
     def step(self, intervals: int) -> None:
@@ -102,6 +116,11 @@ class ScreenModel:
         if self.history.count:
             wanted = self.number + intervals * self.zoom
             self.cursor = max(min(wanted, self.history.count - 1), self.history.first)
+            self.plays = False
+
+    def step_to_newest(self) -> None:
+        """Shows the newest from now on."""
+        self.cursor, self.plays = None, False
 
     def go_to_time(self, at_ns: int) -> None:
         """Goes to the interval that the time is in, or to the nearest that is kept."""
@@ -117,7 +136,7 @@ class ScreenModel:
         numbers = range(self.number + direction, end, direction)
         for number, lost in zip(numbers, history.worst(numbers), strict=True):
             if (lost or 0) >= GRAVE_NS:
-                self.cursor = number
+                self.cursor, self.plays = number, False
                 return
 
     def go_to(self, screen: str) -> None:
@@ -205,6 +224,12 @@ class ScreenModel:
         if self.frame is None or self.newest is None:
             return 0.0
         return (self.newest.taken_at_ns - self.frame.taken_at_ns) / 1e9
+
+    def into_s(self) -> float:
+        """How far the picture lies in a recording: the seconds since the first look at the machine."""
+        if self.frame is None or self.begin_ns is None:
+            return 0.0
+        return (self.frame.taken_at_ns - self.begin_ns) / 1e9
 
 
 def is_disturbed(frame: Frame) -> bool:

@@ -35,4 +35,4 @@ def timeline_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def _at(model: ScreenModel) -> str:
-    return f"{model.behind_s():.0f} s ago"
+    return f"{model.into_s():.0f} s" if model.is_recorded else f"{model.behind_s():.0f} s ago"
