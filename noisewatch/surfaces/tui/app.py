@@ -191,6 +191,12 @@ class MonitorApp(App[None]):
     def action_sort(self) -> None:
         self._changed(self.model.next_sort)
 
+    def action_baseline(self) -> None:
+        self._changed(self.model.mark_baseline)
+
+    def action_no_baseline(self) -> None:
+        self._changed(self.model.forget_baseline)
+
     def action_all_cpus(self) -> None:
         self._changed(lambda: setattr(self.model, "shows_all_cpus", not self.model.shows_all_cpus))
 

@@ -23,6 +23,8 @@ BINDINGS = [
     Binding("H", "hold", "hold at the next"),
     Binding("w", "zoom", "zoom the time"),
     Binding("s", "sort", "sort"),
+    Binding("m", "baseline", "mark the baseline"),
+    Binding("M", "no_baseline", "forget it"),
     Binding("a", "all_cpus", "all CPUs"),
     Binding("c", "calibrate", "calibrate"),
     Binding("t", "trace", "trace"),

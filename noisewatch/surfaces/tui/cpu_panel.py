@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
 from noisewatch.surfaces.tui.dense_cpus import COLUMN_HEADING, cell_rows, column_rows
 from noisewatch.surfaces.tui.density import COLUMNS, ROWS, density
-from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_of
+from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.levels import history_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_cpus
 from noisewatch.surfaces.tui.text_row import Row
@@ -49,7 +49,8 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     offset = max(min(model.offset, len(lines) - room), 0)
     has_clock = any(line.current_khz is not None for line in lines)
     shown = lines[offset : offset + room]
-    columns = f"   CPU   lost/s   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
+    columns = f"   CPU   lost/s{'  change' if model.baseline is not None else ''}"
+    columns += f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
     history = _described(model, max(width - len(columns), 0))
     if len(shown) < len(lines):
         history = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}, arrows scroll"
@@ -64,6 +65,8 @@ def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, gly
         return [*row, ("  offline", "faint")]
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     row.append((f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s)))
+    if model.baseline is not None:
+        row.append((f"{change(model.baseline.change_of_cpu(line)):>7} ", role_style))
     figures = f"{rate(line.interrupts_per_s):>7} {rate(line.softirqs_per_s):>7} {share(line.busy_share):>6} "
     row.append((figures, role_style))
     if has_clock:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine
-from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_of
+from noisewatch.surfaces.tui.baseline import Baseline
+from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_culprits
 from noisewatch.surfaces.tui.text_row import Row, fitted, length
 
@@ -17,7 +18,7 @@ def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     """Who disturbs the target CPUs, or all if that is asked for."""
     lines = sorted_culprits(model)
     who = f"who, {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
-    rows = culprit_table(lines[: max(height - 1, 0)], who, width, height, glyphs)
+    rows = culprit_table(lines[: max(height - 1, 0)], who, width, height, glyphs, baseline=model.baseline)
     if not lines and model.frame is not None:
         said = "nothing seen" if model.frame.seconds > 0 else "no rates: `noisewatch show` tells what is known"
         rows.append([(f"     {said}", "calm" if model.frame.seconds > 0 else "faint")])
@@ -25,31 +26,38 @@ def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 
 
 def culprit_table(
-    lines: Sequence[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs, selected: int | None = None
+    lines: Sequence[CulpritLine],
+    who: str,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    selected: int | None = None,
+    baseline: Baseline | None = None,
 ) -> list[Row]:
-    """A heading, and a row for each of them. A narrow screen leaves out kind and rate."""
+    """A heading, and a row for each of them. A narrow screen leaves out kind and rate; a baseline takes the share."""
     if height < 1:
         return []
     is_narrow = width < _NARROW
-    fixed = 21 if is_narrow else 44
+    fixed = (21 if is_narrow else 44) + (baseline is not None)
     name_width = min(max(width - fixed, 8), _WIDEST_NAME)
     heading = f" CPU {'' if is_narrow else 'kind          '}{fitted(who, name_width)}"
-    heading += f"{'' if is_narrow else '      /s'}   lost/s  share"
-    rows = [_culprit_row(line, name_width, is_narrow, glyphs) for line in lines]
+    heading += f"{'' if is_narrow else '      /s'}   lost/s {' change' if baseline is not None else ' share'}"
+    rows = [_culprit_row(line, name_width, is_narrow, glyphs, baseline) for line in lines]
     if selected is not None and selected < len(rows):
         rows[selected] = [("".join(text for text, _ in rows[selected]), "selected")]
     return [[(heading, "heading")], *rows]
 
 
-def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Glyphs) -> Row:
+def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Glyphs, baseline: Baseline | None) -> Row:
     lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
     how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
     role_style = "faint" if line.role == HOUSEKEEPING else "plain"
+    last = share(line.stolen_ns_per_s / 1e9) if baseline is None else change(baseline.change_of_source(line))
     return [
         (f" {line.cpu:>3} " + ("" if is_narrow else f"{line.kind:<13} "), role_style),
         (_named(line, name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
         ("" if is_narrow else f" {how_often:>7}", role_style),
-        (f" {lost:>8} {share(line.stolen_ns_per_s / 1e9):>6}", style_of(line.stolen_ns_per_s)),
+        (f" {lost:>8} {last:>{6 if baseline is None else 7}}", style_of(line.stolen_ns_per_s)),
     ]
 
 

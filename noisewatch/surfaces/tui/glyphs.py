@@ -68,6 +68,13 @@ def duration(ns: float | None) -> str:
     return f"{ns / 1e9:.0f} s"
 
 
+def change(ns: float | None) -> str:
+    """A duration with its sign, in at most seven columns."""
+    if ns is None:
+        return "?"
+    return f"{'-' if ns < 0 else '+'}{duration(abs(ns))}" if abs(ns) >= 1 else "0"
+
+
 def rate(per_s: float | None) -> str:
     """Events a second in at most six columns."""
     if per_s is None:

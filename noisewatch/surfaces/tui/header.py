@@ -84,6 +84,9 @@ def _failed_row(model: ScreenModel) -> Row:
     if model.number >= 0:
         disturbed = model.history.disturbed_until(model.number)
         row.append((f"{disturbed} of {model.number + 1} intervals lost over 0.5%  ", "plain"))
+    if model.baseline is not None:
+        ago = (frame.taken_at_ns - model.baseline.taken_at_ns) / 1e9
+        row.append((f"change since {model.baseline.intervals} intervals, {ago:.0f} s ago  ", "strong"))
     if frame.failed:
         named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
         return [*row, ("last 5 s fails: ", "plain"), (named, "grave")]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.tui.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.events import EventLog
 from noisewatch.surfaces.tui.filters import matching
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS
@@ -17,6 +18,7 @@ OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
     "overview", "map", "sources", "cpu", "events", "preflight",
 )  # fmt: skip
 SORTS = ("cost", "rate", "cpu")
+BY_CHANGE = "change"  # since the baseline, where there is one
 _LONGEST_FILTER = 60
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 
@@ -44,6 +46,7 @@ class ScreenModel:
     screen: str = OVERVIEW
     cpu: int | None = None  # that the screen of one CPU is about
     row: int = 0  # that is selected, of the screens that have a selection
+    baseline: Baseline | None = None
     filter: str = ""
     is_typing: bool = False  # the filter
     advice: Advice | None = None
@@ -183,9 +186,9 @@ class ScreenModel:
         if self.frame is None:
             return []
         if self.screen == CPU:
-            return [line for line in _sorted(self.frame.culprits, self.sort) if line.cpu == self.cpu]
+            return [line for line in _sorted(self.frame.culprits, self) if line.cpu == self.cpu]
         if self.screen == SOURCES:
-            return matching(_sorted(self.frame.culprits, self.sort), self.filter)
+            return matching(_sorted(self.frame.culprits, self), self.filter)
         return sorted_culprits(self)
 
     def select(self, rows: int) -> None:
@@ -212,7 +215,18 @@ class ScreenModel:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
 
     def next_sort(self) -> None:
-        self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
+        sorts = (*SORTS, BY_CHANGE) if self.baseline is not None else SORTS
+        self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
+
+    def mark_baseline(self) -> None:
+        """From now on all is compared with the intervals up to the one that is shown."""
+        if self.history.count:
+            self.baseline = baseline_of(self.history, self.number)
+
+    def forget_baseline(self) -> None:
+        """Compares no longer."""
+        self.baseline = None
+        self.sort = SORTS[0] if self.sort == BY_CHANGE else self.sort
 
     def scroll(self, lines: int, room: int) -> None:
         """Moves the CPUs by so many rows, of which `room` are shown."""
@@ -256,10 +270,13 @@ def sorted_culprits(model: ScreenModel) -> list[CulpritLine]:
     if model.frame is None:
         return []
     shown = [line for line in model.frame.culprits if model.shows_all_cpus or line.role != HOUSEKEEPING]
-    return _sorted(shown, model.sort)
+    return _sorted(shown, model)
 
 
-def _sorted(lines: Iterable[CulpritLine], sort: str) -> list[CulpritLine]:
+def _sorted(lines: Iterable[CulpritLine], model: ScreenModel) -> list[CulpritLine]:
+    sort, baseline = model.sort, model.baseline
+    if sort == BY_CHANGE and baseline is not None:
+        return sorted(lines, key=lambda line: -abs(baseline.change_of_source(line) or 0))
     if sort == "cpu":
         return sorted(lines, key=lambda line: (line.cpu, -line.stolen_ns_per_s))
     if sort == "rate":

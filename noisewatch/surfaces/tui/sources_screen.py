@@ -34,7 +34,7 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
     listed, room = model.listed(), max(height - 1, 0)
     at = min(model.row, max(len(listed) - 1, 0))
     first = max(min(at - room // 2, len(listed) - room), 0)
-    rows = culprit_table(listed[first : first + room], who, width, height, glyphs, at - first)
+    rows = culprit_table(listed[first : first + room], who, width, height, glyphs, at - first, model.baseline)
     if not listed:
         is_cut = model.frame is not None and not _tells_all(model, model.frame)
         said = f"nothing among the {MOST_CULPRITS} costliest sources: there may be others" if is_cut else "nothing"

@@ -1,0 +1,59 @@
+"""A stretch of time that all others are compared with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.surfaces.frame import CpuLine, CulpritLine
+from noisewatch.surfaces.tui.history import History
+
+MOST_INTERVALS = 30  # one interval alone says little, and each is unpacked for its sources
+
+Source = tuple[int, str, str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What was lost on average, in ns a second; None where that is not known of some of the intervals."""
+
+    taken_at_ns: int
+    intervals: int
+    lost_by_cpu: Mapping[int, float | None]
+    lost_by_source: Mapping[Source, float]
+    whole_cpus: frozenset[int]  # all of whose sources are known
+
+    def change_of_cpu(self, line: CpuLine) -> float | None:
+        """How much more it loses than then."""
+        before = self.lost_by_cpu.get(line.cpu)
+        return None if before is None or line.stolen_ns_per_s is None else line.stolen_ns_per_s - before
+
+    def change_of_source(self, line: CulpritLine) -> float | None:
+        """How much more it takes than then; None where it may have been among those that were not told."""
+        before = self.lost_by_source.get(source_of(line), 0.0 if line.cpu in self.whole_cpus else None)
+        return None if before is None else line.stolen_ns_per_s - before
+
+
+def source_of(line: CulpritLine) -> Source:
+    """What makes it the same source in another interval."""
+    return line.cpu, line.kind, line.name, line.tid
+
+
+def baseline_of(history: History, last: int) -> Baseline:
+    """Of the intervals up to `last`, which is kept."""
+    numbers = range(max(last + 1 - MOST_INTERVALS, history.first), last + 1)
+    count = len(numbers)
+    frames = [history.frame(number) for number in numbers]
+    lost_by_source: dict[Source, float] = defaultdict(float)
+    for line in (line for frame in frames for line in frame.culprits):
+        lost_by_source[source_of(line)] += line.stolen_ns_per_s / count
+    cpus = [line.cpu for line in frames[-1].cpus]
+    lost_by_cpu = {cpu: _mean(history.losses(cpu, numbers)) for cpu in cpus}
+    whole = frozenset(cpu for cpu in cpus if all(frame.tells_all_of(cpu) for frame in frames))
+    return Baseline(frames[-1].taken_at_ns, count, lost_by_cpu, dict(lost_by_source), whole)
+
+
+def _mean(losses: list[float | None]) -> float | None:
+    known = [lost for lost in losses if lost is not None]
+    return sum(known) / len(known) if len(known) == len(losses) else None
