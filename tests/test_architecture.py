@@ -42,7 +42,10 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
 @pytest.mark.parametrize(
     ("package", "only"),
     [
-        ("textual", {f"surfaces/tui/{name}.py" for name in ("above", "app", "bindings", "line_view", "player")}),
+        (
+            "textual",
+            {f"surfaces/tui/{name}.py" for name in ("above", "app", "bindings", "line_view", "palette", "player")},
+        ),
         (
             "rich",
             {

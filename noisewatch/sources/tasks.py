@@ -6,7 +6,8 @@ The only user of psutil for processes.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from noisewatch.errors import Absent, Malformed, Unreadable
@@ -71,8 +72,14 @@ class TaskReader:
     date once a second, and when somebody reads its stat.
     """
 
-    def __init__(self, budget_ns: int | None = None, asks_all_affinities: bool = False) -> None:
+    def __init__(
+        self,
+        budget_ns: int | None = None,
+        asks_all_affinities: bool = False,
+        used_ns: Callable[[], int] = time.thread_time_ns,
+    ) -> None:
         self._budget_ns = budget_ns
+        self._used_ns = used_ns  # CPU time: who has to wait for a CPU has not used it, and would tell of nobody
         self._asks_all_affinities = asks_all_affinities
         self._known: dict[int, _Known] = {}  # by thread
         self._threads_by_pid: dict[int, list[int]] = {}
@@ -82,7 +89,7 @@ class TaskReader:
         self._turn = 0
 
     def limit(self, budget_ns: int) -> None:
-        """From now on a snapshot takes so much time at most, and asks only who ran on target CPUs for its affinity."""
+        """From now on a snapshot takes so much CPU time at most, and asks only who ran on target CPUs for affinity."""
         self._budget_ns = budget_ns
         self._asks_all_affinities = False
 
@@ -96,10 +103,9 @@ class TaskReader:
                 reader.note(f"{FOLDER}/PID", "no process can be seen")
             return None
         self._forget_all_but(pids)
-        machine = reader.machine
         tasks: dict[int, Task] = {}
         read_pids: set[int] = set()
-        started_ns = machine.now_ns()
+        started_ns = self._used_ns()
         for pid in self._in_order(pids):
             if pid in self._hot:
                 self._hot[pid] -= 1
@@ -107,7 +113,7 @@ class TaskReader:
             if threads is not None:
                 read_pids.add(pid)
                 tasks.update((task.tid, task) for task in threads)
-            if self._budget_ns is not None and machine.now_ns() - started_ns > self._budget_ns:
+            if self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns:
                 break
         self._turn += len(read_pids)
         self._listed = frozenset(pids)

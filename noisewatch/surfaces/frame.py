@@ -69,6 +69,7 @@ class Frame:
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
     source: str | None = None  # a replay or a copied tree; None is this host
+    sampler_wakeups: int | None = None  # times that it went to sleep so far
     is_last: bool = False
     remark: str | None = None
 

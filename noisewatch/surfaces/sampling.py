@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -102,6 +103,7 @@ class _Sampler:
     def _rest(self, is_last: bool) -> dict[str, object]:
         return {
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
+            "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
             "source": self._source(),
             "is_last": is_last,
             "remark": self._remark,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.tasks import TaskReader, Tasks
 from tests.quiet_machine import process
@@ -10,14 +12,9 @@ from tests.written import Files, WrittenMachine
 TARGET = frozenset({2})
 
 
-class TickingMachine(WrittenMachine):
-    """Its clock goes on by one each time it is looked at."""
-
-    _looks = 0
-
-    def now_ns(self) -> int:
-        self._looks += 1
-        return self._looks
+def _ticking(budget_ns: int | None = None) -> TaskReader:
+    """Each look at the time that it has used finds one more nanosecond."""
+    return TaskReader(budget_ns, used_ns=count().__next__)
 
 
 def _read(task_reader: TaskReader, machine: WrittenMachine) -> Tasks:
@@ -110,13 +107,13 @@ def test_a_thread_that_takes_a_shorter_name_is_called_by_it() -> None:
 
 
 def test_without_a_budget_all_processes_are_read() -> None:
-    tasks = _read(TaskReader(), TickingMachine(_crowd(20)))
+    tasks = _read(_ticking(), WrittenMachine(_crowd(20)))
     assert tasks.is_complete
     assert len(tasks.by_tid) == 20
 
 
 def test_a_budget_leaves_processes_out_and_says_which() -> None:
-    tasks = _read(TaskReader(budget_ns=3), TickingMachine(_crowd(20)))
+    tasks = _read(_ticking(budget_ns=3), WrittenMachine(_crowd(20)))
     assert not tasks.is_complete
     assert 0 < len(tasks.read_pids) < 20
     assert len(tasks.pids) == 20
@@ -124,12 +121,12 @@ def test_a_budget_leaves_processes_out_and_says_which() -> None:
 
 
 def test_a_budget_too_small_for_anything_still_reads_one_process() -> None:
-    assert len(_read(TaskReader(budget_ns=0), TickingMachine(_crowd(20))).read_pids) == 1
+    assert len(_read(_ticking(budget_ns=0), WrittenMachine(_crowd(20))).read_pids) == 1
 
 
 def test_with_a_budget_all_processes_have_their_turn() -> None:
-    machine = TickingMachine(_crowd(20))
-    task_reader = TaskReader(budget_ns=3)
+    machine = WrittenMachine(_crowd(20))
+    task_reader = _ticking(budget_ns=3)
     seen: set[int] = set()
     for _ in range(20):
         seen |= _read(task_reader, machine).read_pids
@@ -140,8 +137,8 @@ def test_with_a_budget_who_ran_on_a_target_lately_comes_first() -> None:
     before, after = _crowd(20), _crowd(20)
     before |= process(29, "hog", 2, 5)
     after |= process(29, "hog", 2, 6)
-    machine = TickingMachine(before, after, after, after)
-    task_reader = TaskReader()
+    machine = WrittenMachine(before, after, after, after)
+    task_reader = _ticking()
     for _ in range(2):
         _read(task_reader, machine)
         machine.advance()
@@ -153,8 +150,8 @@ def test_with_a_budget_who_ran_on_a_target_lately_comes_first() -> None:
 def test_with_a_budget_who_was_just_started_comes_before_the_others() -> None:
     before = _crowd(20)
     started = before | process(40, "hog", 2, 5)
-    machine = TickingMachine(before, started, started)
-    task_reader = TaskReader(budget_ns=0)
+    machine = WrittenMachine(before, started, started)
+    task_reader = _ticking(budget_ns=0)
     _read(task_reader, machine)
     machine.advance()
     assert _read(task_reader, machine).read_pids == {40}
@@ -165,8 +162,8 @@ def test_with_a_budget_who_was_just_started_comes_before_the_others() -> None:
 def test_who_was_just_started_elsewhere_is_looked_at_until_it_has_had_time_to_come() -> None:
     before = _crowd(20)
     started, arrived = process(40, "hog", 0, 5), process(40, "hog", 2, 6)
-    machine = TickingMachine(before, before | started, before | arrived, before | arrived)
-    task_reader = TaskReader()
+    machine = WrittenMachine(before, before | started, before | arrived, before | arrived)
+    task_reader = _ticking()
     _read(task_reader, machine)
     task_reader.limit(0)
     for _ in range(3):
@@ -180,8 +177,8 @@ def test_newer_ones_do_not_keep_a_new_one_from_being_read() -> None:
     crowds = [_crowd(20)]
     for pid in range(40, 46):
         crowds.append(crowds[-1] | process(pid, "new", 0, 5))
-    machine = TickingMachine(*crowds)
-    task_reader = TaskReader()
+    machine = WrittenMachine(*crowds)
+    task_reader = _ticking()
     _read(task_reader, machine)
     task_reader.limit(0)
     seen: set[int] = set()
@@ -192,18 +189,18 @@ def test_newer_ones_do_not_keep_a_new_one_from_being_read() -> None:
 
 
 def test_at_the_beginning_nobody_counts_as_just_started() -> None:
-    machine = TickingMachine(_crowd(20))
-    task_reader = TaskReader(budget_ns=0)
+    machine = WrittenMachine(_crowd(20))
+    task_reader = _ticking(budget_ns=0)
     assert _read(task_reader, machine).read_pids == {10}
     assert _read(task_reader, machine).read_pids == {11}
 
 
 def test_with_a_budget_who_may_run_on_a_target_is_looked_at_again_from_the_first_sight_on() -> None:
     crowd = _crowd(20) | process(29, "hog", 2, 5) | process(28, "migration/2", 2, 5, flags=0x0420_0000)
-    task_reader = TaskReader()
-    _read(task_reader, TickingMachine(crowd))
+    task_reader = _ticking()
+    _read(task_reader, WrittenMachine(crowd))
     task_reader.limit(0)
-    assert [_read(task_reader, TickingMachine(crowd)).read_pids for _ in range(3)] == [{29}] * 3
+    assert [_read(task_reader, WrittenMachine(crowd)).read_pids for _ in range(3)] == [{29}] * 3
 
 
 def test_a_limit_ends_the_asking_for_all_affinities() -> None:

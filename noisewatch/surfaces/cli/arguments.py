@@ -148,6 +148,13 @@ _FILL = {
 }
 
 
+def _add_screen(parser: ArgumentParser) -> None:
+    """What the monitor's screen may use."""
+    group = parser.add_argument_group("the monitor's screen")
+    group.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
+
+
 def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
     """The whole command line, and the parser of each command."""
     parser = _Parser(
@@ -159,6 +166,7 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
     parser.add_argument("--version", action="version", version=f"noisewatch {__version__}")
     add_machine_options(parser, None)
     add_interval(parser, 1.0)
+    _add_screen(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in _COMMANDS.items():
         _FILL[name](commands.add_parser(name, help=summary, description=summary))

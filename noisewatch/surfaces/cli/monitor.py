@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -31,8 +32,11 @@ def run(arguments: Namespace) -> int:
     if not is_interactive():
         return _print_once(arguments)
     from noisewatch.surfaces.tui.app import MonitorApp
+    from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for
 
-    MonitorApp(command_line(arguments, allowed_now()), sources=sources_of(arguments)).run(mouse=False)
+    glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
+    app = MonitorApp(command_line(arguments, allowed_now()), glyphs, sources_of(arguments))
+    app.run(mouse=not arguments.no_mouse)
     return 0
 
 
@@ -53,7 +57,7 @@ def sources_of(arguments: Namespace) -> Sources:
 def _print_once(arguments: Namespace) -> int:
     from rich.cells import set_cell_size
 
-    from noisewatch.surfaces.tui.glyphs import glyphs_for
+    from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for
     from noisewatch.surfaces.tui.overview import overview_rows
     from noisewatch.surfaces.tui.screen_model import ScreenModel
 
@@ -61,7 +65,8 @@ def _print_once(arguments: Namespace) -> int:
     frame = _first_with_rates(arguments)
     model = ScreenModel()
     model.add(replace(frame, is_last=True))
-    rows = overview_rows(model, width(), _PLAIN_HEIGHT, glyphs_for(sys.stdout.encoding))
+    glyphs = ASCII if arguments.ascii else glyphs_for(sys.stdout.encoding)
+    rows = overview_rows(model, width(), _PLAIN_HEIGHT, glyphs)
     lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
     print_answer("\n".join(lines).rstrip() + "\n")
     if machine.is_live:

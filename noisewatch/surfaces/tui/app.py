@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,7 +12,8 @@ from typing import ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.events import Key
+from textual.command import Provider
+from textual.events import Key, MouseDown
 from textual.worker import Worker
 
 from noisewatch.errors import UsageError
@@ -27,10 +27,11 @@ from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.gate_screen import GateScreen
-from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs, glyphs_for
+from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
 from noisewatch.surfaces.tui.overview import cpu_room
+from noisewatch.surfaces.tui.page import number_at
 from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SCREENS, SOURCES, Advice, ScreenModel
@@ -39,23 +40,31 @@ from noisewatch.surfaces.tui.text_row import Row
 from noisewatch.surfaces.tui.trace_screen import TraceScreen
 from noisewatch.surfaces.tui.window_report import window_reports
 
-_TERMINAL_CHECK_S = 2.0
+_CHECK_S = 2.0  # between two looks whether the terminal and the sampler are still there
+_AWAY_S = 5.0  # between two pictures while nobody looks
 _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
 _SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)  # the screens whose rows are moved through
 
 
+def _commands() -> type[Provider]:
+    """Imported once it is asked for: the first picture comes first."""
+    from noisewatch.surfaces.tui.palette import KeyCommands
+
+    return KeyCommands
+
+
 class MonitorApp(App[None]):
     """Draws the frames that `sampler` writes, a line each, to its standard output."""
 
-    ENABLE_COMMAND_PALETTE = False
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
 
     def __init__(
         self,
         sampler: Sequence[str] | None = None,
-        glyphs: Glyphs | None = None,
+        glyphs: Glyphs = UNICODE,
         sources: Sources | None = None,
     ) -> None:
         super().__init__(ansi_color=True)
@@ -63,12 +72,14 @@ class MonitorApp(App[None]):
         self.model = ScreenModel()
         self._sampler = SamplerProcess(sampler, self.show_frame) if sampler is not None else None
         self._sources = sources or Sources()
-        self._glyphs = glyphs or glyphs_for(getattr(sys.__stderr__, "encoding", None))
+        self._glyphs = glyphs
         self._view = LineView(self.rows)
         self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
         self._shows_help = False
         self._above = Above(self, self._sources, self.draw, self._pause_sampler, self._resume_sampler)
         self._aside: tuple[int, ...] = ()
+        self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
+        self._is_away = False
 
     def compose(self) -> ComposeResult:
         yield self._view
@@ -77,7 +88,7 @@ class MonitorApp(App[None]):
         self.draw()
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
-            self.set_interval(_TERMINAL_CHECK_S, self._leave_without_terminal)
+            self.set_interval(_CHECK_S, self._check)
             self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
         self._resume_sampler()
 
@@ -108,6 +119,13 @@ class MonitorApp(App[None]):
         if process is not None:
             await process.wait()
 
+    def _check(self) -> None:
+        self._leave_without_terminal()
+        if self._above.screen is None:  # a calibration pauses the sampler
+            self.model.notice_silence(time.monotonic() - self._framed_s)
+            if self.model.silence is not None:
+                self.draw()
+
     def _leave_without_terminal(self) -> None:
         """A terminal that is gone without a hang-up signal would be read from for ever, at full speed."""
         if os.isatty(0):
@@ -123,8 +141,30 @@ class MonitorApp(App[None]):
         if self._player is not None and self.model.is_recorded:
             self._player.take(frame)
             return
-        self.model.measure_own_cost(time.process_time(), time.monotonic())
+        self._framed_s = time.monotonic()
+        self.model.measure_own_cost()
+        if not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S:
+            self.draw()
+
+    def on_app_blur(self) -> None:
+        """Nobody looks: the frames are taken in, and drawn now and then."""
+        self._is_away = True
+
+    def on_app_focus(self) -> None:
+        self._is_away = False
         self.draw()
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """A press on the timeline shows that moment."""
+        at = number_at(self.model, event.x, event.y, *self.size)
+        if at is not None:
+            self._changed(lambda: self.model.go_to_number(at))
+
+    def on_mouse_scroll_down(self) -> None:
+        self.action_scroll(1)
+
+    def on_mouse_scroll_up(self) -> None:
+        self.action_scroll(-1)
 
     def picture(self) -> str:
         """The screen as SVG; the same screen makes the same bytes."""
@@ -132,6 +172,7 @@ class MonitorApp(App[None]):
 
     def draw(self) -> None:
         """What has changed since the last time."""
+        self._drawn_s = time.monotonic()
         self._view.update()
 
     def rows(self, width: int, height: int) -> list[Row]:
@@ -153,7 +194,7 @@ class MonitorApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While a filter is typed all keys belong to it; what is shown above the monitor leaves the monitor alone."""
-        if self.model.is_typing:
+        if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
             return action in WHILE_TYPING
         return self._above.screen is None or action in ABOVE
 
@@ -202,6 +243,11 @@ class MonitorApp(App[None]):
 
     def action_go_to(self, screen: str) -> None:
         self._changed(lambda: self.model.go_to(screen))
+
+    def action_cpu(self, cpu: int) -> None:
+        """Shows that CPU, whichever row is selected."""
+        self.model.cpu = cpu
+        self.action_go_to(CPU)
 
     def action_next(self, direction: int) -> None:
         if self.model.screen == CPU:

@@ -26,9 +26,13 @@ UNICODE = Glyphs(" ▁▂▃▄▅▆▇█", "?", "~", "–", "·", "▲")
 ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|", "^")
 
 
-def glyphs_for(encoding: str | None) -> Glyphs:
-    """Block characters where the terminal's encoding has them."""
-    return UNICODE if (encoding or "").lower().replace("-", "").replace("_", "") == "utf8" else ASCII
+_FEW_GLYPHS = ("linux", "vt", "ansi", "cons")  # consoles whose fonts lack most block characters
+
+
+def glyphs_for(encoding: str | None, terminal: str = "") -> Glyphs:
+    """Block characters where the terminal's encoding, and its font, have them. `terminal` is TERM."""
+    is_utf8 = (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
+    return UNICODE if is_utf8 and not terminal.startswith(_FEW_GLYPHS) else ASCII
 
 
 def worst_of(losses: Iterable[float | None]) -> float | None:

@@ -22,8 +22,8 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append((f"  {model.notice}", "strong"))
     elif model.cursor is not None:
         left.append((f"  {_moment(model)}", "doubt"))
-    elif model.trouble:
-        left.append((f"  {model.trouble}", "doubt"))
+    elif model.trouble or model.silence:
+        left.append((f"  {model.trouble or model.silence}", "doubt"))
     elif model.holds:
         left.append(("  HOLDS at the next disturbance", "doubt"))
     if frame.source is not None:
@@ -42,6 +42,8 @@ def _moment(model: ScreenModel) -> str:
 
 def _verdict(model: ScreenModel) -> tuple[str, str]:
     verdict = model.frame.verdict if model.frame is not None else None
+    if model.cursor is None and (model.trouble or model.silence):
+        return (" UNKNOWN ", "doubt")  # what was seen last is not what is
     if verdict is None:
         return (" no rates yet ", "faint")
     word, style = _VERDICTS[verdict]
@@ -56,20 +58,32 @@ def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     target: Row = [(f"target {format_cpu_list(frame.target) or 'none'}", "strong")]
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
     worst: Row = []
-    own: Row = []
     known = [line for line in frame.cpus if line.role == TARGET and line.stolen_ns_per_s is not None]
     if known:
         line = max(known, key=lambda line: line.stolen_ns_per_s or 0)
         mark = glyphs.estimate if line.is_estimate else ""
         lost = f"CPU {line.cpu} {mark}{duration(line.stolen_ns_per_s)}/s"
         worst = [("  worst ", "plain"), (lost, style_of(line.stolen_ns_per_s))]
-    if frame.sampler_cpu_s is not None:
-        house = format_cpu_list(frame.housekeeping)
-        own = [(f"  self {share(model.own_cpu_share)}" + (f" on CPU {house}" if house else ""), "faint")]
-    for left, right in ((target + chosen + worst, own), (target + worst, own), (target + worst, [])):
-        if length(left) + length(right) <= width:
-            return ends(left, right, width)
+    for own in _own_costs(model):
+        for left in (target + chosen + worst, target + worst):
+            if length(left) + length(own) <= width:
+                return ends(left, own, width)
     return cut(worst[1:] or target, width)
+
+
+def _own_costs(model: ScreenModel) -> list[Row]:
+    """What the monitor costs, from all that is known of it to nothing."""
+    frame, cost = model.frame, model.own_cost
+    if frame is None or frame.sampler_cpu_s is None:
+        return [[]]
+    house = format_cpu_list(frame.housekeeping)
+    where = f" on CPU {house}" if house else ""
+    used = f"  self {share(cost.cpu_share if cost is not None else None)}"
+    rows: list[Row] = [[(used + where, "faint")], []]
+    if cost is not None:
+        written = f", {cost.written_per_s / 1e3:.1f} kB/s" if cost.written_per_s is not None else ""
+        rows.insert(0, [(f"{used}, {cost.wakeups_per_s:.0f} wake-ups/s{written}{where}", "faint")])
+    return rows
 
 
 def _failed_row(model: ScreenModel) -> Row:

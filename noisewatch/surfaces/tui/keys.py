@@ -11,9 +11,10 @@ KEYS = (
     ("space", "freeze"),
     ("enter", "CPU"),
     ("1-6", "screens"),
+    ("p", "preflight"),
     ("c", "calibrate"),
-    ("t", "trace"),
     ("?", "help"),
+    ("t", "trace"),
 )
 
 

@@ -9,7 +9,7 @@ from noisewatch.surfaces.tui.header import header_rows
 from noisewatch.surfaces.tui.keys import KEYS, key_row
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
-from noisewatch.surfaces.tui.timeline import timeline_rows
+from noisewatch.surfaces.tui.timeline import number_in, timeline_rows
 
 _LOWEST_WITH_TIMELINE = 16
 
@@ -22,6 +22,12 @@ def heights(height: int) -> tuple[int, int, int, int]:
     keys = 1 if height >= 8 else 0
     timeline = 2 if height >= _LOWEST_WITH_TIMELINE else 0
     return header, max(height - header - timeline - keys, 0), timeline, keys
+
+
+def number_at(model: ScreenModel, x: int, y: int, width: int, height: int) -> int | None:
+    """The interval that the timeline shows at that place of the screen; None where that is not the timeline."""
+    header, room, timeline, _ = heights(height)
+    return number_in(model, x, width) if 0 <= y - header - room < timeline else None
 
 
 def page(

@@ -13,6 +13,7 @@ from noisewatch.surfaces.tui.events import EventLog
 from noisewatch.surfaces.tui.filters import matching
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.history import History
+from noisewatch.surfaces.tui.own_cost import OwnCost, Usage, cost_between, own_usage
 
 OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
     "overview", "map", "sources", "cpu", "events", "preflight",
@@ -20,6 +21,7 @@ OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
 SORTS = ("cost", "rate", "cpu")
 BY_CHANGE = "change"  # since the baseline, where there is one
 _LONGEST_FILTER = 60
+_MISSED, _LEAST_SILENCE_S = 3, 3.0
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 
 
@@ -56,8 +58,9 @@ class ScreenModel:
     offset: int = 0
     trouble: str | None = None
     notice: str | None = None  # what a key has done, until the next one
-    own_cpu_share: float | None = None
-    _own_cpu: tuple[float, float] | None = None
+    silence: str | None = None  # where no frames come any more
+    own_cost: OwnCost | None = None
+    _usage: Usage | None = None
 
     @property
     def frame(self) -> Frame | None:
@@ -82,7 +85,7 @@ class ScreenModel:
         """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
         self.log.compare(self.newest, frame)
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
-        self.newest = frame
+        self.newest, self.silence = frame, None
         if frame.seconds <= 0:
             return
         self.history.add(frame, line)
@@ -91,15 +94,21 @@ class ScreenModel:
         elif self.holds and not self.is_recorded and is_disturbed(frame):
             self.cursor, self.holds = self.history.count - 1, False
 
-    def measure_own_cost(self, screen_cpu_s: float, wall_s: float) -> None:
-        """Our share of one CPU since the last call: this process and the sampler's."""
-        sampler_cpu_s = self.newest.sampler_cpu_s if self.newest is not None else None
-        if sampler_cpu_s is None:
+    def measure_own_cost(self) -> None:
+        """From the last call until now."""
+        newest = self.newest
+        if newest is None or newest.sampler_cpu_s is None:
             return
-        used_s = screen_cpu_s + sampler_cpu_s
-        if self._own_cpu is not None and wall_s > self._own_cpu[1]:
-            self.own_cpu_share = (used_s - self._own_cpu[0]) / (wall_s - self._own_cpu[1])
-        self._own_cpu = (used_s, wall_s)
+        usage = own_usage(newest.sampler_cpu_s, newest.sampler_wakeups or 0)
+        self.own_cost = cost_between(self._usage, usage) if self._usage is not None else None
+        self._usage = usage
+
+    def notice_silence(self, silent_s: float) -> None:
+        """So long nothing has come: too long for its pace means that what is shown is not what is."""
+        if self.newest is None or self.newest.is_last or self.is_recorded:
+            return
+        is_late = silent_s > max(_MISSED * self.newest.seconds, _LEAST_SILENCE_S)
+        self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped, or gets no CPU" if is_late else None
 
     def toggle_freeze(self) -> None:
         """Stays at the interval that is shown, or goes back to the newest."""
@@ -117,9 +126,11 @@ class ScreenModel:
     def step(self, intervals: int) -> None:
         """Goes so many intervals forth, or back; it stays there until it is thawed."""
         if self.history.count:
-            wanted = self.number + intervals * self.zoom
-            self.cursor = max(min(wanted, self.history.count - 1), self.history.first)
-            self.plays = False
+            self.go_to_number(self.number + intervals * self.zoom)
+
+    def go_to_number(self, number: int) -> None:
+        """Stays at that interval."""
+        self.cursor, self.plays = max(min(number, self.history.count - 1), self.history.first), False
 
     def step_to_newest(self) -> None:
         """Shows the newest from now on."""
@@ -130,7 +141,7 @@ class ScreenModel:
         kept = range(self.history.first, self.history.count)
         if kept:
             at = bisect_left(kept, at_ns, key=lambda number: self.history.frame(number).taken_at_ns)
-            self.cursor = kept[min(at, len(kept) - 1)]
+            self.go_to_number(kept[min(at, len(kept) - 1)])
 
     def step_to_disturbed(self, direction: int) -> None:
         """Goes to the next interval that way in which a target CPU lost too much; stays where there is none."""
@@ -139,7 +150,7 @@ class ScreenModel:
         numbers = range(self.number + direction, end, direction)
         for number, lost in zip(numbers, history.worst(numbers), strict=True):
             if (lost or 0) >= GRAVE_NS:
-                self.cursor, self.plays = number, False
+                self.go_to_number(number)
                 return
 
     def go_to(self, screen: str) -> None:

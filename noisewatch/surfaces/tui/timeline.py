@@ -15,11 +15,7 @@ def timeline_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     room = width - len(_LABEL)
     if room < 1 or not model.history.count:
         return [[], []]
-    last = model.history.count - 1
-    behind = (last - model.number) // model.zoom  # columns
-    if behind >= room:  # so far back that the window has to move
-        last -= (behind - room // 2) * model.zoom
-        behind = (last - model.number) // model.zoom
+    last, behind = _window(model, room)
     numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
     lane = level_pieces(columns_of(model.history.worst(numbers), model.zoom)[-room:], glyphs)
     used = sum(len(text) for text, _ in lane)
@@ -32,6 +28,25 @@ def timeline_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     mark = [(glyphs.cursor, "strong"), (said, "strong")] if is_left else [(said, "strong"), (glyphs.cursor, "strong")]
     begin = column if is_left else column - len(said)
     return [first, [(" " * begin, "plain"), *mark]]
+
+
+def _window(model: ScreenModel, room: int) -> tuple[int, int]:
+    """The interval at the right, and how many columns behind it is the one that is shown."""
+    last = model.history.count - 1
+    behind = (last - model.number) // model.zoom
+    if behind >= room:  # so far back that the window has to move
+        last -= (behind - room // 2) * model.zoom
+        behind = (last - model.number) // model.zoom
+    return last, behind
+
+
+def number_in(model: ScreenModel, column: int, width: int) -> int | None:
+    """The interval that is drawn in the column; None beside the lane."""
+    room = width - len(_LABEL)
+    if not len(_LABEL) <= column < width or not model.history.count:
+        return None
+    number = _window(model, room)[0] - (width - 1 - column) * model.zoom
+    return number if number >= model.history.first else None
 
 
 def _at(model: ScreenModel) -> str:

@@ -1,0 +1,56 @@
+"""What the monitor itself costs: this process and the sampler's, from one frame to the next."""
+
+from __future__ import annotations
+
+import re
+import resource
+import time
+from dataclasses import dataclass
+
+_WRITTEN = re.compile(rb"^wchar: (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """So far. `written_bytes` is what this process wrote, nearly all of it to the terminal; None is unknown."""
+
+    at_s: float
+    cpu_s: float
+    wakeups: int
+    written_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCost:
+    """`wakeups_per_s` counts the times that a thread went to sleep of its own will, as the kernel does."""
+
+    cpu_share: float
+    wakeups_per_s: float
+    written_per_s: float | None
+
+
+def own_usage(sampler_cpu_s: float, sampler_wakeups: int) -> Usage:
+    """Of both processes, now."""
+    wakeups = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw + sampler_wakeups
+    return Usage(time.monotonic(), time.process_time() + sampler_cpu_s, wakeups, _written_bytes())
+
+
+def cost_between(before: Usage, after: Usage) -> OwnCost | None:
+    """None where no time has passed, or another sampler has begun to count from nothing."""
+    seconds = after.at_s - before.at_s
+    if seconds <= 0 or after.cpu_s < before.cpu_s or after.wakeups < before.wakeups:
+        return None
+    written = None
+    if before.written_bytes is not None and after.written_bytes is not None:
+        written = (after.written_bytes - before.written_bytes) / seconds
+    return OwnCost((after.cpu_s - before.cpu_s) / seconds, (after.wakeups - before.wakeups) / seconds, written)
+
+
+def _written_bytes() -> int | None:
+    """`wchar` of /proc/self/io (Documentation/filesystems/proc.rst), which a kernel may be built without."""
+    try:
+        with open("/proc/self/io", "rb", buffering=0) as file:
+            found = _WRITTEN.search(file.read(1024))
+    except OSError:
+        return None
+    return int(found[1]) if found is not None else None
