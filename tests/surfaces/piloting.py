@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
 
-from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.asked_screen import Sources
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.line_view import LineView
 

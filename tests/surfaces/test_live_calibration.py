@@ -16,9 +16,8 @@ from noisewatch.machine.core.twin import COUNT, SPUN_NS
 from noisewatch.sources.calibration import QUESTION, parse_calibration
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines, progress_line
-from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
-from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, Sources
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from tests.calibrated import written_calibration
 from tests.quiet_machine import ANSWERS, quiet_files

@@ -16,8 +16,8 @@ from noisewatch.surfaces.cli.gate import examine
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, WARNED
-from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.asked_screen import Sources
 from tests.quiet_machine import quiet_files
 from tests.surfaces.framing import frame, model_of, screen_of
 from tests.surfaces.piloting import shown, until, with_monitor

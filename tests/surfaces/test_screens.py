@@ -13,9 +13,9 @@ from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.surfaces.frame import HOUSEKEEPING
-from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.asked_screen import Sources
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.glyphs import UNICODE

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from noisewatch.machine.recording import Recording
-from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
-from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, RUNNING
+from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, RUNNING, Sources
 from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
 from tests.quiet_machine import quiet_files
 from tests.surfaces.framing import frame

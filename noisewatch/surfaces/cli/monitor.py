@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict
     from noisewatch.sources.cpulist import CpuSet
     from noisewatch.surfaces.audience import Audience
-    from noisewatch.surfaces.tui.above import Sources
+    from noisewatch.surfaces.tui.asked_screen import Sources
 
 _PLAIN_HEIGHT = 40
 
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
 
 def sources_of(arguments: Namespace) -> Sources:
     """What the monitor may ask of the machine that the options name, beside the sampler's frames."""
-    from noisewatch.surfaces.tui.above import Sources
+    from noisewatch.surfaces.tui.asked_screen import Sources
 
     allowed = allowed_now()
 

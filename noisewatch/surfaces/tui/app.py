@@ -20,13 +20,11 @@ from noisewatch.errors import UsageError
 from noisewatch.sources.device_events import DeviceListener, listen
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.picture import plain_svg, png_of
-from noisewatch.surfaces.tui.above import Above, Sources
-from noisewatch.surfaces.tui.advising import advise
+from noisewatch.surfaces.tui.above import Above
+from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
 from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, KEYS_IN_HELP, WHILE_TYPING
-from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export
-from noisewatch.surfaces.tui.gate_screen import GateScreen
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
@@ -37,7 +35,6 @@ from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SCREENS, SOURCES, Advice, ScreenModel
 from noisewatch.surfaces.tui.screens import rows_of_screen
 from noisewatch.surfaces.tui.text_row import Row
-from noisewatch.surfaces.tui.trace_screen import TraceScreen
 from noisewatch.surfaces.tui.window_report import window_reports
 
 _CHECK_S = 2.0  # between two looks whether the terminal and the sampler are still there
@@ -262,7 +259,7 @@ class MonitorApp(App[None]):
     def action_export(self) -> None:
         """Writes the screen as pictures, and what it tells, into the folder that we were started in."""
         shown = self._above.screen
-        reports = shown.reports() if isinstance(shown, GateScreen) else window_reports(self.model, self._intervals())
+        reports = shown.reports() if shown is not None else window_reports(self.model, self._intervals())
         svg = self.picture()
         pictures: dict[str, str | bytes] = {"svg": svg}
         with suppress(UsageError):  # without the library, or its font, the SVG has to do
@@ -280,6 +277,8 @@ class MonitorApp(App[None]):
         open_machine = self._sources.open_machine
         if selected is not None and open_machine is not None:
             target = frozenset(self.model.frame.target if self.model.frame else ())
+            from noisewatch.surfaces.tui.advising import advise  # all checks: the first picture comes first
+
             self.run_worker(lambda: advise(open_machine, target, selected), thread=True, name="advice")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -287,17 +286,9 @@ class MonitorApp(App[None]):
             self.model.advice = event.worker.result
             self.draw()
 
-    def action_calibrate(self) -> None:
+    def action_ask(self, name: str) -> None:
         """Announces what it will cost; nothing is started yet."""
-        self._changed(lambda: self._above.announce(CalibrationScreen.of(self.model.newest)))
-
-    def action_trace(self) -> None:
-        """Announces what it will cost; nothing is started yet."""
-        self._changed(lambda: self._above.announce(TraceScreen.of(self.model.newest)))
-
-    def action_preflight(self) -> None:
-        """Announces what it will cost; nothing is started yet."""
-        self._changed(lambda: self._above.announce(GateScreen.of(self.model.newest)))
+        self._changed(lambda: self._above.announce(asked_screen(name, self.model.newest)))
 
     def action_start(self) -> None:
         if self._above.screen is None:

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.text_row import Row
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.verdict import Verdict
+    from noisewatch.machine import Machine
+    from noisewatch.surfaces.audience import Audience
 
 ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
 _NO_TARGET = "There is no target CPU."
 
 
+Show = Callable[[Callable[[], None]], None]  # changes the screen and draws it; raises CannotMeasure once it was left
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What can be asked for beside the frames; None where there is no machine for it."""
+
+    open_machine: Callable[[], Machine] | None = None
+    examine: Callable[[CpuSet, Audience], Verdict] | None = None
+
+
 @dataclass(slots=True)
-class AskedScreen:
+class AskedScreen(ABC):
     """Between the key that asks for it and the one that goes back."""
 
+    pauses_sampler: ClassVar[bool] = True
     target: tuple[int, ...]
     refusal: str | None = None
     source: str | None = None  # what is looked at instead of this host
@@ -31,6 +51,18 @@ class AskedScreen:
             return cls((), _NO_TARGET)
         return cls(frame.target, source=frame.source)
 
+    @abstractmethod
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        """Does in a thread what was asked for; what has the screen take in the result. Again while it is running."""
+
+    @abstractmethod
+    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
+        """The screen's rows."""
+
+    def reports(self) -> dict[str, str]:
+        """The result as files, by their suffix; none where it has no format of its own."""
+        return {}
+
     @property
     def can_start(self) -> bool:
         return self.state == ANNOUNCED and self.refusal is None
@@ -44,3 +76,17 @@ class AskedScreen:
         first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
         start = "enter starts   " if self.can_start else ""
         return [first, *filled, [((start + keys)[:width], "faint")]][:height]
+
+
+_MODULES = {
+    "calibration": ("calibration_screen", "CalibrationScreen"),
+    "trace": ("trace_screen", "TraceScreen"),
+    "preflight": ("gate_screen", "GateScreen"),
+}
+
+
+def asked_screen(name: str, frame: Frame | None) -> AskedScreen:
+    """The screen, imported once it is asked for: the monitor's first picture comes first."""
+    module, kind = _MODULES[name]
+    found: type[AskedScreen] = getattr(import_module(f"noisewatch.surfaces.tui.{module}"), kind)
+    return found.of(frame)

@@ -10,7 +10,7 @@ from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.machine import Machine
-from noisewatch.machine.calibrator.run import Watch
+from noisewatch.machine.calibrator.run import Progress, Watch
 from noisewatch.machine.recording import Recording
 from noisewatch.sources.calibration import CalibrationWish
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
@@ -20,7 +20,7 @@ from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
 from noisewatch.surfaces.reports.calibration_text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
-from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources
 from noisewatch.surfaces.tui.text_row import Row
 
 SECONDS = 5.0
@@ -33,6 +33,15 @@ class CalibrationScreen(AskedScreen):
     live: LiveGaps = field(default_factory=LiveGaps)
     result: Calibrated | None = None
     drawn: dict[int, list[str]] = field(default_factory=dict)  # the result by width: a chart is dear to draw
+
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        """The calibration, or that of the recording."""
+
+        def watch(progress: Progress) -> None:
+            show(lambda: self.live.take(progress))
+
+        result = calibrate_machine(sources.open_machine, frozenset(self.target), watch)
+        return lambda: self.finish(result)
 
     def finish(self, result: Calibrated | str) -> None:
         """Takes in what came of it."""

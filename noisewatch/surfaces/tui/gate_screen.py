@@ -15,10 +15,9 @@ from noisewatch.surfaces.audience import Audience
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
 from noisewatch.surfaces.reports.formats import FORMATS, Occasion
-from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources
 from noisewatch.surfaces.tui.text_row import Row
 
-Examine = Callable[[CpuSet, Audience], Verdict]
 _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 
 
@@ -30,6 +29,11 @@ class GateScreen(AskedScreen):
     live: LiveGaps = field(default_factory=LiveGaps)
     verdict: Verdict | None = None
     remarks: list[str] = field(default_factory=list)
+
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        """The gate, or what it says of the recording."""
+        result = _examined(sources, frozenset(self.target), _ScreenAudience(self, show))
+        return lambda: self.finish(result)
 
     def finish(self, result: Verdict | str) -> None:
         """Takes in what came of it."""
@@ -73,10 +77,10 @@ class GateScreen(AskedScreen):
         ]
 
 
-class GateAudience:
-    """Takes what an examination tells to a screen, by way of `show`, which draws it."""
+class _ScreenAudience:
+    """Takes what an examination tells to the screen."""
 
-    def __init__(self, screen: GateScreen, show: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, screen: GateScreen, show: Show) -> None:
         self._screen = screen
         self._show = show
 
@@ -93,11 +97,11 @@ class GateAudience:
         """The next part draws over it."""
 
 
-def examine_machine(examine: Examine | None, cpus: CpuSet, audience: Audience) -> Verdict | str:
+def _examined(sources: Sources, cpus: CpuSet, audience: Audience) -> Verdict | str:
     """The verdict on the machine; the reason where there is none."""
-    if examine is None:
+    if sources.examine is None:
         return "there is no machine"
     try:
-        return examine(cpus, audience)
+        return sources.examine(cpus, audience)
     except NoisewatchError as error:
         return str(error)

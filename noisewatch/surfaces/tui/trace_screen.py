@@ -17,7 +17,7 @@ from noisewatch.surfaces.following import Followed, Watch, follow
 from noisewatch.surfaces.reports.culprit_text import parts_in_words
 from noisewatch.surfaces.reports.table import align
 from noisewatch.surfaces.reports.trace_text import text_of_followed
-from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources
 from noisewatch.surfaces.tui.text_row import Row
 
 STRETCH_S = 5.0
@@ -42,6 +42,18 @@ class TraceScreen(AskedScreen):
     count: int = 0
     followed: Followed | None = None
     past: list[Interruption] = field(default_factory=list)
+
+    pauses_sampler = False
+
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        """A stretch."""
+
+        def watch(done_s: float) -> None:
+            is_news = int(done_s) != int(self.done_s)
+            show(lambda: setattr(self, "done_s", done_s) if is_news else None)
+
+        result = follow_machine(sources.open_machine, frozenset(self.target), watch)
+        return lambda: self.take(result)
 
     def take(self, result: Followed | str) -> None:
         """A stretch is over; of a recording there is but one, and after a failure no other."""
