@@ -1,0 +1,112 @@
+"""A recording of a made-up machine of any number of CPUs, for pictures, benchmarks and the soak.
+
+    python -m tests.many_cpus 64 example-64.nw
+
+For two minutes, a second an interval, it is a machine with two threads a core and two memory nodes. CPUs 0 and 1 do
+the housekeeping, all others are isolated, and these are disturbed on purpose:
+
+    second 20-31    the network card interrupts one of them 40,000 times a second
+    every tenth     prometheus has 60 ms of another one
+    second 45, 105  a kernel thread has 8 ms of a third
+    second 60-74    a fourth goes offline, and comes back
+    second 80-94    the governor of the last eight, or the last one of four CPUs, is powersave
+
+The last CPU of eight or more is offline all the time. The same count makes the same bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from noisewatch.machine import Json, T
+from noisewatch.machine.recorder import Recorder
+from noisewatch.sources.cpulist import format_cpu_list, parse_cpu_list
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from tests.many_cpus_counters import Counters, Story
+from tests.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, still_files
+from tests.quiet_machine import ANSWERS, CPUS
+from tests.written import SECOND_NS, WrittenMachine
+
+INTERVALS = 120
+_BOOTED_NS = 34_521 * SECOND_NS
+
+
+class ManyCpus:
+    """The machine, a second after the other. Only what is asked for in a moment is kept of it."""
+
+    is_live = False
+    name = "a made-up machine"
+    own_pids: frozenset[int] = frozenset()
+
+    def __init__(self, count: int) -> None:
+        self.second = 0
+        self._count = count
+        self._story = Story.of(count)
+        self._counters = Counters(count, self._story, random.Random(count))
+        self._still = still_files(count)
+        self._answers = {**ANSWERS, "devices by irq": devices(count), "CPUs this process may use": [*range(2, count)]}
+        self._moment = self._written()
+
+    def advance(self) -> None:
+        """Goes on by a second."""
+        self.second += 1
+        self._counters.advance(self.second)
+        self._moment = self._written()
+
+    def _written(self) -> WrittenMachine:
+        everything = frozenset(range(self._count))
+        offline = self._story.offline_at(self.second)
+        online = everything - offline
+        slow = self._story.slow_at(self.second)
+        files = self._still | self._counters.files(sorted(online))
+        for cpu in online:
+            files |= files_of_cpu(cpu, self._count, POWERSAVE if cpu in slow else PERFORMANCE)
+        files[f"{CPUS}/online"] = f"{format_cpu_list(online)}\n"
+        files[f"{CPUS}/offline"] = f"{format_cpu_list(offline)}\n"
+        return WrittenMachine(files, answers=self._answers)
+
+    def now_ns(self) -> int:
+        return _BOOTED_NS + self.second * SECOND_NS
+
+    def read_bytes(self, path: str) -> bytes:
+        return self._moment.read_bytes(path)
+
+    def list_names(self, path: str) -> list[str]:
+        return self._moment.list_names(path)
+
+    def mode(self, path: str) -> int:
+        return self._moment.mode(path)
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        """Whatever is asked to be pinned to is granted."""
+        if question.startswith("pin to CPUs "):
+            return {"granted": sorted(parse_cpu_list(question.rpartition(" ")[2]))}
+        return self._moment.ask(question, answer)
+
+    def begin_snapshot(self) -> None:
+        """Nothing to mark."""
+
+    def within_deadline(self, work: Callable[[], T]) -> T:
+        return work()
+
+
+def record_many_cpus(count: int, path: Path, intervals: int = INTERVALS) -> Path:
+    """Writes the recording, as `noisewatch record` does, with the made-up host's name in it."""
+    machine, task_reader = ManyCpus(count), TaskReader(asks_all_affinities=True)
+    with path.open("wb") as sink:
+        recorder = Recorder(machine, sink, interval_s=1.0, identify=True)
+        snapshot: Snapshot | None = None
+        for second in range(intervals + 1):
+            if second:
+                machine.advance()
+            snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
+        recorder.close()
+    return path
+
+
+if __name__ == "__main__":
+    record_many_cpus(int(sys.argv[1]), Path(sys.argv[2]))

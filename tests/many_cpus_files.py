@@ -1,0 +1,130 @@
+"""The files of a made-up machine of many CPUs: those that stand still, and its tables as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from operator import itemgetter
+
+from noisewatch.sources.cpulist import format_cpu_list
+from tests.quiet_machine import CPUS, process, quiet_files
+
+NIC_IRQ, NVME_IRQ = 200, 100
+NVME_QUEUES = 4
+PERFORMANCE, POWERSAVE = "performance", "powersave"
+HOUSEKEEPING = (0, 1)
+_OF_A_CPU = f"{CPUS}/cpu2/"
+_OWN = (
+    "/proc/irq/",
+    "/sys/class/net/",
+    "/sys/devices/system/node/",
+    f"{CPUS}/cpu",
+    "/proc/1/",
+    "/proc/2/",
+    "/proc/30/",
+)
+_KTHREAD = 0x0420_0000  # a kernel thread that cannot be moved
+
+
+def still_files(count: int) -> dict[str, str]:
+    """What is there from the first moment to the last: all but the CPUs' own, the counters and the processes."""
+    isolated, everything = f"2-{count - 1}", f"0-{count - 1}"
+    files = {path: text for path, text in quiet_files().items() if not path.startswith((*_OWN, "/proc/700/"))}
+    files |= {
+        "/proc/sys/kernel/hostname": f"example-{count}\n",
+        "/proc/cmdline": f"root=UUID=1234 isolcpus=managed_irq,domain,{isolated} nohz_full={isolated}\n",
+        "/etc/default/grub": f'GRUB_CMDLINE_LINUX_DEFAULT="quiet nohz_full={isolated}"\n',
+        f"{CPUS}/isolated": f"{isolated}\n",
+        f"{CPUS}/nohz_full": f"{isolated}\n",
+        f"{CPUS}/present": f"{everything}\n",
+        f"{CPUS}/possible": f"{everything}\n",
+        f"{CPUS}/cpufreq/boost": "0\n",
+        "/proc/irq/default_smp_affinity": "3\n",
+    }
+    for node, cpus in enumerate(_nodes(count)):
+        files[f"/sys/devices/system/node/node{node}/cpulist"] = f"{format_cpu_list(cpus)}\n"
+    second = {path.replace("/hwmon1/", "/hwmon2/"): text for path, text in files.items() if "/hwmon1/" in path}
+    files |= second | {"/sys/class/hwmon/hwmon2/temp1_label": "Package id 1\n"}
+    for irq, cpu in affinities(count).items():
+        files |= {
+            f"/proc/irq/{irq}/smp_affinity": f"{mask_of(cpu)}\n",
+            f"/proc/irq/{irq}/smp_affinity_list": f"{cpu}\n",
+            f"/proc/irq/{irq}/effective_affinity_list": f"{cpu}\n",
+        }
+    return files
+
+
+def affinities(count: int) -> dict[int, int]:
+    """The CPU of each queue, by IRQ: of the network card there is a queue a CPU, of the disk there are a few."""
+    queues = {NVME_IRQ + queue: HOUSEKEEPING[queue % len(HOUSEKEEPING)] for queue in range(NVME_QUEUES)}
+    return queues | {NIC_IRQ + cpu: cpu for cpu in range(count)}
+
+
+def mask_of(cpu: int) -> str:
+    """One CPU as a mask, 32 bits a word."""
+    return f"{1 << cpu % 32:x}" + ",00000000" * (cpu // 32)
+
+
+def _nodes(count: int) -> tuple[range, range]:
+    return range(count // 2), range(count // 2, count)
+
+
+@cache
+def files_of_cpu(cpu: int, count: int, governor: str) -> Mapping[str, str]:
+    """The folder of a CPU that is online; two threads are a core, half of all CPUs are a package."""
+    node = next(number for number, cpus in enumerate(_nodes(count)) if cpu in cpus)
+    folder = f"{CPUS}/cpu{cpu}"
+    files = {
+        path.replace(_OF_A_CPU, f"{folder}/"): text
+        for path, text in quiet_files().items()
+        if path.startswith(_OF_A_CPU)
+    }
+    return files | {
+        f"{folder}/topology/core_id": f"{cpu // 2}\n",
+        f"{folder}/topology/physical_package_id": f"{node}\n",
+        f"{folder}/topology/thread_siblings_list": f"{cpu - cpu % 2}-{cpu - cpu % 2 + 1}\n",
+        f"{folder}/cache/index3/shared_cpu_list": f"{format_cpu_list(_nodes(count)[node])}\n",
+        f"{folder}/cpufreq/scaling_governor": f"{governor}\n",
+        f"{folder}/cpufreq/scaling_cur_freq": "3000000\n" if governor == PERFORMANCE else "1200000\n",
+    }
+
+
+def files_of_thread(pid: int, name: str, cpu: int, ran_ns: int) -> dict[str, str]:
+    """A process of one thread; those of the kernel have a number below 10000, and a slash in their name or none at all.
+
+    Nobody may run on an isolated CPU but who was put there, so each is allowed its own.
+    """
+    flags = _KTHREAD if "/" in name else 0
+    return process(pid, name, cpu, ran_ns, allowed="0-1" if cpu in HOUSEKEEPING else str(cpu), flags=flags)
+
+
+def table(labels: Mapping[str, Sequence[int]], cpus: Sequence[int], tails: Mapping[str, str]) -> str:
+    """Counts by row and CPU, as the kernel prints them, with what stands behind them."""
+    lines = ["     " + "".join(f"{f'CPU{cpu}':>11}" for cpu in cpus)]
+    counts_of, form = itemgetter(*cpus), "%11d" * len(cpus)
+    lines += [f"{label:>4}:{form % counts_of(counts)}{tails.get(label, '')}" for label, counts in labels.items()]
+    return "\n".join(lines) + "\n"
+
+
+def interrupt_tails(count: int) -> dict[str, str]:
+    """What /proc/interrupts says of each row behind its counts."""
+    tails = {
+        "NMI": "   Non-maskable interrupts",
+        "LOC": "   Local timer interrupts",
+        "RES": "   Rescheduling interrupts",
+        "CAL": "   Function call interrupts",
+        "TLB": "   TLB shootdowns",
+        "MCE": "   Machine check exceptions",
+        "MCP": "   Machine check polls",
+    }
+    for queue in range(NVME_QUEUES):
+        tails[str(NVME_IRQ + queue)] = f" PCI-MSIX-0000:05:00.0 {queue:>3}-edge      nvme0q{queue}"
+    for cpu in range(count):
+        tails[str(NIC_IRQ + cpu)] = f" PCI-MSIX-0000:41:00.0 {cpu:>3}-edge      ice-eth0-TxRx-{cpu}"
+    return tails
+
+
+def devices(count: int) -> dict[str, str]:
+    """The device behind each IRQ, as udev's hardware database names it."""
+    disks = {str(NVME_IRQ + queue): "NVMe SSD Controller (nvme0n1)" for queue in range(NVME_QUEUES)}
+    return disks | {str(NIC_IRQ + cpu): "Ethernet Controller E810-C (eth0)" for cpu in range(count)}
