@@ -61,8 +61,8 @@ def test_in_columns_each_cpu_has_its_loss_and_its_history() -> None:
 def test_as_a_cell_the_loud_one_can_be_seen_and_has_the_first_row() -> None:
     lines = _screen(64, 37)
     cells = next(line for line in lines if line.startswith("  32 "))
-    assert cells[5 + 3 * 5 :].startswith("██ ")
-    assert cells.count("█") == 2
+    assert cells[5 + 3 * 5 :].startswith("T█ ")
+    assert cells.count("█") == 1
     first = next(number for number, line in enumerate(lines) if line.startswith("   CPU "))
     assert lines[first + 1].startswith(" T  37   200 ms")
 
@@ -70,7 +70,20 @@ def test_as_a_cell_the_loud_one_can_be_seen_and_has_the_first_row() -> None:
 def test_where_several_share_a_mark_the_worst_of_them_is_shown() -> None:
     lines = _screen(2048, 1999)
     assert sum(line.count("█") for line in lines if line[:5].strip().isdecimal()) >= 1
-    assert any(line.startswith(" T 1999   200 ms") for line in lines)
+    assert any(line.startswith(" T1999   200 ms") for line in lines)
+
+
+def test_a_cell_that_several_share_is_that_of_the_target_and_not_of_who_keeps_house() -> None:
+    cpus = tuple(
+        cpu_line(cpu, "housekeeping" if cpu % 2 else "target", _LOUD if cpu % 2 else 0.0) for cpu in range(512)
+    )
+    cells = next(line for line in screen(model_of(frame(cpus)), 80, 24) if line.startswith("   0 "))
+    assert "█" not in cells
+
+
+def test_above_the_cells_stands_what_they_show() -> None:
+    assert any("lost/s now, the worst of 2 CPUs each" in line for line in _screen(512, 0))
+    assert any("a CPU each   T target" in line for line in _screen(64, 0))
 
 
 def test_an_offline_cpu_and_an_unknown_one_are_no_calm() -> None:
@@ -78,4 +91,4 @@ def test_an_offline_cpu_and_an_unknown_one_are_no_calm() -> None:
         CpuLine(cpu, OFFLINE) if cpu == 3 else cpu_line(cpu, lost_ns=None if cpu == 5 else 0.0) for cpu in range(64)
     )
     cells = next(line for line in screen(model_of(frame(cpus)), 80, 24) if line.startswith("   0 "))
-    assert cells[5:].split()[:6] == ["··", "··", "··", "xx", "··", "??"]
+    assert cells[5:].split()[:6] == ["·", "·", "·", "xx", "·", "?"]

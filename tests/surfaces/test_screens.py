@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.surfaces.frame import HOUSEKEEPING
+from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources
@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.screen_model import SCREENS, ScreenModel
 from noisewatch.surfaces.tui.window_report import window_reports
 from tests.quiet_machine import process, quiet_files
-from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen_of
+from tests.surfaces.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 from tests.surfaces.piloting import shown, until, with_monitor
 from tests.surfaces.running import record
 
@@ -52,9 +52,16 @@ def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> Non
     rows = screen_of(_model(4), "map")
     assert [line[:5].strip() for line in rows[4:8]] == ["0", "1", "2", "T 3"]
     rows = screen_of(_model(512), "map", 100, 30)
-    assert "the worst of 23 CPUs a row" in rows[3]
-    assert rows[4].startswith("   0-22 ")
-    assert "T 506-511" in "".join(rows)
+    assert "the worst of up to 24 CPUs a row" in rows[3]
+    assert rows[4].startswith("   0-23 ")
+    assert [line[:8].strip() for line in rows if "T " in line[:4]] == ["T 511"]
+
+
+def test_on_the_map_what_keeps_house_does_not_hide_the_target() -> None:
+    lines = tuple(cpu_line(cpu, HOUSEKEEPING if cpu < 2 else TARGET, 90e6 if cpu < 2 else 9.0) for cpu in range(64))
+    rows = screen_of(model_of(frame(lines)), "map", 80, 24)
+    assert [line[:8].strip() for line in rows[4:6]] == ["0-1", "T 2-5"]
+    assert [line.rstrip()[-1] for line in rows[4:6]] == ["▇", "▁"]
 
 
 def test_the_map_shows_the_worst_of_those_that_share_a_row() -> None:
@@ -67,11 +74,26 @@ def test_the_sources_are_those_of_all_cpus_and_can_be_filtered() -> None:
     model = _model()
     text = "".join(screen_of(model, "sources"))
     assert all(name in text for name in ("hog [4711]", "24 nvme0q1", "away [77]"))
-    assert "3 sources by cost" in text
+    assert "3 sources, by cost" in text
     model.filter = "kind:irq"
     text = "".join(screen_of(model, "sources"))
-    assert "1 sources by cost, filter: kind:irq" in text
+    assert "1 source, by cost" in text
+    assert "filter: kind:irq" in text
     assert "hog" not in text
+
+
+def test_of_a_long_filter_the_end_can_be_seen_where_there_is_little_room() -> None:
+    model = _model()
+    model.filter, model.is_typing = "kind:irq !" + "x" * 40 + "end", True
+    assert any(line.rstrip().endswith("xend_") for line in screen_of(model, "sources", 40, 10))
+
+
+def test_an_event_that_finds_no_room_goes_on_in_the_next_row() -> None:
+    model = model_of(frame())
+    model.log.add(Event(SECOND_NS, "device", "a device with a long name was added to one of the busses"))
+    rows = [" ".join(line.split()) for line in screen_of(model, "events", 60, 20)]
+    assert "a device with a long name was added to one of the busses" in " ".join(rows)
+    assert all(len(row) <= 60 for row in rows)
 
 
 def test_one_cpu_has_its_figures_a_lane_for_each_kind_and_its_sources() -> None:

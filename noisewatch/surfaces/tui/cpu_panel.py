@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
-from noisewatch.surfaces.tui.dense_cpus import COLUMN_HEADING, cell_rows, column_rows
-from noisewatch.surfaces.tui.density import COLUMNS, ROWS, density
+from noisewatch.surfaces.tui.dense_cpus import COLUMN_HEADING, cell_heading, cell_rows, column_rows
+from noisewatch.surfaces.tui.density import COLUMNS, ROWS, Density, density
 from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.levels import history_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_cpus
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
 
 _ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: "x"}
 _CPU_PANEL_SHARE = 0.5
+_LOWEST_WITH_CELL_HEADING = 6
+_NARROW = 60
 
 
 def cpu_panel_height(cpu_count: int, height: int) -> int:
@@ -31,6 +33,8 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
         ]
         return [heading, *column_rows(model, lines, found, width, glyphs)]
     cells = cell_rows(lines, found, glyphs) if found.kind != ROWS else []
+    if _has_cell_heading(found, height):
+        cells.insert(0, cell_heading(found, width))
     return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
 
 
@@ -39,7 +43,12 @@ def row_room(cpu_count: int, width: int, height: int) -> int:
     found = density(cpu_count, width, height - 1)
     if found.kind == COLUMNS:
         return cpu_count
-    return max(height - 1 - (found.rows if found.kind != ROWS else 0), 0)
+    return max(height - 1 - (found.rows + _has_cell_heading(found, height) if found.kind != ROWS else 0), 0)
+
+
+def _has_cell_heading(found: Density, height: int) -> bool:
+    """Where rows are scarce, a row for one CPU more says more."""
+    return found.kind not in (ROWS, COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
 def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -50,23 +59,27 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     has_clock = any(line.current_khz is not None for line in lines)
     shown = lines[offset : offset + room]
     columns = f"   CPU   lost/s{'  change' if model.baseline is not None else ''}"
-    columns += f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
-    history = _described(model, max(width - len(columns), 0))
+    columns += " " if width < _NARROW else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
+    left = max(width - len(columns), 0)
+    described = [_described(model, left)]
     if len(shown) < len(lines):
-        history = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}, arrows scroll"
-    rows: list[Row] = [[(columns + history, "heading")]]
+        where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}"
+        described = [f"{where}, arrows scroll", where]
+    rows: list[Row] = [[(columns + first_that_fits(described, left), "heading")]]
     return rows + [_cpu_row(model, line, width, has_clock, glyphs) for line in shown]
 
 
 def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, glyphs: Glyphs) -> Row:
     role_style = {TARGET: "strong", SIBLING: "plain"}.get(line.role, "faint")
-    row: Row = [(f" {_ROLE_MARKS[line.role]} {line.cpu:>3} ", role_style)]
+    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4} ", role_style)]
     if line.role == OFFLINE:
         return [*row, ("  offline", "faint")]
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     row.append((f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s)))
     if model.baseline is not None:
         row.append((f"{change(model.baseline.change_of_cpu(line)):>7} ", role_style))
+    if width < _NARROW:
+        return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
     figures = f"{rate(line.interrupts_per_s):>7} {rate(line.softirqs_per_s):>7} {share(line.busy_share):>6} "
     row.append((figures, role_style))
     if has_clock:

@@ -8,11 +8,11 @@ from noisewatch.surfaces.tui.levels import columns_of, level_pieces
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sources_screen import advice_rows, selectable
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
 
 _KEYS = (("q", "quit"), ("tab", "next CPU"), ("s", "sort"), ("f", "fix"), ("[ ]", "disturbances"), ("esc", "back"))
 _KINDS = ("irq", "tick", "ipi", "softirq", "thread", "kernel-thread", "outside", "unexplained")
-_LABEL = 14
+_LABEL = 15
 _MOST_INTERVALS = 400  # whose frames are looked into
 _ADVICE_SHARE = 0.4
 
@@ -27,26 +27,31 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     if line is None:
         return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
     lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(_KINDS) else []
-    top = [_figures(line, glyphs), *lanes]
+    top = [_figures(line, width, glyphs), *lanes]
     left = height - len(top)
     advice = advice_rows(model, width, int(left * _ADVICE_SHARE))
-    table = selectable(model, f"who took time from CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
+    table = selectable(model, f"who took time of CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
     return [*top, *table, *advice]
 
 
-def _figures(line: CpuLine, glyphs: Glyphs) -> Row:
+def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
+    """What the CPU lost, and as many of its other figures as find room whole, the most telling first."""
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-    clock = f"   {line.current_khz / 1000:.0f} MHz" if line.current_khz is not None else ""
-    governor = f" ({line.governor})" if line.governor is not None else ""
-    figures = (
-        f"   {rate(line.interrupts_per_s)} irq/s   {rate(line.softirqs_per_s)} sirq/s   load {share(line.busy_share)}"
-    )
-    return [
+    figures = [
+        f"{rate(line.interrupts_per_s)} irq/s",
+        f"{rate(line.softirqs_per_s)} sirq/s",
+        f"load {share(line.busy_share)}",
+        f"{line.current_khz / 1000:.0f} MHz" if line.current_khz is not None else "",
+        line.governor or "",
+    ]
+    row: Row = [
         (f" CPU {line.cpu}", "title"),
         (f"  {line.role}   ", "plain"),
         (f"lost {mark}{duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
-        (f"{figures}{clock}{governor}", "plain"),
     ]
+    said = [f"   {figure}" for figure in figures if figure]
+    fitting = ["".join(said[:count]) for count in range(len(said), -1, -1)]
+    return [*row, (first_that_fits(fitting, width - length(row)), "plain")]
 
 
 def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:

@@ -8,7 +8,7 @@ from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine
 from noisewatch.surfaces.tui.baseline import Baseline
 from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_culprits
-from noisewatch.surfaces.tui.text_row import Row, fitted, length
+from noisewatch.surfaces.tui.text_row import Row, first_that_fits, fitted, length
 
 _NARROW = 60
 _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
@@ -17,7 +17,7 @@ _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Who disturbs the target CPUs, or all if that is asked for."""
     lines = sorted_culprits(model)
-    who = f"who, {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
+    who = f"who disturbs {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
     rows = culprit_table(lines[: max(height - 1, 0)], who, width, height, glyphs, baseline=model.baseline)
     if not lines and model.frame is not None:
         said = "nothing seen" if model.frame.seconds > 0 else "no rates: `noisewatch show` tells what is known"
@@ -34,14 +34,20 @@ def culprit_table(
     selected: int | None = None,
     baseline: Baseline | None = None,
 ) -> list[Row]:
-    """A heading, and a row for each of them. A narrow screen leaves out kind and rate; a baseline takes the share."""
+    """A heading, and a row for each of them. A narrow screen leaves out kind, rate and share; a baseline takes the
+    share's place.
+
+    Of a heading that finds no room, what stands behind the commas goes first.
+    """
     if height < 1:
         return []
     is_narrow = width < _NARROW
-    fixed = (21 if is_narrow else 44) + (baseline is not None)
-    name_width = min(max(width - fixed, 8), _WIDEST_NAME)
-    heading = f" CPU {'' if is_narrow else 'kind          '}{fitted(who, name_width)}"
-    heading += f"{'' if is_narrow else '      /s'}   lost/s {' change' if baseline is not None else ' share'}"
+    last = "  change" if baseline is not None else "" if is_narrow else "  share"
+    name_width = min(max(width - (14 if is_narrow else 37) - len(last), 8), _WIDEST_NAME)
+    parts = who.split(", ")
+    said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], name_width)
+    heading = f" CPU {'' if is_narrow else 'kind          '}{fitted(said, name_width)}"
+    heading += f"{'' if is_narrow else '      /s'}   lost/s{last}"
     rows = [_culprit_row(line, name_width, is_narrow, glyphs, baseline) for line in lines]
     if selected is not None and selected < len(rows):
         rows[selected] = [("".join(text for text, _ in rows[selected]), "selected")]
@@ -52,12 +58,14 @@ def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Gl
     lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
     how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
     role_style = "faint" if line.role == HOUSEKEEPING else "plain"
-    last = share(line.stolen_ns_per_s / 1e9) if baseline is None else change(baseline.change_of_source(line))
+    last = "" if is_narrow else f" {share(line.stolen_ns_per_s / 1e9):>6}"
+    if baseline is not None:
+        last = f" {change(baseline.change_of_source(line)):>7}"
     return [
-        (f" {line.cpu:>3} " + ("" if is_narrow else f"{line.kind:<13} "), role_style),
+        (f"{line.cpu:>4} " + ("" if is_narrow else f"{line.kind:<13} "), role_style),
         (_named(line, name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
         ("" if is_narrow else f" {how_often:>7}", role_style),
-        (f" {lost:>8} {last:>{6 if baseline is None else 7}}", style_of(line.stolen_ns_per_s)),
+        (f" {lost:>8}{last}", style_of(line.stolen_ns_per_s)),
     ]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noisewatch.surfaces.frame import OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
 from noisewatch.surfaces.tui.density import LABEL_WIDTH, Density, gap_after
 from noisewatch.surfaces.tui.glyphs import Glyphs, duration, style_of, worst_of
 from noisewatch.surfaces.tui.levels import history_pieces, level_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, first_that_fits
 
 COLUMN_HEADING = f"{'CPU':>5} {'lost/s':>8} "
 _MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: "x"}
@@ -35,7 +35,10 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
 
 
 def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[Row]:
-    """A cell for each CPU, or for as many neighbours as have to share one: the worst of them."""
+    """A cell for each CPU, with its mark where there is room, or for as many neighbours as have to share one.
+
+    Those show the worst of them; one that only keeps house does not hide what a target CPU lost.
+    """
     groups = [lines[first : first + found.each] for first in range(0, len(lines), found.each)]
     rows: list[Row] = []
     for first in range(0, len(groups), found.across):
@@ -50,8 +53,21 @@ def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[
 
 def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     there = [line for line in group if line.role != OFFLINE]
+    has_mark = found.cell_width > 1
     if not there:
-        return [("x" * max(found.cell_width - 1, 1) + " " * (found.cell_width > 1), "faint")]
+        return [("xx " if has_mark else "x", "faint")]
+    there = [line for line in there if line.role != HOUSEKEEPING] or there
     ((glyph, style),) = level_pieces([worst_of(line.stolen_ns_per_s for line in there)], glyphs)
     glyph = glyphs.bullet if glyph == " " else glyph
-    return [(glyph * max(found.cell_width - 1, 1), style)] + ([(" ", "plain")] if found.cell_width > 1 else [])
+    if not has_mark:
+        return [(glyph, style)]
+    role = there[0].role
+    return [(_MARKS.get(role, " "), "strong" if role == TARGET else "faint"), (glyph, style), (" ", "plain")]
+
+
+def cell_heading(found: Density, width: int) -> Row:
+    """What a cell shows."""
+    each = "a CPU each" if found.each == 1 else f"the worst of {found.each} CPUs each"
+    marks = "   T target  s sibling  x offline" if found.cell_width > 1 else "   x offline"
+    what = f"  CPU lost/s now, {each}"
+    return [(first_that_fits([what + marks, what], width), "heading")]

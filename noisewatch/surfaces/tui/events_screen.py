@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
 _KEYS = (("q", "quit"), ("space", "freeze"), ("[ ]", "disturbances"), ("1-6", "screens"), ("esc", "back"))
+_TEXT_AT = 21  # the column
 
 
 def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -26,5 +29,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     for event in list(reversed(model.log.events))[model.row : model.row + max(height - len(rows), 0)]:
         ago = f"{(newest_ns - event.at_ns) / 1e9:7.0f} s"
         style = "strong" if event.at_ns == shown_ns else "plain"
-        rows.append([(f"{ago}  ", "faint"), (f"{event.kind:<9} {event.text}", style)])
+        first, *others = textwrap.wrap(event.text, max(width - _TEXT_AT, 10)) or [""]
+        rows.append([(f"{ago}  ", "faint"), (f"{event.kind:<9} {first}", style)])
+        rows += [[(" " * _TEXT_AT + other, style)] for other in others]
     return rows

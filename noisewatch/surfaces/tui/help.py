@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, cut
 
 _TEXT = """\
 noisewatch: who takes time from the CPUs of your benchmark
@@ -42,7 +42,7 @@ def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int) -> l
     columns = max(min(width // _COLUMN, 3), 1)
     count = -(-len(entries) // columns)
     lines = ["".join(f"{entry:<{_COLUMN}}" for entry in entries[row::count]) for row in range(count)]
-    return [[(line, "plain")] for line in (*_TEXT.splitlines(), "", *lines)][:height]
+    return [cut([(line.rstrip(), "plain")], width) for line in (*_TEXT.splitlines(), "", *lines)][:height]
 
 
 def _named(keys: Sequence[str]) -> str:

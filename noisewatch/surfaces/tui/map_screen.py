@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import OFFLINE, SIBLING, TARGET, CpuLine
-from noisewatch.surfaces.tui.glyphs import Glyphs
+from noisewatch.surfaces.tui.glyphs import LEVELS_NS, Glyphs, duration
 from noisewatch.surfaces.tui.levels import columns_of, greatest_of, level_pieces
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, first_that_fits
 
 _MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: "x"}
 _WIDEST_LABEL = 14
@@ -22,24 +22,35 @@ def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A row a CPU, or a row for as many neighbours as there have to be."""
+    """A row a CPU, or a row for as many CPUs of one role as there have to be."""
     lines = model.frame.cpus if model.frame is not None else ()
     if not lines or height < 2:
         return []
-    each = -(-len(lines) // (height - 1))
-    groups = [lines[first : first + each] for first in range(0, len(lines), each)]
+    groups = _groups(lines, height - 1)
     labels = [_label(group) for group in groups]
     wide = min(max(len(label) for label in labels), _WIDEST_LABEL)
     room = max(width - wide - 1, 1)
     numbers = range(max(model.number + 1 - room * model.zoom, model.history.first), model.number + 1)
-    rows = [_heading(each, model, room)]
+    rows = [_heading(max(map(len, groups)), model, width, room, glyphs)]
     for label, group in zip(labels, groups, strict=True):
         lost = greatest_of([model.history.losses(line.cpu, numbers) for line in _there(group)])
         shown = columns_of(lost, model.zoom)[-room:]
         style = "strong" if any(line.role == TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
-        rows.append([(f"{label[:wide]:<{wide}} ", style), (padding, "plain"), *level_pieces(shown, glyphs)])
+        named = label if len(label) <= wide else label[: wide - 1] + "…"
+        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *level_pieces(shown, glyphs)])
     return rows
+
+
+def _groups(lines: Sequence[CpuLine], room: int) -> list[Sequence[CpuLine]]:
+    """In the order of their first CPU. Roles share no row: what keeps house is loud, and would hide the target."""
+    roles = dict.fromkeys(line.role for line in lines)
+    parts = [[line for line in lines if line.role == role] for role in roles] if len(roles) <= room else [lines]
+    each = -(-len(lines) // room)
+    while sum(-(-len(part) // each) for part in parts) > room:
+        each += 1
+    groups = [part[first : first + each] for part in parts for first in range(0, len(part), each)]
+    return sorted(groups, key=lambda group: group[0].cpu)
 
 
 def _there(group: Sequence[CpuLine]) -> Sequence[CpuLine]:
@@ -53,7 +64,11 @@ def _label(group: Sequence[CpuLine]) -> str:
     return f" {mark} {format_cpu_list(line.cpu for line in group)}"
 
 
-def _heading(each: int, model: ScreenModel, room: int) -> Row:
-    together = f", the worst of {each} CPUs a row" if each > 1 else ""
+def _heading(most: int, model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> Row:
+    """As much of it as finds room, the meaning of the levels first to go."""
+    together = f", the worst of up to {most} CPUs a row" if most > 1 else ""
     column = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
-    return [(f" CPU by time: lost/s in the last {room * model.zoom} intervals{together}{column}", "heading")]
+    short = f" CPU by time, lost/s, {room * model.zoom} intervals"
+    whole = f" CPU by time: lost/s in the last {room * model.zoom} intervals{together}{column}"
+    levels = "  ".join(f"{glyphs.ramp[level]} {duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
+    return [(first_that_fits([f"{whole}   from {levels}", whole, short], width), "heading")]

@@ -8,7 +8,7 @@ from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.header import header_rows
 from noisewatch.surfaces.tui.keys import KEYS, key_row
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, cut
 from noisewatch.surfaces.tui.timeline import number_in, timeline_rows
 
 _LOWEST_WITH_TIMELINE = 16
@@ -41,7 +41,7 @@ def page(
     """A whole screen."""
     header, room, timeline, key_height = heights(height)
     rows = header_rows(model, width, glyphs)[:header]
-    rows += body(model, width, room, glyphs)[:room]
+    rows += [cut(row, width) for row in body(model, width, room, glyphs)[:room]]
     rows += [[] for _ in range(header + room - len(rows))]
     rows += timeline_rows(model, width, glyphs)[:timeline]
     return [*rows, *([key_row(width, keys)] if key_height else [])][:height]

@@ -23,10 +23,19 @@ def sources_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     listed = model.listed()
     advice = advice_rows(model, width, int(height * _ADVICE_SHARE))
-    filtered = f", filter: {model.filter}{'_' if model.is_typing else ''}" if model.filter or model.is_typing else ""
+    top = _filter_rows(model, width)
     cut = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    who = f"who, {cut}{len(listed)} sources by {model.sort}{filtered}"
-    return [*selectable(model, who, width, height - len(advice), glyphs), *advice]
+    who = f"{cut}{len(listed)} source{'s' * (len(listed) != 1)}, by {model.sort}"
+    return [*top, *selectable(model, who, width, height - len(top) - len(advice), glyphs), *advice]
+
+
+def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
+    """What is typed can always be seen: of a long filter its end."""
+    if not model.filter and not model.is_typing:
+        return []
+    said = model.filter + ("_" if model.is_typing else "")
+    label = " filter: "
+    return [[(label, "faint"), (said[-max(width - len(label), 1) :], "strong")]]
 
 
 def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len, set_cell_size
 
 Row = list[tuple[str, str]]  # pieces of text, each with the name of its style
@@ -21,6 +23,11 @@ def cut(row: Row, width: int) -> Row:
     if length(row) <= width or width < 1:
         return row
     return [*ends(row, [("…", "faint")], width)]
+
+
+def first_that_fits(texts: Sequence[str], width: int) -> str:
+    """The first of them, which get shorter and shorter, that finds room; the last one where none does."""
+    return next((text for text in texts if cell_len(text) <= width), texts[-1])
 
 
 def ends(left: Row, right: Row, width: int) -> Row:
