@@ -1,0 +1,111 @@
+"""What every key of the monitor does, on every screen: the table that its test holds it against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from noisewatch.surfaces.tui.above import Asked
+from noisewatch.surfaces.tui.asked_screen import OVER
+from noisewatch.surfaces.tui.bindings import BINDINGS
+from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
+from noisewatch.surfaces.tui.gate_screen import GateScreen
+from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, MAP, OVERVIEW, PREFLIGHT, SCREENS, SOURCES
+from noisewatch.surfaces.tui.trace_screen import TraceScreen
+
+HELP, TYPING = "help", "typing"
+ABOVE: Mapping[str, type[Asked]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
+QUITTING = ("q", "ctrl+c")
+KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
+Change = dict[str, object]
+CHARACTERS = {
+    "space": " ",
+    "slash": "/",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+}
+_SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)
+
+
+def _moved(by: int) -> Callable[[str], Change]:
+    return lambda screen: {"row" if screen in _SELECTING else "offset": max(5 + by, 0)}
+
+
+def _beside(direction: int) -> Callable[[str], Change]:
+    def change(screen: str) -> Change:
+        if screen == CPU:
+            return {"cpu": 30 + direction}
+        return {"screen": SCREENS[(SCREENS.index(screen) + direction) % len(SCREENS)], "row": 0}
+
+    return change
+
+
+def _same(**change: object) -> Callable[[str], Change]:
+    return lambda screen: change
+
+
+# What is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed, on each
+# screen: CPU 30, row and offset 5. What is not named must be as it was.
+EFFECTS: dict[str, Callable[[str], Change]] = {
+    "space": _same(cursor=None),
+    "left": _same(cursor=14),
+    "right": _same(cursor=16),
+    "shift+left": _same(cursor=5),
+    "shift+right": _same(cursor=25),
+    "home": _same(cursor=0),
+    "end": _same(cursor=None),
+    "left_square_bracket": _same(cursor=10),
+    "right_square_bracket": _same(cursor=20),
+    "H": _same(cursor=None, holds=True),
+    "w": _same(zoom=2),
+    "s": _same(sort="rate"),
+    "a": _same(shows_all_cpus=True),
+    "c": _same(above="CalibrationScreen announced"),
+    "t": _same(above="TraceScreen announced"),
+    "p": _same(above="GateScreen announced"),
+    **{str(number): _same(screen=name, row=0) for number, name in enumerate(SCREENS, start=1)},
+    "tab": _beside(1),
+    "shift+tab": _beside(-1),
+    "slash": lambda screen: {"is_typing": True} | ({} if screen == SOURCES else {"screen": SOURCES, "row": 0}),
+    "f": lambda screen: {"advice": "hog 15" if screen == CPU else "hog 5"},
+    "e": _same(notice="written"),
+    "enter": lambda screen: {"screen": CPU, "row": 0, "cpu": 30 if screen == CPU else 32},
+    "escape": _same(screen=OVERVIEW, row=0),
+    "question_mark": _same(shows_help=True),
+    "h": _same(shows_help=True),
+    "f1": _same(shows_help=True),
+    "down": _moved(1),
+    "j": _moved(1),
+    "up": _moved(-1),
+    "k": _moved(-1),
+    "pagedown": _moved(10),
+    "pageup": _moved(-10),
+}
+# Above the monitor; all other keys do nothing there.
+EFFECTS_ABOVE: dict[str, Change] = {
+    "enter": {"above": OVER},
+    "escape": {"above": None},
+    "e": {"notice": "written"},
+    **{key: {"shows_help": True} for key in ("question_mark", "h", "f1")},
+}
+EFFECTS_WHILE_TYPING: dict[str, Change] = {
+    "enter": {"is_typing": False},
+    "escape": {"is_typing": False, "filter": ""},
+    **{key: {"filter": f"ho{character}"} for key, character in CHARACTERS.items()},
+    **{key: {"filter": f"ho{key}"} for key in KEYS if len(key) == 1},
+}
+
+
+_SCROLL = ("down", "j", "up", "k", "pagedown", "pageup")
+# Keys that may leave the picture as it is: what they change belongs to another screen, or they lead to where one is.
+MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
+    OVERVIEW: ("1", "escape", "f"),
+    MAP: ("2", "s", "a", "f", *_SCROLL),
+    SOURCES: ("3", "a"),
+    CPU: ("4", "a", "enter"),
+    EVENTS: ("5", "s", "a", "f"),
+    PREFLIGHT: ("6", "s", "a", "f"),
+    HELP: (),
+    TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),
+    **{place: tuple(key for key in KEYS if key not in ("enter", "escape")) for place in ABOVE},
+}
