@@ -95,7 +95,8 @@ def test_a_rate_reads(per_s: float | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "?"), (0.0, "0.0%"), (0.004, "0.4%"), (0.0996, "10%"), (1.0, "100%")]
+    ("value", "text"),
+    [(None, "?"), (0.0, "0.0%"), (0.0001, "<0.1%"), (0.0006, "0.1%"), (0.004, "0.4%"), (0.0996, "10%"), (1.0, "100%")],
 )
 def test_a_share_reads(value: float | None, text: str) -> None:
     assert share(value) == text

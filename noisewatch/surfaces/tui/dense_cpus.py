@@ -27,11 +27,18 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
             row += [
                 (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == TARGET else "faint"),
                 (f"{lost:>8} ", "faint" if line.role == OFFLINE else style_of(line.stolen_ns_per_s)),
-                *history_pieces(model, line.cpu, wide - len(COLUMN_HEADING) - 1, glyphs),
+                *_history(model, line, wide - len(COLUMN_HEADING) - 1, glyphs),
                 (" ", "plain"),
             ]
         rows.append(row)
     return rows
+
+
+def _history(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> Row:
+    """None of a CPU that is offline: it is not unknown what it lost."""
+    if line.role == OFFLINE:
+        return [(" " * max(width, 0), "plain")]
+    return history_pieces(model, line.cpu, width, glyphs)
 
 
 def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[Row]:

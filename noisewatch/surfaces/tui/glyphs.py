@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 # Lost time per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
+_LEAST_SHARE = 0.0005  # what else would be rounded to none
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
 
 
@@ -89,7 +90,9 @@ def rate(per_s: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage in at most five columns."""
+    """A share as a percentage in at most five columns; what is little is never shown as nothing."""
     if value is None:
         return "?"
+    if 0 < value < _LEAST_SHARE:
+        return "<0.1%"
     return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"
