@@ -25,12 +25,18 @@ _FINDINGS = (
 )
 
 
+def frames_of(count: int) -> list[Frame]:
+    """An interval a second."""
+    chance = Random(count)
+    return [_frame(count, second, chance) for second in range(1, INTERVALS + 1)]
+
+
 @cache
 def crowded(count: int) -> ScreenModel:
     """The model after all of it; it is shared, so a test draws a copy."""
-    model, chance = ScreenModel(), Random(count)
-    for second in range(1, INTERVALS + 1):
-        model.add(_frame(count, second, chance))
+    model = ScreenModel()
+    for second, frame in enumerate(frames_of(count), start=1):
+        model.add(frame)
         model.measure_own_cost(second * 0.006, float(second))
     model.log.add(Event((INTERVALS - 3) * SECOND_NS, "device", "usb 2-1: a device was added (Keyboard)"))
     return model

@@ -21,6 +21,7 @@ def with_monitor(
     sampler: list[str] | None = None,
     size: tuple[int, int] = (100, 30),
     sources: Sources | None = None,
+    patience_s: float = PATIENCE_S * 2,
 ) -> MonitorApp:
     """The monitor, after these steps; it has ended by then."""
 
@@ -30,7 +31,7 @@ def with_monitor(
             await steps(app, pilot)
         return app
 
-    return asyncio.run(asyncio.wait_for(follow(), PATIENCE_S * 2))
+    return asyncio.run(asyncio.wait_for(follow(), patience_s))
 
 
 def shown(app: MonitorApp) -> list[str]:
