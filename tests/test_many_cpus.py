@@ -9,12 +9,12 @@ import pytest
 from noisewatch.machine.recording import Recording
 from noisewatch.sources.snapshot import Wish
 from noisewatch.surfaces.frame import OFFLINE, Frame
-from noisewatch.surfaces.sampling import no_sleep, sample_frames
+from noisewatch.surfaces.sampling import sample_frames
 from tests.many_cpus import INTERVALS, record_many_cpus
 
 
 def _frames(path: Path) -> list[Frame]:
-    return list(sample_frames(Recording(str(path)), Wish(), 1.0, no_sleep))
+    return list(sample_frames(Recording(str(path)), Wish(), 1.0))
 
 
 @pytest.fixture(scope="module")

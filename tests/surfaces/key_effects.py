@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.gate_screen import GateScreen
 from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, MAP, OVERVIEW, PREFLIGHT, SCREENS, SOURCES
 from noisewatch.surfaces.tui.trace_screen import TraceScreen
 
-HELP, TYPING = "help", "typing"
+HELP, TYPING, RECORDED = "help", "typing", "a recording"
 ABOVE: Mapping[str, type[Asked]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
 QUITTING = ("q", "ctrl+c")
 KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
@@ -20,6 +20,8 @@ Change = dict[str, object]
 CHARACTERS = {
     "space": " ",
     "slash": "/",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
     "question_mark": "?",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
@@ -45,9 +47,11 @@ def _same(**change: object) -> Callable[[str], Change]:
 
 
 # What is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed, on each
-# screen: CPU 30, row and offset 5. What is not named must be as it was.
+# screen: CPU 30, row and offset 5, a baseline of interval 5. What is not named must be as it was.
 EFFECTS: dict[str, Callable[[str], Change]] = {
     "space": _same(cursor=None),
+    "less_than_sign": _same(),
+    "greater_than_sign": _same(),
     "left": _same(cursor=14),
     "right": _same(cursor=16),
     "shift+left": _same(cursor=5),
@@ -59,6 +63,8 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "H": _same(cursor=None, holds=True),
     "w": _same(zoom=2),
     "s": _same(sort="rate"),
+    "m": _same(baseline=15),
+    "M": _same(baseline=None),
     "a": _same(shows_all_cpus=True),
     "c": _same(above="CalibrationScreen announced"),
     "t": _same(above="TraceScreen announced"),
@@ -81,6 +87,13 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "pagedown": _moved(10),
     "pageup": _moved(-10),
 }
+# Where a recording is shown, which does not play, on the overview; all others do what they do elsewhere.
+EFFECTS_RECORDED: dict[str, Change] = {
+    "space": {"plays": True},
+    "less_than_sign": {"speed": 0.5},
+    "greater_than_sign": {"speed": 2.0},
+    "H": {"holds": True},
+}
 # Above the monitor; all other keys do nothing there.
 EFFECTS_ABOVE: dict[str, Change] = {
     "enter": {"above": OVER},
@@ -96,15 +109,17 @@ EFFECTS_WHILE_TYPING: dict[str, Change] = {
 }
 
 
+_OF_A_RECORDING = ("less_than_sign", "greater_than_sign")
 _SCROLL = ("down", "j", "up", "k", "pagedown", "pageup")
 # Keys that may leave the picture as it is: what they change belongs to another screen, or they lead to where one is.
 MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
-    OVERVIEW: ("1", "escape", "f"),
-    MAP: ("2", "s", "a", "f", *_SCROLL),
-    SOURCES: ("3", "a"),
-    CPU: ("4", "a", "enter"),
-    EVENTS: ("5", "s", "a", "f"),
-    PREFLIGHT: ("6", "s", "a", "f"),
+    OVERVIEW: ("1", "escape", "f", *_OF_A_RECORDING),
+    MAP: ("2", "s", "a", "f", *_SCROLL, *_OF_A_RECORDING),
+    SOURCES: ("3", "a", *_OF_A_RECORDING),
+    CPU: ("4", "a", "enter", *_OF_A_RECORDING),
+    EVENTS: ("5", "s", "a", "f", *_OF_A_RECORDING),
+    PREFLIGHT: ("6", "s", "a", "f", *_OF_A_RECORDING),
+    RECORDED: ("1", "escape", "f", "H", *_OF_A_RECORDING),
     HELP: (),
     TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),
     **{place: tuple(key for key in KEYS if key not in ("enter", "escape")) for place in ABOVE},

@@ -17,7 +17,10 @@ from noisewatch.surfaces.reports.finding_words import FAILED
 from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER
+from noisewatch.surfaces.tui.baseline import baseline_of
 from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.player import Player
+from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import OVERVIEW, SCREENS, SOURCES, ScreenModel
 from tests.quiet_machine import quiet_files
 from tests.surfaces.framing import SECOND_NS, cpu_line, culprit, frame, model_of
@@ -26,11 +29,13 @@ from tests.surfaces.key_effects import (
     CHARACTERS,
     EFFECTS,
     EFFECTS_ABOVE,
+    EFFECTS_RECORDED,
     EFFECTS_WHILE_TYPING,
     HELP,
     KEYS,
     MAY_BE_UNSEEN,
     QUITTING,
+    RECORDED,
     TYPING,
 )
 from tests.surfaces.piloting import shown, with_monitor
@@ -48,6 +53,9 @@ class _Look:
     cursor: int | None
     holds: bool
     zoom: int
+    plays: bool
+    speed: float
+    baseline: int | None  # the number of its last interval
     cpu: int | None
     row: int
     offset: int
@@ -68,6 +76,9 @@ def _look(app: MonitorApp) -> _Look:
         model.cursor,
         model.holds,
         model.zoom,
+        model.plays,
+        model.speed,
+        model.baseline.taken_at_ns // SECOND_NS - 1 if model.baseline is not None else None,
         model.cpu,
         model.row,
         model.offset,
@@ -105,6 +116,10 @@ def _begin(app: MonitorApp, place: str) -> None:
     app._shows_help, app._above.screen = place == HELP, None
     model.screen = place if place in SCREENS else SOURCES if place == TYPING else OVERVIEW
     model.cpu, model.row, model.offset, model.cursor = 30, 5, 5, 15
+    model.baseline = baseline_of(model.history, 5)
+    if place == RECORDED and model.newest is not None:
+        model.newest = replace(model.newest, source="replay of x.nw")
+        app._player = Player(app, model, SamplerProcess((), lambda frame, line: None), app.draw)
     if place == TYPING:
         model.filter, model.is_typing, model.row = "ho", True, 0
     if place in ABOVE:
@@ -115,6 +130,8 @@ def _begin(app: MonitorApp, place: str) -> None:
 def _expected(place: str, key: str, before: _Look) -> _Look:
     if place in SCREENS:
         change = EFFECTS[key](place)
+    elif place == RECORDED:
+        change = EFFECTS_RECORDED.get(key, EFFECTS[key](OVERVIEW))
     elif place == HELP:
         change = {"shows_help": False}
     else:
@@ -135,7 +152,7 @@ def test_the_table_has_a_row_for_every_key() -> None:
     assert sorted(EFFECTS) == sorted(KEYS)
 
 
-@pytest.mark.parametrize("place", [*SCREENS, HELP, TYPING, *ABOVE])
+@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, TYPING, *ABOVE])
 def test_every_key_does_what_it_should_and_nothing_else(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +179,7 @@ def test_every_key_does_what_it_should_and_nothing_else(
 
 
 @pytest.mark.parametrize("key", QUITTING)
-@pytest.mark.parametrize("place", [*SCREENS, HELP, *ABOVE])
+@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, *ABOVE])
 def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
     async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
         _begin(app, place)

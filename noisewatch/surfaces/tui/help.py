@@ -19,6 +19,7 @@ noisewatch: who takes time from the CPUs of your benchmark
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
   the verdict is that of `noisewatch preflight` over the last 5 s
 """
+_MORE = "  … a higher terminal shows more"
 _NAMES = {
     "left_square_bracket": "[",
     "right_square_bracket": "]",
@@ -34,7 +35,9 @@ _KEY, _COLUMN = 12, 38
 
 
 def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int) -> list[Row]:
-    """As much of it as fits; bindings are keys and what they do, and those that do the same stand together."""
+    """As much of it as fits, the keys first; bindings are keys and what they do, and those that do the same stand
+    together.
+    """
     keys_by_action: dict[str, list[str]] = {}
     for keys, action in bindings:
         keys_by_action.setdefault(action, []).extend(keys.split(","))
@@ -42,7 +45,13 @@ def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int) -> l
     columns = max(min(width // _COLUMN, 3), 1)
     count = -(-len(entries) // columns)
     lines = ["".join(f"{entry:<{_COLUMN}}" for entry in entries[row::count]) for row in range(count)]
-    return [cut([(line.rstrip(), "plain")], width) for line in (*_TEXT.splitlines(), "", *lines)][:height]
+    title, *text = _TEXT.splitlines()
+    shown = [title, *text, "", *lines]
+    if len(shown) > height:
+        shown = [title, *lines, *text]
+    if len(shown) > height:
+        shown = [*shown[: max(height - 1, 0)], _MORE]
+    return [cut([(line.rstrip(), "plain")], width) for line in shown[:height]]
 
 
 def _named(keys: Sequence[str]) -> str:
