@@ -12,12 +12,13 @@ from copy import copy
 from functools import partial
 from pathlib import Path
 
+from noisewatch.surfaces.tui.baseline import baseline_of
 from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import strip_of
-from noisewatch.surfaces.tui.screen_model import SCREENS, SOURCES
+from noisewatch.surfaces.tui.screen_model import CPU, SCREENS, SOURCES, Advice
 from noisewatch.surfaces.tui.screens import rows_of_screen
 from noisewatch.surfaces.tui.text_row import Row
 from noisewatch.surfaces.tui.trace_screen import TraceScreen
@@ -26,6 +27,12 @@ from tests.surfaces.crowd import crowded
 FOLDER = Path(__file__).parent / "goldens"
 SIZES = ((40, 10), (80, 24), (140, 40), (200, 60))
 COUNTS = (4, 16, 64, 512)
+
+_ADVICE = (
+    "An interrupt of this device arrives on the CPU that its affinity names.",
+    "Move it to the housekeeping CPUs:",
+    "echo 0-1 > /proc/irq/205/smp_affinity_list",
+)
 
 Draw = Callable[[int, int], list[Row]]
 
@@ -49,6 +56,19 @@ def _stepped_back(width: int, height: int) -> list[Row]:
     return rows_of_screen(model, width, height, UNICODE)
 
 
+def _compared(width: int, height: int) -> list[Row]:
+    model = copy(crowded(16))
+    model.baseline = baseline_of(model.history, 60)
+    return rows_of_screen(model, width, height, UNICODE)
+
+
+def _advised(width: int, height: int) -> list[Row]:
+    model = copy(crowded(16))
+    model.go_to(CPU)
+    model.advice = Advice(model.listed()[0], _ADVICE)
+    return rows_of_screen(model, width, height, UNICODE)
+
+
 def _help(width: int, height: int) -> list[Row]:
     return help_rows(KEYS_IN_HELP, width, height)
 
@@ -64,6 +84,8 @@ def _trace(width: int, height: int) -> list[Row]:
 DRAWN: dict[str, Draw] = {
     **{f"{name}-{count}": partial(_screen, name, count) for name in SCREENS for count in COUNTS},
     "overview-16-stepped-back": _stepped_back,
+    "overview-16-baseline": _compared,
+    "cpu-16-advised": _advised,
     "sources-16-filtered": _filtered,
     "help": _help,
     "calibration-announced": _calibration,

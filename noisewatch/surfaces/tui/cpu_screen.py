@@ -7,14 +7,13 @@ from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_
 from noisewatch.surfaces.tui.levels import columns_of, level_pieces
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from noisewatch.surfaces.tui.sources_screen import advice_rows, selectable
+from noisewatch.surfaces.tui.sources_screen import LEAST_TABLE, advice_rows, selectable
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
 
 _KEYS = (("q", "quit"), ("tab", "next CPU"), ("s", "sort"), ("f", "fix"), ("[ ]", "disturbances"), ("esc", "back"))
 _KINDS = ("irq", "tick", "ipi", "softirq", "thread", "kernel-thread", "outside", "unexplained")
 _LABEL = 15
 _MOST_INTERVALS = 400  # whose frames are looked into
-_ADVICE_SHARE = 0.4
 
 
 def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -29,7 +28,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(_KINDS) else []
     top = [_figures(line, width, glyphs), *lanes]
     left = height - len(top)
-    advice = advice_rows(model, width, int(left * _ADVICE_SHARE))
+    advice = advice_rows(model, width, left - LEAST_TABLE)
     table = selectable(model, f"who took time of CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
     return [*top, *table, *advice]
 

@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.screen_model import CPU, ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
 _KEYS = (("q", "quit"), ("/", "filter"), ("s", "sort"), ("enter", "its CPU"), ("f", "fix"), ("esc", "back"))
-_ADVICE_SHARE = 0.4
+LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
 
 
 def sources_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -22,7 +22,7 @@ def sources_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     listed = model.listed()
-    advice = advice_rows(model, width, int(height * _ADVICE_SHARE))
+    advice = advice_rows(model, width, height - LEAST_TABLE)
     top = _filter_rows(model, width)
     cut = "the costliest " if model.frame is not None and model.frame.is_cut else ""
     who = f"{cut}{len(listed)} source{'s' * (len(listed) != 1)}, by {model.sort}"
@@ -52,7 +52,7 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
 
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """What helps against the selected source, where that was asked for."""
+    """What helps against the selected source, where that was asked for; a sign where it finds no room."""
     advice, selected = model.advice, model.selected()
     if advice is None or selected is None or not _is_same(advice.about, selected):
         return []
@@ -61,7 +61,10 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
         for line in advice.lines
         for part in textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
     ]
-    return [[], *([(f" {line}", "plain")] for line in lines)][:most]
+    rows: list[Row] = [[(f" {line}", "plain")] for line in lines]
+    if len(rows) > most:
+        rows = [*rows[: max(most - 1, 0)], [(" …", "faint")]]
+    return ([[], *rows] if len(rows) < most else rows)[: max(most, 0)]
 
 
 def _is_same(one: object, other: object) -> bool:
