@@ -10,6 +10,7 @@ from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, MOST_CULPRITS, OFFLINE, SIBLING, TARGET, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.own_cost import OwnCost
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from tests.surfaces.framing import SECOND_NS
 
@@ -35,9 +36,9 @@ def frames_of(count: int) -> list[Frame]:
 def crowded(count: int) -> ScreenModel:
     """The model after all of it; it is shared, so a test draws a copy."""
     model = ScreenModel()
-    for second, frame in enumerate(frames_of(count), start=1):
+    for frame in frames_of(count):
         model.add(frame)
-        model.measure_own_cost(second * 0.006, float(second))
+    model.own_cost = OwnCost(cpu_share=0.01, wakeups_per_s=14.0, written_per_s=3_200.0)
     model.log.add(Event((INTERVALS - 3) * SECOND_NS, "device", "usb 2-1: a device was added (Keyboard)"))
     return model
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from noisewatch.surfaces.tui.above import Asked
-from noisewatch.surfaces.tui.asked_screen import OVER
+from noisewatch.surfaces.tui.asked_screen import OVER, AskedScreen
 from noisewatch.surfaces.tui.bindings import BINDINGS
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from noisewatch.surfaces.tui.gate_screen import GateScreen
@@ -13,7 +12,7 @@ from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, MAP, OVERVIEW, PRE
 from noisewatch.surfaces.tui.trace_screen import TraceScreen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
-ABOVE: Mapping[str, type[Asked]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
+ABOVE: Mapping[str, type[AskedScreen]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
 QUITTING = ("q", "ctrl+c")
 KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
 Change = dict[str, object]

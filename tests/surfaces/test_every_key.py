@@ -14,9 +14,8 @@ from textual.pilot import Pilot
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, Frame
 from noisewatch.surfaces.reports.finding_words import FAILED
-from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.app import MonitorApp
-from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER
+from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, Sources
 from noisewatch.surfaces.tui.baseline import baseline_of
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.player import Player
