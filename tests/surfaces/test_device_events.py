@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from textual.pilot import Pilot
 
@@ -18,6 +18,7 @@ class _Device:
     action: str
     subsystem: str
     sys_name: str
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 class _Monitor:
@@ -51,12 +52,12 @@ def test_what_is_said_of_a_device_is_an_event_and_no_escape_sequence_is() -> Non
         app.show_frame(frame())
         app.listen_to(DeviceListener("kernel", monitor))
         await pilot.press("5")
-        await until(pilot, lambda: "cpu cpu7 was removed" in "".join(shown(app)))
+        await until(pilot, lambda: "CPU 7 was removed" in "".join(shown(app)))
         found.extend(shown(app))
 
     with_monitor(steps)
     assert all(line.isprintable() for line in found)
-    assert any("pci 1 bind" in line for line in found)
+    assert any("PCI device 1 got its driver" in line for line in found)
 
 
 def test_where_nothing_is_heard_of_devices_the_reason_is_told() -> None:

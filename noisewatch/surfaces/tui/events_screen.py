@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from noisewatch.surfaces.tui.event_kinds import MARKS
+from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, cut, fitted
 
-_KEYS = (("q", "quit"), ("space", "freeze"), ("[ ]", "disturbances"), ("1-6", "screens"), ("esc", "back"))
+_KEYS = (("q", "quit"), ("enter", "see that moment"), ("{ }", "events"), ("1-6", "screens"), ("esc", "back"))
 
 
 def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -16,15 +18,23 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    rows: list[Row] = [[("      ago  what      ", "heading"), ("since the monitor was started", "heading")]]
+    rows: list[Row] = [[("      ago    what      ", "heading"), ("since the monitor was started", "heading")]]
     if model.log.silence is not None:
-        rows.append([(f"           nothing is heard of devices: {model.log.silence}", "doubt")])
+        rows.append([(f"             nothing is heard of devices: {model.log.silence}", "doubt")])
     if model.newest is None or not model.log.events:
-        return [*rows, [("           nothing has changed", "faint")]]
-    newest_ns = model.newest.taken_at_ns
-    shown_ns = model.frame.taken_at_ns if model.cursor is not None and model.frame is not None else None
-    for event in list(reversed(model.log.events))[model.row : model.row + max(height - len(rows), 0)]:
-        ago = f"{(newest_ns - event.at_ns) / 1e9:7.0f} s"
-        style = "strong" if event.at_ns == shown_ns else "plain"
-        rows.append([(f"{ago}  ", "faint"), (f"{event.kind:<9} {event.text}", style)])
+        return [*rows, [("             nothing has changed", "faint")]]
+    listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
+    first = max(min(at - room // 2, len(listed) - room), 0)
+    for number, event in enumerate(listed[first : first + room], start=first):
+        row = cut(_event_row(model, event), width)
+        rows.append(row if number != at else [(fitted("".join(text for text, _ in row), width), "selected")])
     return rows
+
+
+def _event_row(model: ScreenModel, event: Event) -> Row:
+    """How long ago, the letter that it has on the timeline, and what it was; strong where it is what is shown."""
+    newest_ns = model.newest.taken_at_ns if model.newest is not None else event.at_ns
+    is_shown = model.cursor is not None and event.number == model.number
+    ago = f"{(newest_ns - event.at_ns) / 1e9:7.0f} s"
+    style = "strong" if is_shown else "plain"
+    return [(f"{ago}  ", "faint"), (f"{MARKS[event.kind]} {event.kind:<9} {event.text}", style)]

@@ -31,6 +31,12 @@ class Advice:
 
     about: CulpritLine
     lines: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...] = ()  # and what each is for: now, undo, persist
+
+    def is_about(self, line: CulpritLine | None) -> bool:
+        """Whether it is the same source, in whatever interval."""
+        names = ("cpu", "kind", "name", "tid")
+        return line is not None and all(getattr(self.about, name) == getattr(line, name) for name in names)
 
 
 @dataclass(slots=True)
@@ -83,7 +89,7 @@ class ScreenModel:
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
-        self.log.compare(self.newest, frame)
+        self.log.compare(self.newest, frame, self.history.count)
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest, self.silence = frame, None
         if frame.seconds <= 0:
@@ -153,9 +159,26 @@ class ScreenModel:
                 self.go_to_number(number)
                 return
 
+    def step_to_event(self, direction: int) -> None:
+        """Goes to the next interval that way in which something happened; stays where there is none."""
+        kept = {event.number for event in self.log.events if self.history.first <= event.number < self.history.count}
+        beyond = [number for number in kept if (number - self.number) * direction > 0]
+        if beyond:
+            self.cursor, self.plays = min(beyond, key=lambda number: abs(number - self.number)), False
+
+    def go_to_event(self) -> None:
+        """Shows who was there at the moment of the chosen event."""
+        listed = self.log.listed()
+        number = listed[self.log.row()].number if listed else self.history.count
+        if self.history.first <= number < self.history.count:
+            self.cursor, self.plays = number, False
+            self.go_to(OVERVIEW)
+        elif number < self.history.first:
+            self.notice = "that moment is not kept any more"
+
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.row = screen, 0
+        self.screen, self.row, self.log.chosen = screen, 0, None
         if screen == CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
             self.cpu = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu if targets else None
@@ -168,7 +191,10 @@ class ScreenModel:
             self.cpu = cpus[(at + direction) % len(cpus)]
 
     def drill_in(self) -> None:
-        """To the CPU of the selected source; from the overview to that of the first one."""
+        """To the CPU of the selected source, from the overview to that of the first one; to the chosen event."""
+        if self.screen == EVENTS:
+            self.go_to_event()
+            return
         selected = self.selected()
         if selected is not None:
             self.cpu = selected.cpu
@@ -203,14 +229,17 @@ class ScreenModel:
         return sorted_culprits(self)
 
     def select(self, rows: int) -> None:
-        """Moves the selection, or where the list of events begins."""
-        self.row = max(min(self.row + rows, self._row_count() - 1), 0)
+        """Moves the selection."""
+        if self.screen == EVENTS:
+            self.log.choose(rows)
+        else:
+            self.row = max(min(self.row + rows, self._row_count() - 1), 0)
 
     def _row_count(self) -> int:
         """Of the screen that is shown."""
         if self.screen == PREFLIGHT:
             return len(self.frame.findings) if self.frame is not None else 0
-        return len(self.log.events) if self.screen == EVENTS else len(self.listed())
+        return len(self.listed())
 
     def selected(self) -> CulpritLine | None:
         """The source in the selected row."""
@@ -221,6 +250,10 @@ class ScreenModel:
         """The finding in the selected row."""
         findings = self.frame.findings if self.frame is not None else ()
         return findings[min(self.row, len(findings) - 1)] if findings else None
+
+    def shown_advice(self) -> Advice | None:
+        """What is known about the selected source, where that was asked for."""
+        return self.advice if self.advice is not None and self.advice.is_about(self.selected()) else None
 
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]

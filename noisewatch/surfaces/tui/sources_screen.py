@@ -11,7 +11,15 @@ from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import CPU, ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
-_KEYS = (("q", "quit"), ("/", "filter"), ("s", "sort"), ("enter", "its CPU"), ("f", "fix"), ("esc", "back"))
+_KEYS = (
+    ("q", "quit"),
+    ("/", "filter"),
+    ("s", "sort"),
+    ("enter", "its CPU"),
+    ("f", "fix"),
+    ("y", "copy it"),
+    ("esc", "back"),
+)
 _ADVICE_SHARE = 0.4
 
 
@@ -44,8 +52,8 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     """What helps against the selected source, where that was asked for."""
-    advice, selected = model.advice, model.selected()
-    if advice is None or selected is None or not _is_same(advice.about, selected):
+    advice = model.shown_advice()
+    if advice is None:
         return []
     lines = [
         part
@@ -53,11 +61,6 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
         for part in textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
     ]
     return [[], *([(f" {line}", "plain")] for line in lines)][:most]
-
-
-def _is_same(one: object, other: object) -> bool:
-    names = ("cpu", "kind", "name", "tid")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _tells_all(model: ScreenModel, frame: Frame) -> bool:
