@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,13 +14,13 @@ from noisewatch.surfaces.tui.events import Event, EventLog
 from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen_of
 
 
-def _frame(second: int, failed: tuple[str, ...] = (), **changes: object) -> Frame:
+def _frame(second: int, failed: tuple[str, ...] = (), **changes: Any) -> Frame:
     lines = tuple(cpu_line(cpu, "target" if cpu else "housekeeping", governor="schedutil") for cpu in range(3))
-    return replace(frame(lines, second=second, failed=failed), **changes)  # type: ignore[arg-type]  # passed through
+    return replace(frame(lines, second=second, failed=failed), **changes)
 
 
-def _under(second: int, **conditions: object) -> Frame:
-    return _frame(second, conditions=Conditions(**conditions))  # type: ignore[arg-type]  # passed through
+def _under(second: int, **conditions: Any) -> Frame:
+    return _frame(second, conditions=Conditions(**conditions))
 
 
 def _said(*frames: Frame) -> list[tuple[str, str]]:
@@ -98,7 +99,7 @@ def test_turbo_and_the_verdict() -> None:
     assert _said(noisy, _frame(3, verdict=None)) == []
 
 
-def _busy(second: int, *lost_ms: float, cpu: int = 1, **rest: object) -> Frame:
+def _busy(second: int, *lost_ms: float, cpu: int = 1, **rest: Any) -> Frame:
     hogs = tuple(culprit("hog", cpu + at, lost * 1e6) for at, lost in enumerate(lost_ms))
     return _frame(second, culprits=hogs, **rest)
 

@@ -73,7 +73,8 @@ def _cursor_row(model: ScreenModel, window: _Window, width: int, glyphs: Glyphs)
     happened then."""
     at = len(_LABEL) + window.room - 1 - window.behind
     told = [event.text for event in model.log.within(window.of_column(window.behind))][::-1]
-    said: Row = [(f" {_at(model)} ", "strong"), *([("; ".join(told) + " ", "plain")] if told else [])]
+    at_time = f" {_at(model)}"
+    said: Row = [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
     right = width - at - 1
     if length(said) <= right or right >= at:
         return [(" " * at, "plain"), (glyphs.cursor, "strong"), *cut(said, right)]
