@@ -41,7 +41,7 @@ def test_an_interrupt_has_its_queue_its_device_and_where_it_may_go_and_goes() ->
     answers = {"devices by irq": {"25": "NVMe SSD Controller (nvme0n1)"}}
     said = _advice(_irq(25, "25 nvme0q1"), files, answers=answers).lines
     assert said[:2] == (
-        "IRQ 25 is of queue 1 of the disk nvme0; device: NVMe SSD Controller (nvme0n1).",
+        "IRQ 25: queue 1 of the disk nvme0; device: NVMe SSD Controller (nvme0n1).",
         "It may go to CPUs 0-3, and goes to CPU 2; it can be moved.",
     )
 
@@ -49,7 +49,7 @@ def test_an_interrupt_has_its_queue_its_device_and_where_it_may_go_and_goes() ->
 def test_an_interrupt_that_the_kernel_manages_cannot_be_moved() -> None:
     said = _advice(_irq(25, "25 nvme0q1"), modes={"/proc/irq/25/smp_affinity": 0o444}).lines
     assert said[:3] == (
-        "IRQ 25 is of queue 1 of the disk nvme0.",
+        "IRQ 25: queue 1 of the disk nvme0.",
         "It may go to CPUs 0-1, and goes to CPU 1; it cannot be moved.",
         "The kernel manages it: it stays off isolated CPUs if told so at boot.",
     )
@@ -82,7 +82,8 @@ def test_what_needs_no_words_gets_none() -> None:
     ("commands", "command", "notice"),
     [
         ((("now", "one"),), "one", "copied, not run: one"),
-        ((("now", "one"), ("undo", "two"), ("persist", "three")), "one", "copied (now; 2 more shown), not run: one"),
+        ((("now", "one"), ("undo", "two"), ("persist", "three")), "one", "copied (now, 2 more shown), not run: one"),
+        ((("persist", "boot so"),), "boot so", "copied (persist), not run: boot so"),
         ((), None, "no command to copy"),
     ],
 )

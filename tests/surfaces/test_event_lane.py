@@ -160,3 +160,13 @@ def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
     model.select(90)
     rows = [text_of(row) for row in events_rows(model, 100, 30, UNICODE)]
     assert any(" d device    event 9 " in row for row in rows)
+
+
+def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -> None:
+    model, lines = _after("5", "slash", *"!on,", "enter")
+    assert (model.log.filter, model.filter) == ("!on,", "")
+    assert len([line for line in lines if " c clock " in line]) == 2
+    assert "filter: !on," in "".join(lines)
+    assert _after("5", "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
+    assert "nothing like that" in "".join(_after("5", "slash", *"hot")[1])
+    assert _after("5", "slash", *"hot", "escape")[0].log.filter == ""

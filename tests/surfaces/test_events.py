@@ -204,3 +204,8 @@ def test_the_log_keeps_the_last_ones_and_the_screen_shows_the_newest_first() -> 
 def test_every_kind_has_a_letter_of_its_own() -> None:
     assert len(set(MARKS.values())) == len(MARKS)
     assert all(mark.isascii() and len(mark) == 1 for mark in MARKS.values())
+
+
+def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
+    line = CulpritLine(1, "target", "unexplained", "time of no thread seen", None, None, None, 9e8, False)
+    assert _said(_frame(1), _frame(2, culprits=(line,))) == [("busy", "a thread that was not seen takes 90% of CPU 1")]

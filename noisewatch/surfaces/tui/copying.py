@@ -9,7 +9,7 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     """The first command there is, and what is said of it; without one, why."""
     if model.screen == PREFLIGHT:
         finding = model.selected_finding()
-        return _copied(finding.fix, 0) if finding is not None and finding.fix else (None, "no command to copy")
+        return _copied(finding.fix, 0, "now") if finding is not None and finding.fix else (None, "no command to copy")
     advice = model.shown_advice()
     if advice is None:
         return None, "no command to copy: f asks for one"
@@ -19,6 +19,8 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     return _copied(command, len(advice.commands) - 1, purpose)
 
 
-def _copied(command: str, others: int, purpose: str = "now") -> tuple[str, str]:
-    told = f" ({purpose}; {others} more shown)" if others else ""
-    return command, f"copied{told}, not run: {command}"
+def _copied(command: str, others: int, purpose: str) -> tuple[str, str]:
+    told = [purpose] if others or purpose != "now" else []
+    told += [f"{others} more shown"] if others else []
+    which = f" ({', '.join(told)})" if told else ""
+    return command, f"copied{which}, not run: {command}"

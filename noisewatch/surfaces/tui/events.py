@@ -33,6 +33,7 @@ class EventLog:
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
     silence: str | None = None  # why nothing is heard of devices
     chosen: Event | None = None  # in the list of them; None is the newest
+    filter: str = ""
     _settings: KnownSettings = field(default_factory=KnownSettings)
     _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
 
@@ -60,8 +61,9 @@ class EventLog:
                 yield event
 
     def listed(self) -> list[Event]:
-        """All of them, the newest first."""
-        return list(reversed(self.events))
+        """Those that all words of the filter hold for, the newest first; `!` before a word turns it round."""
+        words = [(word.removeprefix("!"), not word.startswith("!")) for word in self.filter.casefold().split()]
+        return [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
 
     def row(self) -> int:
         """Where the chosen one is listed; the newest where that is forgotten."""
@@ -73,6 +75,10 @@ class EventLog:
         listed = self.listed()
         if listed:
             self.chosen = listed[max(min(self.row() + rows, len(listed) - 1), 0)]
+
+
+def _has(event: Event, word: str) -> bool:
+    return word in f"{event.kind} {event.text}".casefold()
 
 
 def changes(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,14 @@ from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, cut, fitted
 
-_KEYS = (("q", "quit"), ("enter", "see that moment"), ("{ }", "events"), ("1-6", "screens"), ("esc", "back"))
+_KEYS = (
+    ("q", "quit"),
+    ("enter", "see that moment"),
+    ("/", "filter"),
+    ("{ }", "events"),
+    ("1-6", "screens"),
+    ("esc", "back"),
+)
 
 
 def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -18,17 +25,24 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    rows: list[Row] = [[("      ago    what      ", "heading"), ("since the monitor was started", "heading")]]
+    rows: list[Row] = [[("      ago    what      ", "heading"), (_heading(model), "heading")]]
     if model.log.silence is not None:
         rows.append([(f"             nothing is heard of devices: {model.log.silence}", "doubt")])
-    if model.newest is None or not model.log.events:
-        return [*rows, [("             nothing has changed", "faint")]]
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
+    if model.newest is None or not listed:
+        said = "nothing like that" if model.log.events else "nothing has changed"
+        return [*rows, [(f"             {said}", "faint")]]
     first = max(min(at - room // 2, len(listed) - room), 0)
     for number, event in enumerate(listed[first : first + room], start=first):
         row = cut(_event_row(model, event), width)
         rows.append(row if number != at else [(fitted("".join(text for text, _ in row), width), "selected")])
     return rows
+
+
+def _heading(model: ScreenModel) -> str:
+    if model.log.filter or model.is_typing:
+        return f"filter: {model.log.filter}{'_' if model.is_typing else ''}"
+    return "since the monitor was started; the letter marks it on the timeline"
 
 
 def _event_row(model: ScreenModel, event: Event) -> Row:

@@ -202,7 +202,7 @@ class ScreenModel:
 
     def begin_filter(self) -> None:
         """From now on keys are part of the filter, on the screen that has one."""
-        if self.screen != SOURCES:
+        if self.screen not in (SOURCES, EVENTS):
             self.go_to(SOURCES)
         self.is_typing = True
 
@@ -211,12 +211,23 @@ class ScreenModel:
         if key == "enter":
             self.is_typing = False
         elif key == "escape":
-            self.filter, self.is_typing = "", False
+            self._set_filter("")
+            self.is_typing = False
         elif key == "backspace":
-            self.filter = self.filter[:-1]
+            self._set_filter(self._filter()[:-1])
         elif character is not None and character.isprintable():
-            self.filter = (self.filter + character)[:_LONGEST_FILTER]
-        self.row = 0
+            self._set_filter((self._filter() + character)[:_LONGEST_FILTER])
+        self.row, self.log.chosen = 0, None
+
+    def _filter(self) -> str:
+        """That of the screen that is shown."""
+        return self.log.filter if self.screen == EVENTS else self.filter
+
+    def _set_filter(self, text: str) -> None:
+        if self.screen == EVENTS:
+            self.log.filter = text
+        else:
+            self.filter = text
 
     def listed(self) -> list[CulpritLine]:
         """The sources that the screen lists, filtered and sorted."""

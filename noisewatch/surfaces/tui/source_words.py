@@ -37,7 +37,7 @@ def _describe_irq(number: int, irq: Irq) -> Iterator[str]:
     device = irq.device if irq.device not in (None, "none") else None
     told = "; ".join([*queues, *([f"device: {device}"] if device is not None else [])])
     if told:
-        yield f"IRQ {number} is of {told}." if queues else f"IRQ {number}: {told}."
+        yield f"IRQ {number}: {told}."
     yield f"It may go to {_cpus(irq.allowed)}, and goes to {_cpus(irq.effective)}; {_MOVABLE[irq.movable]}."
 
 

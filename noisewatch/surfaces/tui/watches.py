@@ -46,6 +46,8 @@ def _absent_source(frame: Frame, subject: Subject) -> float | None:
 
 
 def _process(line: CulpritLine) -> str:
+    if line.kind == "unexplained":
+        return "a thread that was not seen"
     return line.name if line.pid is None else f"{line.name} [{line.pid}]"
 
 
@@ -55,7 +57,7 @@ def _takes(name: str, cpus: str, episode: Episode) -> str:
 
 _BUSY = Watch(
     BUSY, _HOT, _COOL, _HOT_RESTS_S,
-    readings=_on_targets("thread", "kernel-thread", name_of=_process),
+    readings=_on_targets("thread", "kernel-thread", "unexplained", name_of=_process),
     absent=_absent_source,
     begun=_takes,
     ended=lambda name, cpus, episode: f"{name} takes under {share(_COOL)} of {cpus} again, after"
