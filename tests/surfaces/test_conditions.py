@@ -8,7 +8,7 @@ from noisewatch.machine.recording import Recording
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.surfaces.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.sampling import no_sleep, sample_frames
+from noisewatch.surfaces.sampling import sample_frames
 from tests.quiet.heat import CHIP, THERMAL
 from tests.quiet_machine import ANSWERS, CPUS, quiet_files
 from tests.surfaces.running import record
@@ -19,7 +19,7 @@ def _frames(tmp_path: Path, *changes: Files) -> list[Frame]:
     """The quiet machine, so many times, with these files otherwise."""
     moments = [{**quiet_files(3.0 * number), **each} for number, each in enumerate(changes)]
     recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
-    return list(sample_frames(recording, Wish(), 1.0, no_sleep))
+    return list(sample_frames(recording, Wish(), 1.0))
 
 
 def test_a_quiet_machine(tmp_path: Path) -> None:

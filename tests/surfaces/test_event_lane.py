@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.event_steps import show_event, step_to_event
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.events_screen import events_rows
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE
@@ -92,14 +93,14 @@ def test_the_event_before_and_after() -> None:
     model = _model(5, 12)
     numbers = []
     for direction in (-1, -1, -1, -1, -1, 1, 1):
-        model.step_to_event(direction)
+        step_to_event(model, direction)
         numbers.append(model.number)
     assert numbers == [13, 12, 6, 5, 5, 6, 12]
 
 
 def test_without_events_no_step_is_made() -> None:
     model = _model()
-    model.step_to_event(-1)
+    step_to_event(model, -1)
     assert model.cursor is None
 
 
@@ -118,14 +119,22 @@ def test_a_moment_that_is_not_kept_any_more_is_said_to_be_gone() -> None:
     for each in _frames(5):
         model.add(each)
     model.go_to(EVENTS)
-    model.drill_in()
+    show_event(model)
     assert (model.screen, model.cursor, model.notice) == (EVENTS, None, "that moment is not kept any more")
+
+
+def test_what_was_said_of_a_device_just_now_is_found_in_the_newest_interval() -> None:
+    model = _model()
+    model.log.add(Event(19, "device", "USB device 1-2 was added", model.history.count))
+    model.go_to(EVENTS)
+    show_event(model)
+    assert (model.screen, model.number) == (OVERVIEW, 19)
 
 
 def test_with_an_empty_log_enter_does_nothing() -> None:
     model = _model()
     model.go_to(EVENTS)
-    model.drill_in()
+    show_event(model)
     assert (model.screen, model.cursor) == (EVENTS, None)
 
 
@@ -170,3 +179,9 @@ def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -
     assert _after("5", "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
     assert "nothing like that" in "".join(_after("5", "slash", *"hot")[1])
     assert _after("5", "slash", *"hot", "escape")[0].log.filter == ""
+
+
+def test_in_a_recording_an_event_has_the_time_since_its_beginning() -> None:
+    model = model_of(*(replace(each, source="replay of machine.nw") for each in _frames(5)))
+    rows = [line for line in screen_of(model, EVENTS) if " c clock " in line]
+    assert [line.split()[:2] for line in rows] == [["6", "s"], ["5", "s"]]

@@ -25,6 +25,7 @@ from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
 from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, KEYS_IN_HELP, WHILE_TYPING
 from noisewatch.surfaces.tui.copying import command_to_copy
 from noisewatch.surfaces.tui.event_kinds import kind_of_device
+from noisewatch.surfaces.tui.event_steps import show_event, step_to_event
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs
@@ -224,7 +225,7 @@ class MonitorApp(App[None]):
         self._changed(lambda: self.model.step_to_disturbed(direction))
 
     def action_event(self, direction: int) -> None:
-        self._changed(lambda: self.model.step_to_event(direction))
+        self._changed(lambda: step_to_event(self.model, direction))
 
     def action_copy(self) -> None:
         """Hands the command of the advice that is shown to the terminal's clipboard (OSC 52); nothing is executed."""
@@ -305,7 +306,8 @@ class MonitorApp(App[None]):
 
     def action_start(self) -> None:
         if self._above.screen is None:
-            self._changed(self.model.drill_in)
+            is_log = self.model.screen == EVENTS
+            self._changed((lambda: show_event(self.model)) if is_log else self.model.drill_in)
         else:
             self._above.start()
             self.draw()

@@ -25,7 +25,7 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    rows: list[Row] = [[("      ago    what      ", "heading"), (_heading(model), "heading")]]
+    rows: list[Row] = [[(f"       {' at' if model.is_recorded else 'ago'}   what      {_heading(model)}", "heading")]]
     if model.log.silence is not None:
         rows.append([(f"             nothing is heard of devices: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
@@ -39,16 +39,25 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     return rows
 
 
+def _when_s(model: ScreenModel, event: Event) -> float:
+    """How far into a recording; of a machine that is watched how long ago."""
+    if model.is_recorded:
+        return (event.at_ns - (model.begin_ns or 0)) / 1e9
+    return ((model.newest.taken_at_ns if model.newest is not None else event.at_ns) - event.at_ns) / 1e9
+
+
 def _heading(model: ScreenModel) -> str:
     if model.log.filter or model.is_typing:
         return f"filter: {model.log.filter}{'_' if model.is_typing else ''}"
-    return "since the monitor was started; the letter marks it on the timeline"
+    since = "in the recording" if model.is_recorded else "since the monitor was started"
+    return f"{since}; the letter marks it on the timeline"
 
 
 def _event_row(model: ScreenModel, event: Event) -> Row:
-    """How long ago, the letter that it has on the timeline, and what it was; strong where it is what is shown."""
-    newest_ns = model.newest.taken_at_ns if model.newest is not None else event.at_ns
+    """When, the letter that it has on the timeline, and what it was; strong where it is what is shown."""
     is_shown = model.cursor is not None and event.number == model.number
-    ago = f"{(newest_ns - event.at_ns) / 1e9:7.0f} s"
     style = "strong" if is_shown else "plain"
-    return [(f"{ago}  ", "faint"), (f"{MARKS[event.kind]} {event.kind:<9} {event.text}", style)]
+    return [
+        (f"{_when_s(model, event):7.0f} s  ", "faint"),
+        (f"{MARKS[event.kind]} {event.kind:<9} {event.text}", style),
+    ]

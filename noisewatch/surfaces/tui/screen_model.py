@@ -159,23 +159,6 @@ class ScreenModel:
                 self.go_to_number(number)
                 return
 
-    def step_to_event(self, direction: int) -> None:
-        """Goes to the next interval that way in which something happened; stays where there is none."""
-        kept = {event.number for event in self.log.events if self.history.first <= event.number < self.history.count}
-        beyond = [number for number in kept if (number - self.number) * direction > 0]
-        if beyond:
-            self.cursor, self.plays = min(beyond, key=lambda number: abs(number - self.number)), False
-
-    def go_to_event(self) -> None:
-        """Shows who was there at the moment of the chosen event."""
-        listed = self.log.listed()
-        number = listed[self.log.row()].number if listed else self.history.count
-        if self.history.first <= number < self.history.count:
-            self.cursor, self.plays = number, False
-            self.go_to(OVERVIEW)
-        elif number < self.history.first:
-            self.notice = "that moment is not kept any more"
-
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
         self.screen, self.row, self.log.chosen = screen, 0, None
@@ -191,10 +174,7 @@ class ScreenModel:
             self.cpu = cpus[(at + direction) % len(cpus)]
 
     def drill_in(self) -> None:
-        """To the CPU of the selected source, from the overview to that of the first one; to the chosen event."""
-        if self.screen == EVENTS:
-            self.go_to_event()
-            return
+        """To the CPU of the selected source; from the overview to that of the first one."""
         selected = self.selected()
         if selected is not None:
             self.cpu = selected.cpu
