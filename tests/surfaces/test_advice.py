@@ -17,7 +17,10 @@ from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.copying import command_to_copy
+from noisewatch.surfaces.tui.glyphs import UNICODE
+from noisewatch.surfaces.tui.line_view import strip_of
 from noisewatch.surfaces.tui.screen_model import Advice
+from noisewatch.surfaces.tui.sources_screen import sources_rows
 from tests.quiet_machine import TARGET, process, quiet_files
 from tests.surfaces.framing import culprit, frame, model_of
 from tests.surfaces.piloting import shown, until, with_monitor
@@ -96,7 +99,16 @@ def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], comm
 def test_what_was_not_asked_for_is_not_copied() -> None:
     model = model_of(frame(4, (_HOG,)))
     assert command_to_copy(model) == (None, "no command to copy: f asks for one")
-    model.advice = Advice(replace(_HOG, name="other"), ("said",), (("now", "one"),))
+
+
+def test_what_was_said_stays_while_the_rows_move_and_goes_when_another_is_selected() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    model.go_to("sources")
+    model.advice = Advice(_HOG, ("said",), (("now", "one"),))
+    model.add(frame(4, (replace(_HOG, name="louder", tid=1), _HOG), 2))
+    assert command_to_copy(model)[0] == "one"
+    assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in sources_rows(model, 100, 30, UNICODE)]
+    model.select(1)
     assert command_to_copy(model) == (None, "no command to copy: f asks for one")
 
 

@@ -10,7 +10,7 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     if model.screen == PREFLIGHT:
         finding = model.selected_finding()
         return _copied(finding.fix, 0, "now") if finding is not None and finding.fix else (None, "no command to copy")
-    advice = model.shown_advice()
+    advice = model.advice
     if advice is None:
         return None, "no command to copy: f asks for one"
     if not advice.commands:

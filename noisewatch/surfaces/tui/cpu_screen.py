@@ -10,11 +10,19 @@ from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sources_screen import advice_rows, selectable
 from noisewatch.surfaces.tui.text_row import Row
 
-_KEYS = (("q", "quit"), ("tab", "next CPU"), ("s", "sort"), ("f", "fix"), ("[ ]", "disturbances"), ("esc", "back"))
+_KEYS = (
+    ("q", "quit"),
+    ("tab", "next CPU"),
+    ("s", "sort"),
+    ("f", "fix"),
+    ("y", "copy it"),
+    ("[ ]", "disturbances"),
+    ("esc", "back"),
+)
 _KINDS = ("irq", "tick", "ipi", "softirq", "thread", "kernel-thread", "outside", "unexplained")
 _LABEL = 14
 _MOST_INTERVALS = 400  # whose frames are looked into
-_ADVICE_SHARE = 0.4
+_ADVICE_SHARE = 0.6
 
 
 def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -33,11 +33,6 @@ class Advice:
     lines: tuple[str, ...]
     commands: tuple[tuple[str, str], ...] = ()  # and what each is for: now, undo, persist
 
-    def is_about(self, line: CulpritLine | None) -> bool:
-        """Whether it is the same source, in whatever interval."""
-        names = ("cpu", "kind", "name", "tid")
-        return line is not None and all(getattr(self.about, name) == getattr(line, name) for name in names)
-
 
 @dataclass(slots=True)
 class ScreenModel:
@@ -57,7 +52,7 @@ class ScreenModel:
     baseline: Baseline | None = None
     filter: str = ""
     is_typing: bool = False  # the filter
-    advice: Advice | None = None
+    advice: Advice | None = None  # that was asked for, until something else is selected
     log: EventLog = field(default_factory=EventLog)
     shows_all_cpus: bool = False
     sort: str = SORTS[0]
@@ -161,7 +156,7 @@ class ScreenModel:
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.row, self.log.chosen = screen, 0, None
+        self.screen, self.row, self.log.chosen, self.advice = screen, 0, None, None
         if screen == CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
             self.cpu = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu if targets else None
@@ -171,7 +166,7 @@ class ScreenModel:
         cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
         if cpus:
             at = cpus.index(self.cpu) if self.cpu in cpus else 0
-            self.cpu = cpus[(at + direction) % len(cpus)]
+            self.cpu, self.advice = cpus[(at + direction) % len(cpus)], None
 
     def drill_in(self) -> None:
         """To the CPU of the selected source; from the overview to that of the first one."""
@@ -197,7 +192,7 @@ class ScreenModel:
             self._set_filter(self._filter()[:-1])
         elif character is not None and character.isprintable():
             self._set_filter((self._filter() + character)[:_LONGEST_FILTER])
-        self.row, self.log.chosen = 0, None
+        self.row, self.log.chosen, self.advice = 0, None, None
 
     def _filter(self) -> str:
         """That of the screen that is shown."""
@@ -224,7 +219,7 @@ class ScreenModel:
         if self.screen == EVENTS:
             self.log.choose(rows)
         else:
-            self.row = max(min(self.row + rows, self._row_count() - 1), 0)
+            self.row, self.advice = max(min(self.row + rows, self._row_count() - 1), 0), None
 
     def _row_count(self) -> int:
         """Of the screen that is shown."""
@@ -241,10 +236,6 @@ class ScreenModel:
         """The finding in the selected row."""
         findings = self.frame.findings if self.frame is not None else ()
         return findings[min(self.row, len(findings) - 1)] if findings else None
-
-    def shown_advice(self) -> Advice | None:
-        """What is known about the selected source, where that was asked for."""
-        return self.advice if self.advice is not None and self.advice.is_about(self.selected()) else None
 
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]

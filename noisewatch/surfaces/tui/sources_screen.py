@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.surfaces.frame import MOST_CULPRITS, Frame
+from noisewatch.surfaces.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
@@ -20,7 +20,7 @@ _KEYS = (
     ("y", "copy it"),
     ("esc", "back"),
 )
-_ADVICE_SHARE = 0.4
+_ADVICE_SHARE = 0.6
 
 
 def sources_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -51,16 +51,21 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
 
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """What helps against the selected source, where that was asked for."""
-    advice = model.shown_advice()
+    """What helps against the source that was asked about; its row may have moved since."""
+    advice = model.advice
     if advice is None:
         return []
+    about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
     lines = [
         part
         for line in advice.lines
         for part in textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
     ]
-    return [[], *([(f" {line}", "plain")] for line in lines)][:most]
+    return [[], about, *([(f" {line}", "plain")] for line in lines)][:most]
+
+
+def _named(line: CulpritLine) -> str:
+    return line.name if line.pid is None else f"{line.name} [{line.pid}]"
 
 
 def _tells_all(model: ScreenModel, frame: Frame) -> bool:
