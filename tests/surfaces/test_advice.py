@@ -13,9 +13,9 @@ from noisewatch.machine.recording import Recording
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import CulpritLine
 from noisewatch.surfaces.reports.finding_words import FAILED
-from noisewatch.surfaces.tui.above import Sources
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.asked_screen import Sources
 from noisewatch.surfaces.tui.copying import command_to_copy
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.line_view import strip_of

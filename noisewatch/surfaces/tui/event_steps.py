@@ -11,7 +11,7 @@ def step_to_event(model: ScreenModel, direction: int) -> None:
     happened = {event.number for event in model.log.events if event.number in kept}
     beyond = [number for number in happened if (number - model.number) * direction > 0]
     if beyond:
-        model.cursor, model.plays = min(beyond, key=lambda number: abs(number - model.number)), False
+        model.go_to_number(min(beyond, key=lambda number: abs(number - model.number)))
 
 
 def show_event(model: ScreenModel) -> None:
@@ -23,5 +23,5 @@ def show_event(model: ScreenModel) -> None:
     if number < model.history.first:
         model.notice = "that moment is not kept any more"
     elif number >= 0:
-        model.cursor, model.plays = number, False
+        model.go_to_number(number)
         model.go_to(OVERVIEW)
