@@ -9,6 +9,7 @@ from noisewatch.sources.cooling import read_cooling_states
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.disks import Disk, read_disks
 from noisewatch.sources.hardware_errors import HardwareErrors, read_hardware_errors
+from noisewatch.sources.hwmon import Sensors, read_celsius
 from noisewatch.sources.load_average import LoadAverage, read_load_average
 from noisewatch.sources.memory import Memory, read_memory
 from noisewatch.sources.memory_limits import MemoryLimits, read_memory_limits
@@ -28,9 +29,10 @@ class Background:
     load_average: LoadAverage | None
     disks: Mapping[str, Disk] | None
     hardware_errors: HardwareErrors
+    celsius_by_path: Mapping[str, float | None]  # of the sensors that interrupt no target CPU when they are asked
 
 
-def read_background(reader: Reader, target: CpuSet, settings: Settings) -> Background:
+def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors: Sensors) -> Background:
     """The counters now; those of single CPUs for the target CPUs alone. What there is to be read, `settings` know."""
     return Background(
         memory=read_memory(reader),
@@ -40,4 +42,5 @@ def read_background(reader: Reader, target: CpuSet, settings: Settings) -> Backg
         load_average=read_load_average(reader),
         disks=read_disks(reader),
         hardware_errors=read_hardware_errors(reader, settings.error_counters),
+        celsius_by_path=read_celsius(reader, sensors, target, settings.topology),
     )

@@ -10,12 +10,14 @@ https://docs.kernel.org/hwmon/sysfs-interface.html. coretemp interrupts the core
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import parse_integer, parse_word
 from noisewatch.sources.reader import Reader
+from noisewatch.sources.topology import CpuPlace
 
 FOLDER = "/sys/class/hwmon"
 _CHIP = re.compile(r"hwmon\d{1,6}")
@@ -24,6 +26,7 @@ _OF_PROCESSOR = re.compile(
 )
 _INPUT = re.compile(r"temp(\d{1,4})_input")
 _PACKAGE = re.compile(r"Package id (\d{1,5})")
+_INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
 
 
@@ -72,6 +75,23 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
         reader.note(FOLDER, f"no sensor of package {min(missing)}")
         unread.append(FOLDER)
     return Sensors(tuple(sensors) or None, unread[0] if unread else None)
+
+
+def read_celsius(
+    reader: Reader, sensors: Sensors, target: CpuSet, topology: Mapping[int, CpuPlace]
+) -> Mapping[str, float | None]:
+    """The temperatures now, by path, of those sensors that can be asked without interrupting a target CPU."""
+    asked = [each.path for each in sensors.read or () if not _interrupts_any_of(target, each, topology)]
+    millidegrees = {path: reader.parsed(path, parse_integer) for path in asked}
+    return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
+
+
+def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, CpuPlace]) -> bool:
+    """coretemp asks the first CPU of a package for the package's temperature: the one that came online first."""
+    if sensor.chip != _INTERRUPTS:
+        return False
+    asked = min((cpu for cpu, place in topology.items() if place.package == sensor.package), default=None)
+    return sensor.package is None or asked is None or asked in target
 
 
 def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:

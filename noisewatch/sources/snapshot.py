@@ -118,6 +118,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup),
         previous=previous.settings if previous is not None else None,
     )
+    hardware = _hardware(reader, target, topology, previous)
     return Snapshot(
         taken_at_ns=taken_at_ns,
         machine_name=machine.name,
@@ -129,7 +130,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         target=target,
         own_affinity=own_affinity,
         pin_trial=_pin_trial(reader, target, previous),
-        hardware=_hardware(reader, target, topology, previous),
+        hardware=hardware,
         settings=settings,
         frequency=frequency,
         interrupts=interrupts,
@@ -138,7 +139,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         run_time_ns=run_time_ns,
         pressure=read_pressure(reader),
         machine_lock=read_machine_lock(reader),
-        background=read_background(reader, target.cpus, settings),
+        background=read_background(reader, target.cpus, settings, hardware.sensors),
         cgroup=cgroup,
         jobs=_jobs(reader, wish, previous),
         tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())

@@ -58,7 +58,18 @@ def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPl
     )
 
 
-def _first_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> int:
+def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """The target CPUs of the CPU's core."""
     place = topology.get(cpu)
     siblings = place.siblings if place is not None else None
-    return min((siblings or frozenset({cpu})) & target, default=cpu)
+    return (siblings or frozenset({cpu})) & target
+
+
+def cpus_of_package(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """The target CPUs of the CPU's package."""
+    package = topology[cpu].package if cpu in topology else None
+    return frozenset(each for each in target if each in topology and topology[each].package == package)
+
+
+def _first_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> int:
+    return min(cpus_of_core(cpu, target, topology), default=cpu)

@@ -11,6 +11,7 @@ from noisewatch.judgement.verdict import Verdict
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.snapshot import Snapshot
+from noisewatch.surfaces.conditions import UNKNOWN_CONDITIONS, Conditions, conditions_of, decoded_conditions
 from noisewatch.surfaces.finding_line import FindingLine, finding_lines
 from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, UNANSWERED
 
@@ -72,6 +73,7 @@ class Frame:
     sampler_wakeups: int | None = None  # times that it went to sleep so far
     is_last: bool = False
     remark: str | None = None
+    conditions: Conditions = UNKNOWN_CONDITIONS
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -120,6 +122,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         passed=len(verdict.passes) if verdict is not None else None,
         cpus=tuple(lines),
         culprits=tuple(culprits[:MOST_CULPRITS]),
+        conditions=conditions_of(snapshot, interval),
         **rest,
     )
 
@@ -180,7 +183,7 @@ def encode_frame(frame: Frame) -> bytes:
     return json.dumps(frame, separators=(",", ":"), default=_fields).encode() + b"\n"
 
 
-def _fields(of: Frame | CpuLine | CulpritLine | FindingLine) -> dict[str, Any]:
+def _fields(of: Any) -> dict[str, Any]:
     """Without the copies of dataclasses.asdict, which take longer than all else that a frame needs."""
     return {each.name: getattr(of, each.name) for each in fields(of)}
 
@@ -194,6 +197,7 @@ def decode_frame(line: bytes) -> Frame:
         found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
         for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])
+        found["conditions"] = decoded_conditions(found["conditions"])
         return Frame(**found)
     except (TypeError, KeyError) as error:
         raise ValueError(f"no frame: {error}") from error

@@ -24,12 +24,19 @@ CHARACTERS = {
     "question_mark": "?",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
 }
 _SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)
 
 
 def _moved(by: int) -> Callable[[str], Change]:
-    return lambda screen: {"row" if screen in _SELECTING else "offset": max(5 + by, 0)}
+    def change(screen: str) -> Change:
+        if screen == EVENTS:
+            return {"event": min(24 - by, 29)}
+        return {"row" if screen in _SELECTING else "offset": max(5 + by, 0)}
+
+    return change
 
 
 def _beside(direction: int) -> Callable[[str], Change]:
@@ -46,7 +53,8 @@ def _same(**change: object) -> Callable[[str], Change]:
 
 
 # What is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed, on each
-# screen: CPU 30, row and offset 5, a baseline of interval 5. What is not named must be as it was.
+# screen: CPU 30, row and offset 5, the fifth event from the top of one in each interval, a baseline of interval 5. What
+# is not named must be as it was.
 EFFECTS: dict[str, Callable[[str], Change]] = {
     "space": _same(cursor=None),
     "less_than_sign": _same(),
@@ -59,6 +67,8 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "end": _same(cursor=None),
     "left_square_bracket": _same(cursor=10),
     "right_square_bracket": _same(cursor=20),
+    "left_curly_bracket": _same(cursor=14),
+    "right_curly_bracket": _same(cursor=16),
     "H": _same(cursor=None, holds=True),
     "w": _same(zoom=2),
     "s": _same(sort="rate"),
@@ -71,10 +81,17 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     **{str(number): _same(screen=name, row=0) for number, name in enumerate(SCREENS, start=1)},
     "tab": _beside(1),
     "shift+tab": _beside(-1),
-    "slash": lambda screen: {"is_typing": True} | ({} if screen == SOURCES else {"screen": SOURCES, "row": 0}),
+    "slash": lambda screen: (
+        {"is_typing": True} | ({} if screen in (SOURCES, EVENTS) else {"screen": SOURCES, "row": 0})
+    ),
     "f": lambda screen: {"advice": "hog 15" if screen == CPU else "hog 5"},
     "e": _same(notice="written"),
-    "enter": lambda screen: {"screen": CPU, "row": 0, "cpu": 30 if screen == CPU else 32},
+    "y": _same(notice="no command to copy"),
+    "enter": lambda screen: (
+        {"screen": OVERVIEW, "row": 0, "cursor": 24}
+        if screen == EVENTS
+        else {"screen": CPU, "row": 0, "cpu": 30 if screen == CPU else 32}
+    ),
     "escape": _same(screen=OVERVIEW, row=0),
     "question_mark": _same(shows_help=True),
     "h": _same(shows_help=True),

@@ -48,7 +48,7 @@ def test_the_levels(count: int, width: int, rows: int, kind: str) -> None:
     assert kind != ROWS or COLUMN_WIDTH > 0
 
 
-def _screen(count: int, loud: int, width: int = 80, height: int = 24) -> list[str]:
+def _screen(count: int, loud: int, width: int = 80, height: int = 25) -> list[str]:
     lines = tuple(cpu_line(cpu, "target", _LOUD if cpu == loud else 0.0) for cpu in range(count))
     return screen(model_of(frame(lines)), width, height)
 
@@ -90,5 +90,5 @@ def test_an_offline_cpu_and_an_unknown_one_are_no_calm() -> None:
     cpus = tuple(
         CpuLine(cpu, OFFLINE) if cpu == 3 else cpu_line(cpu, lost_ns=None if cpu == 5 else 0.0) for cpu in range(64)
     )
-    cells = next(line for line in screen(model_of(frame(cpus)), 80, 24) if line.startswith("   0 "))
+    cells = next(line for line in screen(model_of(frame(cpus)), 80, 25) if line.startswith("   0 "))
     assert cells[5:].split()[:6] == ["·", "·", "·", "xx", "·", "?"]

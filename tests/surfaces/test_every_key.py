@@ -57,6 +57,7 @@ class _Look:
     baseline: int | None  # the number of its last interval
     cpu: int | None
     row: int
+    event: int | None  # that is chosen in the log, by its interval
     offset: int
     sort: str
     shows_all_cpus: bool
@@ -80,6 +81,7 @@ def _look(app: MonitorApp) -> _Look:
         model.baseline.taken_at_ns // SECOND_NS - 1 if model.baseline is not None else None,
         model.cpu,
         model.row,
+        model.log.chosen.number if model.log.chosen is not None else None,
         model.offset,
         model.sort,
         model.shows_all_cpus,
@@ -104,8 +106,8 @@ def _thirty_intervals() -> ScreenModel:
         return frame(cpus, hogs, second=second, findings=finding)
 
     model = model_of(*(interval(second) for second in range(1, 31)))
-    for at in range(40):
-        model.log.add(Event(at * SECOND_NS, "device", f"{at} was added"))
+    for at in range(30):
+        model.log.add(Event(at * SECOND_NS, "device", f"{at} was added", at))
     return model
 
 
@@ -115,6 +117,7 @@ def _begin(app: MonitorApp, place: str) -> None:
     app._shows_help, app._above.screen = place == HELP, None
     model.screen = place if place in SCREENS else SOURCES if place == TYPING else OVERVIEW
     model.cpu, model.row, model.offset, model.cursor = 30, 5, 5, 15
+    model.log.filter, model.log.chosen = "", None if place == TYPING else model.log.listed()[5]
     model.baseline = baseline_of(model.history, 5)
     if place == RECORDED and model.newest is not None:
         model.newest = replace(model.newest, source="replay of x.nw")
@@ -137,6 +140,8 @@ def _expected(place: str, key: str, before: _Look) -> _Look:
         change = (EFFECTS_WHILE_TYPING if place == TYPING else EFFECTS_ABOVE).get(key, {})
     if change.get("above") == OVER:
         change = {"above": (before.above or "").replace(ANNOUNCED, OVER)}
+    if "screen" in change:
+        change = {"event": None, **change}
     return replace(before, **change)  # type: ignore[arg-type]  # a name that is none fails here
 
 

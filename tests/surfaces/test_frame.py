@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noisewatch.surfaces.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame, frame_of
 from tests.judgement.judging import judged
@@ -14,6 +15,7 @@ from tests.written import WrittenMachine
 
 _CPUS = st.integers(0, 8191)
 _FIGURES = st.none() | st.floats(allow_nan=False)
+_KHZ = st.none() | st.integers()
 _TEXTS = st.text(st.characters(), max_size=20)  # lone surrogates among them
 _CPU_LISTS = st.lists(_CPUS, max_size=4).map(tuple)
 _CPU_LINES = st.builds(
@@ -48,6 +50,14 @@ _FRAMES = st.builds(
     sampler_cpu_s=_FIGURES,
     is_last=st.booleans(),
     remark=st.none() | _TEXTS,
+    conditions=st.builds(
+        Conditions,
+        mains_power=st.none() | st.booleans() | _TEXTS,
+        clock_limits=st.lists(st.builds(ClockLimits, _TEXTS, _KHZ, _KHZ), max_size=2).map(tuple),
+        throttled=st.lists(st.builds(Throttled, _TEXTS, _TEXTS, _KHZ), max_size=2).map(tuple),
+        cooling=st.lists(st.builds(CoolingLine, _TEXTS, _KHZ, _KHZ), max_size=2).map(tuple),
+        temperatures=st.lists(st.builds(Temperature, _TEXTS, _FIGURES, _FIGURES), max_size=2).map(tuple),
+    ),
 )
 
 

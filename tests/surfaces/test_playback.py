@@ -61,6 +61,13 @@ def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_en
     assert "STOPPED at 5 of 5 s" in screen(model)[0]
 
 
+def test_what_was_due_when_it_was_stopped_does_not_move_it_any_more() -> None:
+    model, playback = _playing()
+    model.step(2)
+    playback.advance()
+    assert (model.number, model.plays) == (2, False)
+
+
 def test_it_waits_for_what_is_not_read_yet() -> None:
     model = ScreenModel()
     _read(model, 0, 1)

@@ -22,40 +22,40 @@ def test_all_cpus_stand_in_their_own_order_where_they_find_room() -> None:
 
 
 def test_target_cpus_come_first_where_not_all_find_room() -> None:
-    order = cpu_order(screen(model_of(frame(_MANY)), 100, 24))
+    order = cpu_order(screen(model_of(frame(_MANY)), 100, 25))
     assert order == [41, 40, 63]
 
 
 def test_sorted_by_rate_the_most_interrupted_come_after_the_targets() -> None:
     model = model_of(frame(_MANY))
     model.sort = "rate"
-    assert cpu_order(screen(model, 100, 24)) == [40, 41, 0]
+    assert cpu_order(screen(model, 100, 25)) == [40, 41, 0]
 
 
 def test_sorted_by_cpu_they_stand_in_their_own_order() -> None:
     model = model_of(frame(_MANY))
     model.sort = "cpu"
-    assert cpu_order(screen(model, 100, 24)) == [0, 1, 2]
+    assert cpu_order(screen(model, 100, 25)) == [0, 1, 2]
 
 
 def test_an_unknown_loss_sorts_behind_known_ones_and_is_a_question_mark() -> None:
     lines = tuple(cpu_line(cpu, lost_ns=None if cpu == 9 else 5.0) for cpu in range(64))
     rows = screen(model_of(frame(lines)), 100, 200)
     assert "?" in _row_of(9, rows)
-    assert 9 not in cpu_order(screen(model_of(frame(lines)), 100, 24))
+    assert 9 not in cpu_order(screen(model_of(frame(lines)), 100, 25))
 
 
 def test_the_heading_tells_which_rows_are_shown() -> None:
     model = model_of(frame(_MANY))
     model.offset = 10
-    heading = next(line for line in screen(model, 100, 24) if line.startswith("   CPU "))
+    heading = next(line for line in screen(model, 100, 25) if line.startswith("   CPU "))
     assert "rows 11 to 13 of 64" in heading
 
 
 def test_scrolled_to_the_end_the_last_cpu_is_shown() -> None:
     model = model_of(frame(_MANY))
     model.sort, model.offset = "cpu", 10_000
-    assert cpu_order(screen(model, 100, 24))[-1] == 63
+    assert cpu_order(screen(model, 100, 25))[-1] == 63
 
 
 def test_an_offline_cpu_is_shown_as_offline_without_figures() -> None:

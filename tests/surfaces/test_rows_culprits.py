@@ -20,7 +20,7 @@ def _named(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
     """The names in the culprits' panel, in order."""
     lines = screen(model, width, height)
     first = next(number for number, line in enumerate(lines) if line.startswith(" CPU kind"))
-    return [line.split()[2] for line in lines[first + 1 : -3] if line.strip()]
+    return [line.split()[2] for line in lines[first + 1 : -4] if line.strip()]
 
 
 @pytest.mark.parametrize(

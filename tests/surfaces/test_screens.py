@@ -51,7 +51,7 @@ def test_every_screen_keeps_to_any_size(name: str, size: tuple[int, int], cpus: 
 def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> None:
     rows = screen_of(_model(4), "map")
     assert [line[:5].strip() for line in rows[4:8]] == ["0", "1", "2", "T 3"]
-    rows = screen_of(_model(512), "map", 100, 30)
+    rows = screen_of(_model(512), "map", 100, 31)
     assert "the worst of up to 24 CPUs a row" in rows[3]
     assert rows[4].startswith("   0-23 ")
     assert [line[:8].strip() for line in rows if "T " in line[:4]] == ["T 511"]
@@ -59,14 +59,14 @@ def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> Non
 
 def test_on_the_map_what_keeps_house_does_not_hide_the_target() -> None:
     lines = tuple(cpu_line(cpu, HOUSEKEEPING if cpu < 2 else TARGET, 90e6 if cpu < 2 else 9.0) for cpu in range(64))
-    rows = screen_of(model_of(frame(lines)), "map", 80, 24)
+    rows = screen_of(model_of(frame(lines)), "map", 80, 25)
     assert [line[:8].strip() for line in rows[4:6]] == ["0-1", "T 2-5"]
     assert [line.rstrip()[-1] for line in rows[4:6]] == ["▇", "▁"]
 
 
 def test_the_map_shows_the_worst_of_those_that_share_a_row() -> None:
     lines = tuple(cpu_line(cpu, lost_ns=200_000_000.0 if cpu == 100 else 0.0) for cpu in range(512))
-    rows = screen_of(model_of(frame(lines)), "map", 100, 30)
+    rows = screen_of(model_of(frame(lines)), "map", 100, 31)
     assert [line[:12].strip() for line in rows if "█" in line] == ["92-114"]
 
 
@@ -125,7 +125,7 @@ def test_cpus_that_share_a_row_or_a_cell_are_not_calm_where_one_is_unknown() -> 
     cpus[40] = cpu_line(40, "target", None)
     cpus[80], cpus[81] = cpu_line(80, "target", None), cpu_line(81, "target", 200_000_000.0)
     model = model_of(frame(tuple(cpus)))
-    rows = {line[:12].strip(): line.rstrip()[-1] for line in screen_of(model, "map") if line[1:3] == "T "}
+    rows = {line[:12].strip(): line.rstrip()[-1] for line in screen_of(model, "map", 100, 31) if line[1:3] == "T "}
     assert (rows["T 23-45"], rows["T 69-91"]) == ("?", "█")
     assert model.history.worst([0]) == [200_000_000.0]
     assert model_of(frame(tuple(cpus[:60]))).history.worst([0]) == [None]

@@ -84,12 +84,12 @@ def test_held_the_picture_freezes_at_the_next_disturbance_once() -> None:
 
 def test_the_timeline_shows_the_worst_and_marks_what_is_shown() -> None:
     model = _model(10)
-    lane, below = screen(model)[-3:-1]
+    lane, _, below = screen(model)[-4:-1]
     assert lane.startswith("worst ")
     assert lane.rstrip()[-10] == "█"
     assert below.strip() == ""
     model.step(-9)
-    lane, below = screen(model)[-3:-1]
+    lane, _, below = screen(model)[-4:-1]
     assert below.index("▲") == lane.index("█")
     assert "9 s ago" in below
 

@@ -21,7 +21,7 @@ from noisewatch.sources.cooling import MOST_WATCHED, CoolingDevice
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.interrupts import PATH as INTERRUPTS
 from noisewatch.sources.platform import NONE
-from noisewatch.sources.throttling import CPUS, throttle_path
+from noisewatch.sources.throttling import CPUS, cpus_of_core, cpus_of_package, throttle_path
 
 _EVENTS = Limit("fails", "times that heat slowed the CPU down", 0, "events", "each changes the clock for a while")
 _THERMAL_INTERRUPT = "TRM"
@@ -92,13 +92,11 @@ def _throttled_cpus(interval: Interval) -> frozenset[int]:
     events, topology, target = _events(interval), interval.after.topology, interval.after.target.cpus
     found: set[int] = set()
     for cpu in interval.after.background.throttling.count_by_core_cpu:
-        place = topology.get(cpu)
         if events.get(throttle_path(cpu, "core")):
-            found |= (place.siblings if place is not None and place.siblings else frozenset({cpu})) & target
+            found |= cpus_of_core(cpu, target, topology)
     for cpu in interval.after.background.throttling.count_by_package_cpu:
-        package = topology[cpu].package if cpu in topology else None
         if events.get(throttle_path(cpu, "package")):
-            found |= {each for each in target if each in topology and topology[each].package == package}
+            found |= cpus_of_package(cpu, target, topology)
     return frozenset(found)
 
 

@@ -10,12 +10,14 @@ from noisewatch.judgement.remedies import remedy_of
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.disturbance import Disturbance
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.frame import CulpritLine
 from noisewatch.surfaces.reports.finding_words import commands_of
 from noisewatch.surfaces.tui.screen_model import Advice
+from noisewatch.surfaces.tui.source_words import describe_source
 
 
 def advise(open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine) -> Advice:
@@ -40,8 +42,6 @@ def advise(open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLi
         remedy = remedy_of(culprit, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"Nothing can be advised: {error}",))
-    irq = snapshot.irqs.by_number.get(about.irq) if snapshot.irqs is not None and about.irq is not None else None
-    arrives = f"It arrives on CPU {format_cpu_list(irq.effective)} now." if irq is not None and irq.effective else None
-    commands = [f"{name}: {command}" for name, command in commands_of(remedy.fix)]
-    said = [remedy.said, *([arrives] if arrives else []), *commands]
-    return Advice(about, tuple(said))
+    commands = commands_of(remedy.fix)
+    said = [*describe_source(about, snapshot.irqs), remedy.said, *(f"{name}: {command}" for name, command in commands)]
+    return Advice(about, tuple(map(clean, said)), tuple(commands))

@@ -23,6 +23,9 @@ from noisewatch.surfaces.picture import plain_svg, png_of
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
 from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, KEYS_IN_HELP, WHILE_TYPING
+from noisewatch.surfaces.tui.copying import command_to_copy
+from noisewatch.surfaces.tui.event_kinds import kind_of_device
+from noisewatch.surfaces.tui.event_steps import show_event, step_to_event
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs
@@ -99,7 +102,8 @@ class MonitorApp(App[None]):
             frame = self.model.newest
             for said in listener.read():
                 if frame is not None and frame.source is None:
-                    self.model.log.add(Event(frame.taken_at_ns, "device", said))
+                    kind = kind_of_device(said.subsystem)
+                    self.model.log.add(Event(frame.taken_at_ns, kind, said.text, self.model.history.count))
             self.draw()
 
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
@@ -220,6 +224,16 @@ class MonitorApp(App[None]):
     def action_disturbed(self, direction: int) -> None:
         self._changed(lambda: self.model.step_to_disturbed(direction))
 
+    def action_event(self, direction: int) -> None:
+        self._changed(lambda: step_to_event(self.model, direction))
+
+    def action_copy(self) -> None:
+        """Hands the command of the advice that is shown to the terminal's clipboard (OSC 52); nothing is executed."""
+        command, notice = command_to_copy(self.model)
+        if command is not None and not self._shows_help:
+            self.copy_to_clipboard(command)
+        self._changed(lambda: setattr(self.model, "notice", notice))
+
     def action_hold(self) -> None:
         self._changed(self.model.toggle_hold)
 
@@ -292,7 +306,8 @@ class MonitorApp(App[None]):
 
     def action_start(self) -> None:
         if self._above.screen is None:
-            self._changed(self.model.drill_in)
+            is_log = self.model.screen == EVENTS
+            self._changed((lambda: show_event(self.model)) if is_log else self.model.drill_in)
         else:
             self._above.start()
             self.draw()

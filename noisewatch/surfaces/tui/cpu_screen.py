@@ -10,7 +10,15 @@ from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sources_screen import LEAST_TABLE, advice_rows, selectable
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
 
-_KEYS = (("q", "quit"), ("tab", "next CPU"), ("s", "sort"), ("f", "fix"), ("[ ]", "disturbances"), ("esc", "back"))
+_KEYS = (
+    ("q", "quit"),
+    ("tab", "next CPU"),
+    ("s", "sort"),
+    ("f", "fix"),
+    ("y", "copy it"),
+    ("[ ]", "disturbances"),
+    ("esc", "back"),
+)
 _KINDS = ("irq", "tick", "ipi", "softirq", "thread", "kernel-thread", "outside", "unexplained")
 _LABEL = 15
 _MOST_INTERVALS = 400  # whose frames are looked into

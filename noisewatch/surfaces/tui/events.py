@@ -1,4 +1,4 @@
-"""What changed from one frame to the next, and what the kernel said of its devices meanwhile."""
+"""The log of what changed from one frame to the next, and of what the kernel said of its devices meanwhile."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from dataclasses import dataclass, field
 
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.surfaces.frame import OFFLINE, Frame
+from noisewatch.surfaces.tui.episodes import Episodes
+from noisewatch.surfaces.tui.event_kinds import HOT_PLUG, TARGET_SET, VERDICT
+from noisewatch.surfaces.tui.setting_changes import KnownSettings
+from noisewatch.surfaces.tui.watches import all_episodes
 
 _MOST = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """`at_ns` is when it was seen, by the clock of the frames."""
+    """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then."""
 
     at_ns: int
     kind: str
     text: str
+    number: int = 0
 
 
 @dataclass(slots=True)
@@ -27,50 +32,86 @@ class EventLog:
 
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
     silence: str | None = None  # why nothing is heard of devices
+    chosen: Event | None = None  # in the list of them; None is the newest
+    filter: str = ""
+    _settings: KnownSettings = field(default_factory=KnownSettings)
+    _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
 
     def add(self, event: Event) -> None:
+        """Takes it in, unless it has just been told: of a CPU that goes the kernel tells, and then the next frame."""
+        for known in reversed(self.events):
+            if known.number < event.number - 1:
+                break
+            if (known.kind, known.text) == (event.kind, event.text):
+                return
         self.events.append(event)
 
-    def compare(self, before: Frame | None, after: Frame) -> None:
-        """Takes in what changed between two frames."""
-        if before is not None:
-            self.events.extend(changes(before, after))
+    def compare(self, before: Frame | None, after: Frame, number: int) -> None:
+        """Takes in what changed between two frames, the second of which is that interval."""
+        lasting = (change for each in self._episodes for change in each.changes(after))
+        for kind, text in (*changes(before, after), *self._settings.changes(after), *lasting):
+            self.add(Event(after.taken_at_ns, kind, text, number))
+
+    def within(self, numbers: range) -> Iterator[Event]:
+        """The events of these intervals, the newest first."""
+        for event in reversed(self.events):
+            if event.number < numbers.start:
+                return
+            if event.number < numbers.stop:
+                yield event
+
+    def listed(self) -> list[Event]:
+        """Those that all words of the filter hold for, the newest first; `!` before a word turns it round."""
+        words = [(word.removeprefix("!"), not word.startswith("!")) for word in self.filter.casefold().split()]
+        return [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
+
+    def row(self) -> int:
+        """Where the chosen one is listed; the newest where that is forgotten."""
+        listed = self.listed()
+        return listed.index(self.chosen) if self.chosen in listed else 0
+
+    def choose(self, rows: int) -> None:
+        """Moves so many rows down the list."""
+        listed = self.listed()
+        if listed:
+            self.chosen = listed[max(min(self.row() + rows, len(listed) - 1), 0)]
 
 
-def changes(before: Frame, after: Frame) -> Iterator[Event]:
-    """CPUs that came and went, clocks and governors that were set, another target, another verdict."""
-    at_ns = after.taken_at_ns
+def _has(event: Event, word: str) -> bool:
+    return word in f"{event.kind} {event.text}".casefold()
+
+
+def changes(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
+    """CPUs that came and went, another target, another verdict."""
+    if before is None:
+        return
     gone, come = _online(before) - _online(after), _online(after) - _online(before)
     if gone:
-        yield Event(at_ns, "hot-plug", f"{name_cpus(gone)} went offline")
+        yield HOT_PLUG, f"{name_cpus(gone)} went offline"
     if come:
-        yield Event(at_ns, "hot-plug", f"{name_cpus(come)} came online")
+        yield HOT_PLUG, f"{name_cpus(come)} came online"
     if before.target != after.target:
         chosen = f"{format_cpu_list(after.target) or 'none'} ({after.target_chosen_by})"
-        yield Event(
-            at_ns, "target", f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
-        )
-    if before.turbo != after.turbo:
-        yield Event(at_ns, "clock", f"turbo is now {after.turbo or 'unknown'}, was {before.turbo or 'unknown'}")
-    yield from _governors(before, after)
-    if before.failed != after.failed and None not in (before.verdict, after.verdict):
-        fails, passes = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
-        if fails:
-            yield Event(at_ns, "check", f"fails now: {', '.join(sorted(fails))}")
-        if passes:
-            yield Event(at_ns, "check", f"fails no more: {', '.join(sorted(passes))}")
+        yield TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
+    judged = [*_verdict(before, after), *_failures(before, after)]
+    if judged:
+        yield VERDICT, "; ".join(judged)
 
 
 def _online(frame: Frame) -> CpuSet:
     return frozenset(line.cpu for line in frame.cpus if line.role != OFFLINE)
 
 
-def _governors(before: Frame, after: Frame) -> Iterator[Event]:
-    was = {line.cpu: line.governor for line in before.cpus}
-    cpus_by_change: dict[tuple[str, str], list[int]] = {}
-    for line in after.cpus:
-        old = was.get(line.cpu)
-        if old is not None and line.governor is not None and old != line.governor:
-            cpus_by_change.setdefault((old, line.governor), []).append(line.cpu)
-    for (old, new), cpus in cpus_by_change.items():
-        yield Event(after.taken_at_ns, "clock", f"the governor of {name_cpus(cpus)} is now {new}, was {old}")
+def _verdict(before: Frame, after: Frame) -> Iterator[str]:
+    if before.verdict != after.verdict and None not in (before.verdict, after.verdict):
+        yield f"the machine is now {after.verdict}, was {before.verdict}"
+
+
+def _failures(before: Frame, after: Frame) -> Iterator[str]:
+    if None in (before.verdict, after.verdict):
+        return
+    fails, passes = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
+    if fails:
+        yield f"fails now: {', '.join(sorted(fails))}"
+    if passes:
+        yield f"fails no more: {', '.join(sorted(passes))}"

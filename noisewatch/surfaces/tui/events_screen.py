@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import textwrap
 
+from noisewatch.surfaces.tui.event_kinds import MARKS
+from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, cut, fitted
 
-_KEYS = (("q", "quit"), ("space", "freeze"), ("[ ]", "disturbances"), ("1-6", "screens"), ("esc", "back"))
-_TEXT_AT = 21  # the column
+_TEXT_AT = 23  # the column at which the text of an event begins
+_KEYS = (
+    ("q", "quit"),
+    ("enter", "see that moment"),
+    ("/", "filter"),
+    ("{ }", "events"),
+    ("1-6", "screens"),
+    ("esc", "back"),
+)
 
 
 def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -19,17 +28,49 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    rows: list[Row] = [[("      ago  what      ", "heading"), ("since the monitor was started", "heading")]]
+    rows: list[Row] = [[(f"       {' at' if model.is_recorded else 'ago'}   what      {_heading(model)}", "heading")]]
     if model.log.silence is not None:
-        rows.append([(f"           nothing is heard of devices: {model.log.silence}", "doubt")])
-    if model.newest is None or not model.log.events:
-        return [*rows, [("           nothing has changed", "faint")]]
-    newest_ns = model.newest.taken_at_ns
-    shown_ns = model.frame.taken_at_ns if model.cursor is not None and model.frame is not None else None
-    for event in list(reversed(model.log.events))[model.row : model.row + max(height - len(rows), 0)]:
-        ago = f"{(newest_ns - event.at_ns) / 1e9:7.0f} s"
-        style = "strong" if event.at_ns == shown_ns else "plain"
-        first, *others = textwrap.wrap(event.text, max(width - _TEXT_AT, 10)) or [""]
-        rows.append([(f"{ago}  ", "faint"), (f"{event.kind:<9} {first}", style)])
-        rows += [[(" " * _TEXT_AT + other, style)] for other in others]
+        rows.append([(f"             nothing is heard of devices: {model.log.silence}", "doubt")])
+    listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
+    if model.newest is None or not listed:
+        said = "nothing like that" if model.log.events else "nothing has changed"
+        return [*rows, [(f"             {said}", "faint")]]
+    whole = _whole(_event_row(model, listed[at]), width)[:room]
+    room -= len(whole) - 1
+    first = max(min(at - room // 2, len(listed) - room), 0)
+    for number, event in enumerate(listed[first : first + room], start=first):
+        rows += whole if number == at else [cut(_event_row(model, event), width)]
     return rows
+
+
+def _whole(row: Row, width: int) -> list[Row]:
+    """The selected row, on as many lines as it takes."""
+    (ago, _), (text, _) = row
+    wide = max(width - _TEXT_AT, 10)
+    first, *others = textwrap.wrap(text[_TEXT_AT - len(ago) :], wide) or [""]
+    lines = [ago + text[: _TEXT_AT - len(ago)] + first, *(" " * _TEXT_AT + other for other in others)]
+    return [[(fitted(line, width), "selected")] for line in lines]
+
+
+def _when_s(model: ScreenModel, event: Event) -> float:
+    """How far into a recording; of a machine that is watched how long ago."""
+    if model.is_recorded:
+        return (event.at_ns - (model.begin_ns or 0)) / 1e9
+    return ((model.newest.taken_at_ns if model.newest is not None else event.at_ns) - event.at_ns) / 1e9
+
+
+def _heading(model: ScreenModel) -> str:
+    if model.log.filter or model.is_typing:
+        return f"filter: {model.log.filter}{'_' if model.is_typing else ''}"
+    since = "in the recording" if model.is_recorded else "since the monitor was started"
+    return f"{since}; the letter marks it on the timeline"
+
+
+def _event_row(model: ScreenModel, event: Event) -> Row:
+    """When, the letter that it has on the timeline, and what it was; strong where it is what is shown."""
+    is_shown = model.cursor is not None and event.number == model.number
+    style = "strong" if is_shown else "plain"
+    return [
+        (f"{_when_s(model, event):7.0f} s  ", "faint"),
+        (f"{MARKS[event.kind]} {event.kind:<9} {event.text}", style),
+    ]

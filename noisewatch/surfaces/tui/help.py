@@ -25,6 +25,8 @@ _NAMES = {
     "right_square_bracket": "]",
     "less_than_sign": "<",
     "greater_than_sign": ">",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
     "question_mark": "?",
     "slash": "/",
     "escape": "esc",

@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, cut
 from noisewatch.surfaces.tui.timeline import number_in, timeline_rows
 
-_LOWEST_WITH_TIMELINE = 16
+_LOWEST_WITH_TIMELINE, _LOWEST_WITH_EVENTS = 16, 20
 
 Body = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
 
@@ -20,7 +20,7 @@ def heights(height: int) -> tuple[int, int, int, int]:
     """Rows for the head, the body, the timeline and the keys. A low screen loses the last ones first."""
     header = 3 if height >= 12 else (2 if height >= 6 else 1)
     keys = 1 if height >= 8 else 0
-    timeline = 2 if height >= _LOWEST_WITH_TIMELINE else 0
+    timeline = 3 if height >= _LOWEST_WITH_EVENTS else (2 if height >= _LOWEST_WITH_TIMELINE else 0)
     return header, max(height - header - timeline - keys, 0), timeline, keys
 
 
@@ -43,5 +43,5 @@ def page(
     rows = header_rows(model, width, glyphs)[:header]
     rows += [cut(row, width) for row in body(model, width, room, glyphs)[:room]]
     rows += [[] for _ in range(header + room - len(rows))]
-    rows += timeline_rows(model, width, glyphs)[:timeline]
+    rows += timeline_rows(model, width, timeline, glyphs)
     return [*rows, *([key_row(width, keys)] if key_height else [])][:height]

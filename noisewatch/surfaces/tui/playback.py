@@ -49,8 +49,11 @@ class Playback:
         return min(max(model.history.frame(following).seconds / model.speed, _SHORTEST_S), _LONGEST_S)
 
     def advance(self) -> None:
-        """Goes to the next interval; stops at the end, and where a disturbance is to hold it."""
+        """Goes to the next interval, unless it was stopped since that was due; stops at the end, and at a disturbance
+        that is to hold it."""
         model = self._model
+        if not model.plays:
+            return
         if self._is_at_end():
             model.plays = False
         elif model.number + 1 < model.history.count:

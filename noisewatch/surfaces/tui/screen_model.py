@@ -31,6 +31,7 @@ class Advice:
 
     about: CulpritLine
     lines: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...] = ()  # and what each is for: now, undo, persist
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class ScreenModel:
     baseline: Baseline | None = None
     filter: str = ""
     is_typing: bool = False  # the filter
-    advice: Advice | None = None
+    advice: Advice | None = None  # that was asked for, until something else is selected
     log: EventLog = field(default_factory=EventLog)
     shows_all_cpus: bool = False
     sort: str = SORTS[0]
@@ -83,7 +84,7 @@ class ScreenModel:
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
-        self.log.compare(self.newest, frame)
+        self.log.compare(self.newest, frame, self.history.count)
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest, self.silence = frame, None
         if frame.seconds <= 0:
@@ -155,7 +156,7 @@ class ScreenModel:
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.row = screen, 0
+        self.screen, self.row, self.log.chosen, self.advice = screen, 0, None, None
         if screen == CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
             self.cpu = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu if targets else None
@@ -165,7 +166,7 @@ class ScreenModel:
         cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
         if cpus:
             at = cpus.index(self.cpu) if self.cpu in cpus else 0
-            self.cpu = cpus[(at + direction) % len(cpus)]
+            self.cpu, self.advice = cpus[(at + direction) % len(cpus)], None
 
     def drill_in(self) -> None:
         """To the CPU of the selected source; from the overview to that of the first one."""
@@ -176,7 +177,7 @@ class ScreenModel:
 
     def begin_filter(self) -> None:
         """From now on keys are part of the filter, on the screen that has one."""
-        if self.screen != SOURCES:
+        if self.screen not in (SOURCES, EVENTS):
             self.go_to(SOURCES)
         self.is_typing = True
 
@@ -185,12 +186,23 @@ class ScreenModel:
         if key == "enter":
             self.is_typing = False
         elif key == "escape":
-            self.filter, self.is_typing = "", False
+            self._set_filter("")
+            self.is_typing = False
         elif key == "backspace":
-            self.filter = self.filter[:-1]
+            self._set_filter(self._filter()[:-1])
         elif character is not None and character.isprintable():
-            self.filter = (self.filter + character)[:_LONGEST_FILTER]
-        self.row = 0
+            self._set_filter((self._filter() + character)[:_LONGEST_FILTER])
+        self.row, self.log.chosen, self.advice = 0, None, None
+
+    def _filter(self) -> str:
+        """That of the screen that is shown."""
+        return self.log.filter if self.screen == EVENTS else self.filter
+
+    def _set_filter(self, text: str) -> None:
+        if self.screen == EVENTS:
+            self.log.filter = text
+        else:
+            self.filter = text
 
     def listed(self) -> list[CulpritLine]:
         """The sources that the screen lists, filtered and sorted."""
@@ -203,14 +215,17 @@ class ScreenModel:
         return sorted_culprits(self)
 
     def select(self, rows: int) -> None:
-        """Moves the selection, or where the list of events begins."""
-        self.row = max(min(self.row + rows, self._row_count() - 1), 0)
+        """Moves the selection."""
+        if self.screen == EVENTS:
+            self.log.choose(rows)
+        else:
+            self.row, self.advice = max(min(self.row + rows, self._row_count() - 1), 0), None
 
     def _row_count(self) -> int:
         """Of the screen that is shown."""
         if self.screen == PREFLIGHT:
             return len(self.frame.findings) if self.frame is not None else 0
-        return len(self.log.events) if self.screen == EVENTS else len(self.listed())
+        return len(self.listed())
 
     def selected(self) -> CulpritLine | None:
         """The source in the selected row."""

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.surfaces.frame import MOST_CULPRITS, Frame
+from noisewatch.surfaces.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import CPU, ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
-_KEYS = (("q", "quit"), ("/", "filter"), ("s", "sort"), ("enter", "its CPU"), ("f", "fix"), ("esc", "back"))
+_KEYS = (
+    ("q", "quit"),
+    ("/", "filter"),
+    ("s", "sort"),
+    ("enter", "its CPU"),
+    ("f", "fix"),
+    ("y", "copy it"),
+    ("esc", "back"),
+)
 LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
 
 
@@ -52,24 +60,24 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
 
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """What helps against the selected source, where that was asked for; a sign where it finds no room."""
-    advice, selected = model.advice, model.selected()
-    if advice is None or selected is None or not _is_same(advice.about, selected):
+    """What helps against the source that was asked about, whose row may have moved; a sign where it finds no room."""
+    advice = model.advice
+    if advice is None:
         return []
+    about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
     lines = [
         part
         for line in advice.lines
         for part in textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
     ]
-    rows: list[Row] = [[(f" {line}", "plain")] for line in lines]
+    rows: list[Row] = [about, *([(f" {line}", "plain")] for line in lines)]
     if len(rows) > most:
         rows = [*rows[: max(most - 1, 0)], [(" …", "faint")]]
     return ([[], *rows] if len(rows) < most else rows)[: max(most, 0)]
 
 
-def _is_same(one: object, other: object) -> bool:
-    names = ("cpu", "kind", "name", "tid")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+def _named(line: CulpritLine) -> str:
+    return line.name if line.pid is None else f"{line.name} [{line.pid}]"
 
 
 def _tells_all(model: ScreenModel, frame: Frame) -> bool:

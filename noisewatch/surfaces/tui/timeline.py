@@ -1,43 +1,85 @@
-"""The timeline: what the worst target CPU lost in each interval, and which of them is shown."""
+"""The timeline: what the worst target CPU lost in each interval, what happened, and which interval is shown."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from noisewatch.surfaces.tui.event_kinds import mark_of
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.levels import columns_of, level_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, cut, length
 
-_LABEL = "worst "
+_LABEL, _EVENT_LABEL = "worst ", "event "
 
 
-def timeline_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
-    """The lane, the newest interval at the right, and below it where the picture was taken."""
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The intervals in sight, the last one at the right, so many a column; `behind` is the column that is shown."""
+
+    last: int
+    room: int
+    zoom: int
+    behind: int
+
+    def numbers(self, first: int) -> range:
+        """Those of them that are kept."""
+        return range(max(self.last + 1 - self.room * self.zoom, first), self.last + 1)
+
+    def column(self, number: int) -> int:
+        """The column of an interval, counted from the right."""
+        return (self.last - number) // self.zoom
+
+    def of_column(self, column: int) -> range:
+        end = self.last + 1 - column * self.zoom
+        return range(end - self.zoom, end)
+
+
+def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The lane, the newest interval at the right; with three rows the events; and where the picture was taken."""
     room = width - len(_LABEL)
-    if room < 1 or not model.history.count:
-        return [[], []]
-    last, behind = _window(model, room)
-    numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
-    lane = level_pieces(columns_of(model.history.worst(numbers), model.zoom)[-room:], glyphs)
-    used = sum(len(text) for text, _ in lane)
-    first: Row = [(_LABEL, "faint"), (" " * (room - used), "plain"), *lane]
-    if model.cursor is None:
-        return [first, []]
-    said = f" {_at(model)} "
-    column = len(_LABEL) + room - 1 - behind
-    is_left = column + 1 + len(said) <= width
-    mark = [(glyphs.cursor, "strong"), (said, "strong")] if is_left else [(said, "strong"), (glyphs.cursor, "strong")]
-    begin = column if is_left else column - len(said)
-    return [first, [(" " * begin, "plain"), *mark]]
+    if height < 2 or room < 1 or not model.history.count:
+        return [[] for _ in range(height)]
+    window = _window(model, room)
+    lane = level_pieces(
+        columns_of(model.history.worst(window.numbers(model.history.first)), model.zoom)[-room:], glyphs
+    )
+    rows: list[Row] = [[(_LABEL, "faint"), (" " * (room - length(lane)), "plain"), *lane]]
+    if height > 2:
+        rows.append([(_EVENT_LABEL, "faint"), (_marks(model, window), "strong")])
+    return [*rows, _cursor_row(model, window, width, glyphs) if model.cursor is not None else []]
 
 
-def _window(model: ScreenModel, room: int) -> tuple[int, int]:
-    """The interval at the right, and how many columns behind it is the one that is shown."""
+def _window(model: ScreenModel, room: int) -> _Window:
     last = model.history.count - 1
     behind = (last - model.number) // model.zoom
     if behind >= room:  # so far back that the window has to move
         last -= (behind - room // 2) * model.zoom
         behind = (last - model.number) // model.zoom
-    return last, behind
+    return _Window(last, room, model.zoom, behind)
+
+
+def _marks(model: ScreenModel, window: _Window) -> str:
+    """A letter in each column in which something happened."""
+    kinds_by_column: dict[int, set[str]] = {}
+    for event in model.log.within(window.numbers(model.history.first)):
+        kinds_by_column.setdefault(window.column(event.number), set()).add(event.kind)
+    columns = (kinds_by_column.get(column) for column in range(window.room - 1, -1, -1))
+    return "".join(mark_of(kinds) if kinds else " " for kinds in columns)
+
+
+def _cursor_row(model: ScreenModel, window: _Window, width: int, glyphs: Glyphs) -> Row:
+    """The mark below the column that is shown; beside it, where there is more room, how long ago it was, and what
+    happened then."""
+    at = len(_LABEL) + window.room - 1 - window.behind
+    told = [event.text for event in model.log.within(window.of_column(window.behind))][::-1]
+    at_time = f" {_at(model)}"
+    said: Row = [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
+    right = width - at - 1
+    if length(said) <= right or right >= at:
+        return [(" " * at, "plain"), (glyphs.cursor, "strong"), *cut(said, right)]
+    said = cut(said, at)
+    return [(" " * (at - length(said)), "plain"), *said, (glyphs.cursor, "strong")]
 
 
 def number_in(model: ScreenModel, column: int, width: int) -> int | None:
@@ -45,7 +87,7 @@ def number_in(model: ScreenModel, column: int, width: int) -> int | None:
     room = width - len(_LABEL)
     if not len(_LABEL) <= column < width or not model.history.count:
         return None
-    number = _window(model, room)[0] - (width - 1 - column) * model.zoom
+    number = _window(model, room).last - (width - 1 - column) * model.zoom
     return number if number >= model.history.first else None
 
 

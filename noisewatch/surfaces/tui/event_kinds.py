@@ -1,0 +1,33 @@
+"""The kinds of events, and the letter that marks each on the timeline: no colour is needed to tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+HOT_PLUG, TARGET_SET, POWER, CLOCK, HEAT, STEAL, BUSY, DEVICE, VERDICT = (
+    "hot-plug", "target", "power", "clock", "heat", "steal", "busy", "device", "verdict",
+)  # fmt: skip
+MARKS = {
+    HOT_PLUG: "x",
+    TARGET_SET: "T",
+    POWER: "p",
+    CLOCK: "c",
+    HEAT: "h",
+    STEAL: "s",
+    BUSY: "b",
+    DEVICE: "d",
+    VERDICT: "v",
+}
+SEVERAL = "*"
+
+
+def kind_of_device(subsystem: str) -> str:
+    """The kind of what the kernel says of a device."""
+    return {"cpu": HOT_PLUG, "power_supply": POWER, "thermal": HEAT}.get(subsystem, DEVICE)
+
+
+def mark_of(kinds: Iterable[str]) -> str:
+    """The letter of what happened; a verdict is the consequence of something, and gives way to it."""
+    found = set(kinds)
+    causes = found - {VERDICT} or found
+    return MARKS[min(causes)] if len(causes) == 1 else SEVERAL

@@ -1,0 +1,140 @@
+"""What is told about the selected source: what it is in words, where it goes, what helps; and the copy of a command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.machine.recording import Recording
+from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.frame import CulpritLine
+from noisewatch.surfaces.reports.finding_words import FAILED
+from noisewatch.surfaces.tui.advising import advise
+from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.asked_screen import Sources
+from noisewatch.surfaces.tui.copying import command_to_copy
+from noisewatch.surfaces.tui.glyphs import UNICODE
+from noisewatch.surfaces.tui.line_view import strip_of
+from noisewatch.surfaces.tui.screen_model import Advice
+from noisewatch.surfaces.tui.sources_screen import sources_rows
+from tests.quiet_machine import TARGET, process, quiet_files
+from tests.surfaces.framing import culprit, frame, model_of
+from tests.surfaces.piloting import shown, until, with_monitor
+from tests.surfaces.running import record
+from tests.written import WrittenMachine
+
+_HOG = culprit("hog", cpu=2, pid=900, tid=900)
+
+
+def _advice(about: CulpritLine, changes: dict[str, str] | None = None, **machine: Any) -> Advice:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | (changes or {})
+    return advise(lambda: WrittenMachine(files, **machine), TARGET, about)
+
+
+def _irq(number: int, name: str) -> CulpritLine:
+    return culprit(name, cpu=2, kind="irq", pid=None, tid=None, irq=number)
+
+
+def test_an_interrupt_has_its_queue_its_device_and_where_it_may_go_and_goes() -> None:
+    files = {"/proc/irq/25/smp_affinity_list": "0-3\n", "/proc/irq/25/effective_affinity_list": "2\n"}
+    answers = {"devices by irq": {"25": "NVMe SSD Controller (nvme0n1)"}}
+    said = _advice(_irq(25, "25 nvme0q1"), files, answers=answers).lines
+    assert said[:2] == (
+        "IRQ 25: queue 1 of the disk nvme0; device: NVMe SSD Controller (nvme0n1).",
+        "It may go to CPUs 0-3, and goes to CPU 2; it can be moved.",
+    )
+
+
+def test_an_interrupt_that_the_kernel_manages_cannot_be_moved() -> None:
+    said = _advice(_irq(25, "25 nvme0q1"), modes={"/proc/irq/25/smp_affinity": 0o444}).lines
+    assert said[:3] == (
+        "IRQ 25: queue 1 of the disk nvme0.",
+        "It may go to CPUs 0-1, and goes to CPU 1; it cannot be moved.",
+        "The kernel manages it: it stays off isolated CPUs if told so at boot.",
+    )
+
+
+def test_what_cannot_be_read_of_an_interrupt_is_said_to_be_unknown() -> None:
+    unread = {"/proc/irq/25/effective_affinity_list": "rubbish\n", "/proc/sys/kernel/osrelease": "6.1.0\n"}
+    assert _advice(_irq(25, "25 nvme0q1"), unread).lines[1] == (
+        "It may go to CPUs 0-1, and goes to unknown CPUs; whether it can be moved this kernel does not tell."
+    )
+    assert _advice(_irq(99, "99 gone")).lines[0] == "Nothing more is known about IRQ 99."
+
+
+def test_a_kernel_thread_is_explained_first_and_a_handler_has_its_irq_as_well() -> None:
+    worker = culprit("kworker/2:1-kblockd", cpu=2, kind="kernel-thread", pid=77, tid=77)
+    assert _advice(worker).lines[0] == (
+        "kworker/2:1-kblockd does work of CPU 2, and only there; what it ran last: requests to disks (kblockd)."
+    )
+    handler = culprit("irq/25-nvme0q1", cpu=2, kind="kernel-thread", pid=78, tid=78)
+    said = _advice(handler).lines
+    assert said[0].startswith("irq/25-nvme0q1 handles IRQ 25 in a thread: queue 1 of")
+    assert said[2].startswith("It may go to CPUs 0-1")
+
+
+def test_what_needs_no_words_gets_none() -> None:
+    assert _advice(_HOG).lines[0].startswith("Have it run on the housekeeping CPUs")
+
+
+@pytest.mark.parametrize(
+    ("commands", "command", "notice"),
+    [
+        ((("now", "one"),), "one", "copied, not run: one"),
+        ((("now", "one"), ("undo", "two"), ("persist", "three")), "one", "copied (now, 2 more shown), not run: one"),
+        ((("persist", "boot so"),), "boot so", "copied (persist), not run: boot so"),
+        ((), None, "no command to copy"),
+    ],
+)
+def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], command: str | None, notice: str) -> None:
+    model = model_of(frame(4, (_HOG,)))
+    model.advice = Advice(_HOG, ("said",), commands)
+    assert command_to_copy(model) == (command, notice)
+
+
+def test_what_was_not_asked_for_is_not_copied() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    assert command_to_copy(model) == (None, "no command to copy: f asks for one")
+
+
+def test_what_was_said_stays_while_the_rows_move_and_goes_when_another_is_selected() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    model.go_to("sources")
+    model.advice = Advice(_HOG, ("said",), (("now", "one"),))
+    model.add(frame(4, (replace(_HOG, name="louder", tid=1), _HOG), 2))
+    assert command_to_copy(model)[0] == "one"
+    assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in sources_rows(model, 100, 30, UNICODE)]
+    model.select(1)
+    assert command_to_copy(model) == (None, "no command to copy: f asks for one")
+
+
+def test_of_a_check_its_fix_is_copied() -> None:
+    findings = (FindingLine("one", FAILED, "said", "sudo fix"), FindingLine("two", FAILED, "said"))
+    model = model_of(replace(frame(4), findings=findings))
+    model.go_to("preflight")
+    assert command_to_copy(model) == ("sudo fix", "copied, not run: sudo fix")
+    model.select(1)
+    assert command_to_copy(model) == (None, "no command to copy")
+
+
+def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
+    recording = record(tmp_path / "machine.nw", files)
+    found: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (_HOG,), target=(2, 3)))
+        await pilot.press("3", "y")
+        found.append(app.clipboard)
+        await pilot.press("f")
+        await until(pilot, lambda: "taskset" in "".join(shown(app)))
+        await pilot.press("y")
+        found.extend([app.clipboard, shown(app)[0]])
+
+    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    assert found[:2] == ["", "sudo taskset -pc 0-1 900"]
+    assert "copied" in found[2]
