@@ -10,6 +10,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
+from noisewatch.model.sentinel import OFF
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.finding_line import FindingLine, finding_lines
 from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, UNANSWERED
@@ -32,6 +33,11 @@ class CpuLine:
     busy_share: float | None = None
     current_khz: int | None = None
     governor: str | None = None
+    sentinel: str = OFF  # how it is there: it measures, or why it does not
+    measured_ns: int | None = None  # that it spun lately, and of that ...
+    measured_stolen_share: float | None = None  # ... what others took
+    gap_count: int | None = None
+    longest_gap_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,8 @@ class Frame:
     sampler_wakeups: int | None = None  # times that it went to sleep so far
     is_last: bool = False
     remark: str | None = None
+    has_sentinel: bool = False  # whether it is on; where it spins, the CPUs' lines tell
+    no_sentinel_reason: str | None = None  # why it is not, although it is wanted
 
     @property
     def failed(self) -> tuple[str, ...]:
