@@ -11,7 +11,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.machine.sentinel.run import Spinners, Spun
 from noisewatch.machine.sentinel.sheet import MOVED, REFUSED, SPINNING, YIELDED
 from noisewatch.model.interval import Interval
-from noisewatch.model.sentinel import BUSY, MEASURES, STARTING, Measured, measured_in, why_not_to_spin
+from noisewatch.model.sentinel import BUSY, MEASURES, STARTING, WAS_BUSY, Measured, measured_in, why_not_to_spin
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.frame import CpuLine, Frame
@@ -124,7 +124,7 @@ class Sentinel:
             self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
             return reason, None
         if now_ns < self._quiet_from_ns.get(cpu, now_ns):
-            return BUSY, None
+            return WAS_BUSY, None
         was_let = cpu in self._spins_on
         self._spins_on.add(cpu)
         spinners.let_spin(cpu, self._lease_ns)

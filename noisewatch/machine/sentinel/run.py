@@ -108,8 +108,9 @@ class Spinners:
         for door in self._doors.values():
             os.close(door)
         self._doors = {}
+        self._host.kill()  # it has nothing to put in order, and so need not be waited for
+        self._host.wait()
         if self._host.stdin is not None:
-            with suppress(BrokenPipeError):
-                self._host.stdin.close()
+            self._host.stdin.close()
         os.close(self._descriptor)
         self._said.close()

@@ -12,12 +12,13 @@ PERIOD_NS = 100_000_000
 WARM_NS = 100_000  # after waking up, caches and clock are cold, and the kernel catches up: that is not told
 SPIN_NS = 1_700_000  # with the warming up, and with waking up and adding up around it, 2 % of the period
 DUTY_SHARE = 0.02
-_ROOM_NS = PERIOD_NS - 2_000_000
-_GOLDEN = 0x9E3779B97F4A7C15  # of 2**64: multiples of the golden ratio fill the room most evenly (Weyl's sequence)
+# Of 2**64. Multiples of the golden ratio fill a period most evenly (Weyl's sequence), and two in turn are never nearer
+# than 0.38 of it, so that no slice runs into the next.
+_GOLDEN = 0x9E3779B97F4A7C15
 _APART = 4099  # so that CPUs, siblings above all, seldom spin together
 
 
 def slice_start_ns(number: int, cpu: int) -> int:
     """When that slice of that CPU's begins, after the spinning has begun."""
     place = (number + cpu * _APART) * _GOLDEN % (1 << 64)
-    return number * PERIOD_NS + (place * _ROOM_NS >> 64)
+    return number * PERIOD_NS + (place * PERIOD_NS >> 64)
