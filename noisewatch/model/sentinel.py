@@ -65,6 +65,13 @@ def why_not_to_spin(interval: Interval, cpu: int) -> str | None:
 
 
 def _is_busy(interval: Interval, cpu: int) -> bool | None:
-    """Whether others, noisewatch left out, used it for more than a moment; None is unknown."""
-    share = interval.busy_share(cpu)
-    return None if share is None else share * interval.length_ns > max(_BUSY_SHARE * interval.length_ns, _DOUBT_NS)
+    """Whether tasks, other than noisewatch's, used it for more than a moment; None is unknown.
+
+    Interrupts and the hypervisor are nobody to make way for: what they take is what is to be measured.
+    """
+    load = interval.load_by_cpu.get(cpu)
+    if load is None:
+        return None
+    others_ns = sum(run.ran_ns for run in interval.runs_on(cpu))
+    used_ns = max(load.tasks_ns - interval.own_ns(cpu), others_ns)
+    return used_ns > max(_BUSY_SHARE * interval.length_ns, _DOUBT_NS)

@@ -52,6 +52,11 @@ def test_it_does_not_take_from_a_benchmark_on_the_other_thread_of_the_core() -> 
     assert (why_not_to_spin(interval, 2), why_not_to_spin(interval, 3)) == (SIBLING_BUSY, None)
 
 
+def test_what_the_hypervisor_takes_does_not_keep_it_away() -> None:
+    stolen = {"/proc/stat": stat_file({}, 300, steal_by_cpu={2: 150})}
+    assert why_not_to_spin(interval_of({}, stolen), 2) is None
+
+
 def test_an_unknown_load_is_no_idleness() -> None:
     assert why_not_to_spin(interval_of({}, {"/proc/stat": "cpu 1 2\n"}), 2) == UNKNOWN_LOAD
 
