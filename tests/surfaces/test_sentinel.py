@@ -16,7 +16,7 @@ from noisewatch.model.sentinel import BUSY, MEASURES, STARTING, WAS_BUSY
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Wish
 from noisewatch.surfaces.frame import CpuLine, Frame, frame_of
-from noisewatch.surfaces.sampling import no_sleep, sample_frames
+from noisewatch.surfaces.sampling import sample_frames
 from noisewatch.surfaces.sentinel import Sentinel
 from tests.model.sampling import interval_of
 from tests.quiet_machine import process
@@ -212,5 +212,5 @@ def test_when_the_target_changes_it_moves_there() -> None:
 def test_a_copied_tree_is_not_spun_on(tmp_path: Path) -> None:
     watched = _wanted()
     tree = CopiedTree(str(quiet_tree(tmp_path, {})))
-    (only,) = sample_frames(tree, Wish(), 1.0, no_sleep, watched.sentinel)
+    (only,) = sample_frames(tree, Wish(), 1.0, sentinel=watched.sentinel)
     assert (watched.started, only.has_sentinel) == ([], False)
