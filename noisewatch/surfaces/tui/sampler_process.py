@@ -22,6 +22,7 @@ class SamplerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._may_read = asyncio.Event()
         self._may_read.set()
+        self.asked: dict[str, object] = {}
 
     def read_on(self, wanted: bool) -> None:
         """Whether frames are taken in; where they are not, the sampler waits."""
@@ -29,8 +30,6 @@ class SamplerProcess:
             self._may_read.set()
         else:
             self._may_read.clear()
-
-        self.asked: dict[str, object] = {}
 
     def ask(self, name: str, wanted: object) -> None:
         """Tells the sampler what is wanted, now and whenever it is started anew. Whether it is so, its frames tell."""
