@@ -15,6 +15,7 @@ BUSY = "busy"
 WAS_BUSY = "was busy"
 SIBLING_BUSY = "sibling busy"
 OFFLINE = "offline"
+LOCKED = "locked"
 UNKNOWN_LOAD = "load unknown"
 
 # As much as makes target-cpu-busy fail: kernel threads and the odd visitor stay below, a benchmark does not.
@@ -51,9 +52,12 @@ def measured_in(slices: Sequence[Slice]) -> Measured | None:
 
 
 def why_not_to_spin(interval: Interval, cpu: int) -> str | None:
-    """What works there, or on the CPU that shares its core, which would feel it as well; None where nothing does."""
+    """What works there, or on the CPU that shares its core and would feel it as well; None where nothing does."""
     if cpu not in (interval.after.online.online or {cpu}):
         return OFFLINE
+    lock = interval.after.machine_lock
+    if lock is not None and lock.owner is not None and lock.is_alive is not False:
+        return LOCKED  # `preflight --lock`: a benchmark is about to run, or does
     is_busy = _is_busy(interval, cpu)
     if is_busy is None:
         return UNKNOWN_LOAD

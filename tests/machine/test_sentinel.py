@@ -15,7 +15,7 @@ import pytest
 
 from noisewatch.machine.core import PYTHON, load_core
 from noisewatch.machine.sentinel.run import Spinners
-from noisewatch.machine.sentinel.sheet import REFUSED, RESTING, SHEET_WORDS, SPINNING, TID, Sheet
+from noisewatch.machine.sentinel.sheet import MOVED, REFUSED, RESTING, SHEET_WORDS, SPINNING, TID, Sheet
 from noisewatch.machine.sentinel.slices import DUTY_SHARE, PERIOD_NS, SPIN_NS, WARM_NS, slice_start_ns
 from tests.waiting import is_alive, wait_until
 
@@ -115,6 +115,27 @@ def test_it_is_pinned_and_gives_way_to_all_others() -> None:
 
         wait_until(has_begun)
         (pid,) = [pid for pid in spinners.pids if os.sched_getscheduler(pid) == os.SCHED_IDLE]
+        assert os.sched_getaffinity(pid) == {_CPU}
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="it cannot be moved on a machine with one CPU")
+def test_one_that_was_moved_says_so_and_goes_back_when_it_is_let_again() -> None:
+    """As the kernel does with a process whose CPU goes offline."""
+    with _spinners() as spinners:
+
+        def is_now(state: int) -> bool:
+            spinners.let_spin(_CPU, _FOR_LONG_NS)
+            return spinners.spun(_CPU, 0).state == state
+
+        wait_until(lambda: is_now(SPINNING))
+        (pid,) = [pid for pid in spinners.pids if os.sched_getscheduler(pid) == os.SCHED_IDLE]
+
+        def is_moved() -> bool:
+            os.sched_setaffinity(pid, os.sched_getaffinity(0) - {_CPU})
+            return spinners.spun(_CPU, 0).state == MOVED or is_now(MOVED)  # it may just have given way
+
+        wait_until(is_moved)
+        wait_until(lambda: is_now(SPINNING))
         assert os.sched_getaffinity(pid) == {_CPU}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.machine.sentinel.sheet import Slice
-from noisewatch.model.sentinel import BUSY, OFFLINE, SIBLING_BUSY, UNKNOWN_LOAD, measured_in, why_not_to_spin
+from noisewatch.model.sentinel import BUSY, LOCKED, OFFLINE, SIBLING_BUSY, UNKNOWN_LOAD, measured_in, why_not_to_spin
 from tests.model.sampling import interval_of
 from tests.quiet_machine import CPUS, process, stat_file
 from tests.written import Files
@@ -59,6 +59,12 @@ def test_what_the_hypervisor_takes_does_not_keep_it_away() -> None:
 
 def test_an_unknown_load_is_no_idleness() -> None:
     assert why_not_to_spin(interval_of({}, {"/proc/stat": "cpu 1 2\n"}), 2) == UNKNOWN_LOAD
+
+
+@pytest.mark.parametrize(("started", "reason"), [("1000", LOCKED), ("999", None)], ids=["alive", "gone"])
+def test_a_benchmark_that_has_locked_the_machine_is_left_alone(started: str, reason: str | None) -> None:
+    lock = process(900, "nightly.sh", 0, 0) | {"/run/lock/noisewatch.lock": f"900 {started} 4026531836 nightly.sh\n"}
+    assert why_not_to_spin(interval_of(lock, lock), 2) == reason
 
 
 def test_a_cpu_that_is_offline_cannot_be_spun_on() -> None:

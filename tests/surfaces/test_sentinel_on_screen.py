@@ -66,6 +66,7 @@ def test_without_the_sentinel_there_is_no_column_for_it() -> None:
         ((_measuring(1), _measuring(2)), "sentinel: 2% of CPU 1-2 "),
         ((_measuring(1), _waiting(2, "busy")), "sentinel: 2% of CPU 1; CPU 2 busy "),
         ((_waiting(1, "was busy"),), "sentinel waits: CPU 1 was busy "),
+        ((), "sentinel waits: no target CPU "),
         ((cpu_line(1, OFFLINE, sentinel="offline"),), "sentinel waits: CPU 1 offline "),
     ],
 )

@@ -7,10 +7,9 @@ import mmap
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from noisewatch.machine.core import load_core
 from noisewatch.machine.sentinel.sheet import ERROR, LEASE_NS, SHEET_WORDS, SPINNING, STATE, TID, Sheet, Slice
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.sentinel.host import main; main()"
+_LONGEST_SAID = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,41 +36,46 @@ class Spinners:
 
     def __init__(self, cpus: Iterable[int], core: str | None = None) -> None:
         self.cpus = frozenset(cpus)
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it is as long-lived as the processes that write to it
-        self._descriptor = os.memfd_create("noisewatch-sentinel")
-        os.ftruncate(self._descriptor, max(SHEET_WORDS * 8 * len(self.cpus), 8))
-        words = memoryview(mmap.mmap(self._descriptor, 0)).cast("q")
+        self._doors: dict[int, int] = {}
+        try:
+            with ExitStack() as stack:
+                self._start(stack, core or str(load_core().NAME))
+                self._open = stack.pop_all()
+        except OSError as error:
+            raise CannotMeasure((error.strerror or str(error)).lower()) from error
+
+    def _start(self, stack: ExitStack, core: str) -> None:
+        memory = _closed_with(stack, os.memfd_create("noisewatch-sentinel"))
+        self._said = _closed_with(stack, os.memfd_create("noisewatch-sentinel-errors"))
+        os.ftruncate(memory, SHEET_WORDS * 8 * len(self.cpus))
+        words = memoryview(mmap.mmap(memory, 0)).cast("q")
         self._sheets = {
             cpu: Sheet(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
             for number, cpu in enumerate(sorted(self.cpus))
         }
-        pipes = {cpu: os.pipe() for cpu in self._sheets}
-        self._doors = {cpu: write_end for cpu, (_, write_end) in pipes.items()}
-        for door in self._doors.values():
-            os.set_blocking(door, False)
-        inner_doors = {cpu: read_end for cpu, (read_end, _) in pipes.items()}
-        try:
-            self._host = self._start(inner_doors, core or str(load_core().NAME))
-        except OSError as error:
-            raise CannotMeasure((error.strerror or str(error)).lower()) from error
-        finally:
-            for door in inner_doors.values():
-                os.close(door)
+        with ExitStack() as passed_on:
+            inner_doors = []
+            for cpu in self._sheets:
+                inner, outer = os.pipe()
+                inner_doors.append((cpu, _closed_with(passed_on, inner)))
+                self._doors[cpu] = _closed_with(stack, outer)
+                os.set_blocking(outer, False)
+            self._host = self._started(memory, [door for _, door in inner_doors])
+        stack.callback(_end, self._host)
+        if self._host.stdin is not None:
+            self._host.stdin.write(json.dumps({"core": core, "doors": inner_doors}).encode() + b"\n")
+            self._host.stdin.flush()
 
-    def _start(self, doors: dict[int, int], core: str) -> subprocess.Popen[bytes]:
+    def _started(self, memory: int, doors: list[int]) -> subprocess.Popen[bytes]:
         root = str(Path(noisewatch.__file__).resolve().parent.parent)
-        host = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(self._descriptor), root],
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(memory), root],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._said,
-            pass_fds=[self._descriptor, *doors.values()],
+            pass_fds=[memory, *doors],
             start_new_session=True,  # Ctrl-C is for the monitor; the spinners end when it does
         )
-        if host.stdin is not None:
-            host.stdin.write(json.dumps({"core": core, "doors": list(doors.items())}).encode() + b"\n")
-            host.stdin.flush()
-        return host
 
     @property
     def pids(self) -> frozenset[int]:
@@ -82,8 +87,7 @@ class Spinners:
         """Why there are no spinners any more; None while there are."""
         if self._host.poll() is None:
             return None
-        self._said.seek(0)
-        said = self._said.read().decode("utf-8", "replace").strip().splitlines()
+        said = os.pread(self._said, _LONGEST_SAID, 0).decode("utf-8", "replace").strip().splitlines()
         return said[-1] if said else f"it ended with status {self._host.returncode}"
 
     def let_spin(self, cpu: int, for_ns: int) -> None:
@@ -105,12 +109,17 @@ class Spinners:
 
     def end(self) -> None:
         """Ends the processes: each of them when the pipe that only we can write to has an end."""
-        for door in self._doors.values():
-            os.close(door)
-        self._doors = {}
-        self._host.kill()  # it has nothing to put in order, and so need not be waited for
-        self._host.wait()
-        if self._host.stdin is not None:
-            self._host.stdin.close()
-        os.close(self._descriptor)
-        self._said.close()
+        self._open.close()
+
+
+def _closed_with(stack: ExitStack, descriptor: int) -> int:
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _end(host: subprocess.Popen[bytes]) -> None:
+    """It has nothing to put in order, and so need not be waited for."""
+    host.kill()
+    host.wait()
+    if host.stdin is not None:
+        host.stdin.close()

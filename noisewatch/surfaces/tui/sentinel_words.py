@@ -26,11 +26,11 @@ def header_words(frame: Frame) -> Row:
         if line.role == TARGET or line.cpu in frame.target:
             cpus_by_state[line.sentinel].append(line.cpu)
     spins_on = cpus_by_state.pop(MEASURES, [])
-    others = ", ".join(f"{name_cpus(cpus)} {state}" for state, cpus in cpus_by_state.items())
+    others = ", ".join(f"{name_cpus(cpus)} {state}" for state, cpus in cpus_by_state.items()) or "no target CPU"
     if not spins_on:
         return [("  sentinel waits: ", "plain"), (others, "strong")]
     spins = f"{DUTY_SHARE:.0%} of CPU {format_cpu_list(spins_on)}"
-    return [("  sentinel: ", "plain"), (spins, "strong"), (f"; {others}" if others else "", "plain")]
+    return [("  sentinel: ", "plain"), (spins, "strong"), (f"; {others}" if cpus_by_state else "", "plain")]
 
 
 def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
