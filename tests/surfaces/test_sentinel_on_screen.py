@@ -80,6 +80,12 @@ def test_the_head_tells_why_there_is_none() -> None:
     assert "no sentinel: it ended with status -9" in screen(model_of(told))[0]
 
 
+def test_without_a_sampler_there_is_no_sentinel() -> None:
+    model = model_of(_watched(_measuring(1)))
+    model.trouble = "the sampler ended: status -9"
+    assert "sentinel" not in screen(model)[0]
+
+
 def test_the_screen_of_a_cpu_tells_all_that_was_measured() -> None:
     model = model_of(_watched(_measuring(1)))
     model.cpu = 1

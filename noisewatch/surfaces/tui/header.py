@@ -29,7 +29,8 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append(("  HOLDS at the next disturbance", "doubt"))
     if frame.source is not None:
         left.append((f"  {frame.source}", "faint"))
-    left += header_words(frame)
+    if not model.trouble:  # without the sampler there is no sentinel
+        left += header_words(frame)
     return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), cut(_failed_row(model), width)]
 
 
