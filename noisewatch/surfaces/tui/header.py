@@ -29,7 +29,7 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append(("  HOLDS at the next disturbance", "doubt"))
     if frame.source is not None:
         left.append((f"  {frame.source}", "faint"))
-    if not model.trouble:  # without the sampler there is no sentinel
+    if not (model.trouble or model.silence):  # without the sampler there is no sentinel
         left += header_words(frame)
     return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), cut(_failed_row(model), width)]
 
