@@ -116,19 +116,24 @@ class Sentinel:
             return STARTING, None
         now_ns = interval.after.taken_at_ns
         spun = spinners.spun(cpu, min(now_ns - WINDOW_NS, interval.before.taken_at_ns))
-        reason = why_not_to_spin(interval, cpu)
-        if reason is None and cpu in self._spins_on and spun.state == YIELDED:
-            reason = BUSY
+        reason = self._why_to_rest(spun, cpu, interval)
         if reason is not None:
             self._rest(cpu)
-            self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
             return reason, None
-        if now_ns < self._quiet_from_ns.get(cpu, now_ns):
-            return WAS_BUSY, None
         was_let = cpu in self._spins_on
         self._spins_on.add(cpu)
         spinners.let_spin(cpu, self._lease_ns)
         return _as_it_is(spun, now_ns) if was_let else (STARTING, None)
+
+    def _why_to_rest(self, spun: Spun, cpu: int, interval: Interval) -> str | None:
+        """Who is there, or was lately; None where nobody is in the way."""
+        now_ns = interval.after.taken_at_ns
+        reason = why_not_to_spin(interval, cpu)
+        if reason is None and cpu in self._spins_on and spun.state == YIELDED:
+            reason = BUSY
+        if reason is not None:
+            self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
+        return WAS_BUSY if reason is None and now_ns < self._quiet_from_ns.get(cpu, now_ns) else reason
 
     def _rest(self, cpu: int) -> None:
         self._spins_on.discard(cpu)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+from itertools import count
 from time import monotonic_ns
 from types import ModuleType
 
@@ -88,16 +89,10 @@ class Spinner:
 
     def _spin(self, begin_ns: int) -> int:
         """Slice after slice; the state in which it ends."""
-        number = 0
         self._waited_ns = self._waited()
-        while True:
-            start_ns = begin_ns + slice_start_ns(number, self._cpu)
-            number += 1
-            while (left_ns := start_ns - monotonic_ns()) > 0:
-                if self._is_asked(left_ns / 1e9) is None:
-                    return RESTING
-            if monotonic_ns() >= self._sheet.header[LEASE_NS]:
-                return RESTING
+        for number in count():
+            if not self._sleep_until(begin_ns + slice_start_ns(number, self._cpu)):
+                break
             if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
                 return MOVED
             if self._is_wanted_by_others():
@@ -105,6 +100,14 @@ class Spinner:
             self._measure()
             if self._is_wanted_by_others():
                 return YIELDED
+        return RESTING
+
+    def _sleep_until(self, start_ns: int) -> bool:
+        """Whether the lease still runs then, and the sampler is not gone."""
+        while (left_ns := start_ns - monotonic_ns()) > 0:
+            if self._is_asked(left_ns / 1e9) is None:
+                return False
+        return monotonic_ns() < self._sheet.header[LEASE_NS]
 
     def _is_asked(self, within_s: float | None) -> bool | None:
         """Whether the sampler asks us to look again; None where it is gone."""
