@@ -87,9 +87,9 @@ def test_without_a_sampler_there_is_no_sentinel() -> None:
 
 
 def test_the_screen_of_a_cpu_tells_all_that_was_measured() -> None:
-    model = model_of(_watched(_measuring(1)))
+    model = model_of(_watched(_measuring(1, 0.042)))
     model.cpu = 1
-    said = "measured 420 µs/s (0.0%): 12 gaps, the longest 45 µs, in 170 ms of spinning"
+    said = "measured 42 ms/s (4.2%): 12 gaps, the longest 45 µs, in 170 ms of spinning"
     assert said in "".join(screen_of(model, CPU))
 
 
