@@ -10,6 +10,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
+from noisewatch.model.sentinel import OFF
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.conditions import UNKNOWN_CONDITIONS, Conditions, conditions_of, decoded_conditions
 from noisewatch.surfaces.finding_line import FindingLine, finding_lines
@@ -33,6 +34,11 @@ class CpuLine:
     busy_share: float | None = None
     current_khz: int | None = None
     governor: str | None = None
+    sentinel: str = OFF  # how it is there: it measures, or why it does not
+    measured_ns: int | None = None  # that it spun lately, and of that ...
+    measured_stolen_share: float | None = None  # ... what others took
+    gap_count: int | None = None
+    longest_gap_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,8 @@ class Frame:
     is_last: bool = False
     remark: str | None = None
     conditions: Conditions = UNKNOWN_CONDITIONS
+    has_sentinel: bool = False  # whether it is on; where it spins, the CPUs' lines tell
+    no_sentinel_reason: str | None = None  # why it is not, although it is wanted
 
     @property
     def failed(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The sampler: a process of its own, so that a painting screen does not make it late.
 
-`python -m noisewatch.surfaces.sampler OPTIONS` writes a frame a line to standard output until nobody reads it.
+`python -m noisewatch.surfaces.sampler OPTIONS` writes a frame a line to standard output until nobody reads it, and
+takes requests on standard input meanwhile (inbox.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from argparse import Namespace
 from noisewatch.errors import NoisewatchError
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.frame import encode_frame
+from noisewatch.surfaces.inbox import Inbox
 from noisewatch.surfaces.sampling import sample_frames
+from noisewatch.surfaces.sentinel import Sentinel
 
 
 def command_line(arguments: Namespace, allowed: frozenset[int]) -> list[str]:
@@ -24,6 +27,7 @@ def command_line(arguments: Namespace, allowed: frozenset[int]) -> list[str]:
         "sysroot": arguments.sysroot,
         "replay": arguments.replay,
         "interval": arguments.interval,
+        "sentinel": arguments.sentinel,
         "allowed": sorted(allowed),
         "observer": os.getpid(),
     }
@@ -37,7 +41,12 @@ def main() -> int:
     try:
         machine = open_machine(arguments, own_pids=[arguments.observer])
         wish = wish_of(arguments, machine, frozenset(arguments.allowed))
-        for frame in sample_frames(machine, wish, arguments.interval):
+        sentinel = Sentinel(arguments.interval)
+        sentinel.want(arguments.sentinel)
+        inbox = Inbox(sys.stdin.fileno(), {"sentinel": sentinel.want})
+        for frame in sample_frames(machine, wish, arguments.interval, inbox.wait, sentinel):
+            if inbox.is_abandoned:
+                break
             sys.stdout.buffer.write(encode_frame(frame))
             sys.stdout.buffer.flush()
     except BrokenPipeError:

@@ -14,13 +14,14 @@ from noisewatch.judgement.declaration import INFORMATION
 from noisewatch.judgement.verdict import judge
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.model.interval import interval_between
+from noisewatch.model.interval import Interval, interval_between
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
 from noisewatch.surfaces.frame import Frame, frame_of
+from noisewatch.surfaces.sentinel import Sentinel
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
 _FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
@@ -31,10 +32,17 @@ _SHOWN = tuple(each for each in CATALOGUE if each.severity != INFORMATION)  # wh
 
 
 def sample_frames(
-    machine: Machine, wish: Wish, interval_s: float, sleep: Callable[[float], None] = time.sleep
+    machine: Machine,
+    wish: Wish,
+    interval_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+    sentinel: Sentinel | None = None,
 ) -> Iterator[Frame]:
-    """A frame without rates at once, then one an interval; the last one of a machine that stands still says so."""
-    sampler = _Sampler(machine, wish, TaskReader())
+    """A frame without rates at once, then one an interval; the last one of a machine that stands still says so.
+
+    Only this host can be spun on: of another machine a `sentinel` is left alone.
+    """
+    sampler = _Sampler(machine, wish, TaskReader(), sentinel if machine.is_live else None)
     if isinstance(machine, Recording):
         yield from _replay(sampler, machine)
     elif not machine.is_live:
@@ -70,10 +78,11 @@ def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
 class _Sampler:
     """The snapshots of the last seconds, and the frame from the last one to the next."""
 
-    def __init__(self, machine: Machine, wish: Wish, task_reader: TaskReader) -> None:
+    def __init__(self, machine: Machine, wish: Wish, task_reader: TaskReader, sentinel: Sentinel | None = None) -> None:
         self._machine = machine
         self._wish = wish
         self._task_reader = task_reader
+        self._sentinel = sentinel
         self._recent: deque[Snapshot] = deque()
         self._aside_of: CpuSet | None = None
         self._remark: str | None = None
@@ -84,7 +93,7 @@ class _Sampler:
 
     def next_frame(self, is_last: bool = False) -> Frame:
         previous = self._recent[-1] if self._recent else None
-        snapshot = read_snapshot(self._machine, self._wish, self._task_reader, previous)
+        snapshot = self._looked_at(read_snapshot(self._machine, self._wish, self._task_reader, previous))
         self._move_aside(snapshot)
         self._recent.append(snapshot)
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
@@ -92,9 +101,22 @@ class _Sampler:
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
             self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
             verdict = judge(Case(snapshot, no_sample_reason=_NO_RATES), _SHOWN) if is_last else None
-            return frame_of(snapshot, None, verdict, **self._rest(is_last))
+            return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(is_last)))
         verdict = judge(Case(snapshot, interval_between(self._recent[0], snapshot)), _SHOWN)
-        return frame_of(snapshot, interval_between(previous, snapshot), verdict, **self._rest(is_last))
+        interval = interval_between(previous, snapshot)
+        return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(is_last)))
+
+    def _looked_at(self, snapshot: Snapshot) -> Snapshot:
+        """The sentinel's processes are ours; which, is asked after the threads were read, so that none is missing."""
+        own_pids = self._sentinel.own_pids if self._sentinel is not None else frozenset()
+        return replace(snapshot, own_pids=snapshot.own_pids | own_pids)
+
+    def _watched(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
+        """The frame with what the sentinel measured, which then knows where to spin next."""
+        if self._sentinel is None:
+            return frame
+        self._sentinel.follow(snapshot, interval)
+        return self._sentinel.told_in(frame)
 
     def repeated(self, frame: Frame, remark: str | None) -> Frame:
         """The same frame as the last one there is."""

@@ -19,7 +19,8 @@ from tests.surfaces.piloting import shown, until, with_monitor
 from tests.surfaces.running import record
 
 
-def _program(text: str) -> list[str]:
+def sampler_program(text: str) -> list[str]:
+    """What a sampler may be, for the monitor to start."""
     return [sys.executable, "-c", f"import os, sys, time\n{text}"]
 
 
@@ -46,24 +47,24 @@ def _header_when(sampler: list[str], words: str) -> str:
     ],
 )
 def test_the_header_tells_why_the_sampler_ended(program: str, words: str) -> None:
-    assert words in _header_when(_program(program), words)
+    assert words in _header_when(sampler_program(program), words)
 
 
 def test_the_header_tells_it_after_some_frames_too() -> None:
     line = encode_frame(frame())
     program = f"os.write(1, {line!r}); sys.stderr.write('boom'); sys.exit(2)"
-    assert "benchmark-host" in _header_when(_program(program), "boom")
+    assert "benchmark-host" in _header_when(sampler_program(program), "boom")
 
 
 @pytest.mark.parametrize("junk", [b"junk\n", encode_frame(frame())[:100]], ids=["junk", "cut"])
 def test_a_sampler_that_dies_within_a_frame_is_told_and_no_crash(junk: bytes) -> None:
     program = f"os.write(1, {encode_frame(frame())!r} + {junk!r}); sys.stderr.write('boom'); sys.exit(1)"
-    assert "the sampler ended" in _header_when(_program(program), "the sampler ended")
+    assert "the sampler ended" in _header_when(sampler_program(program), "the sampler ended")
 
 
 def test_an_escape_sequence_in_the_samplers_last_words_is_not_drawn() -> None:
     program = "sys.stderr.write('\\x1b]0;x\\x07boom'); sys.exit(2)"
-    assert _header_when(_program(program), "boom").isprintable()
+    assert _header_when(sampler_program(program), "boom").isprintable()
 
 
 def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
@@ -73,7 +74,7 @@ def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
 
-    assert with_monitor(steps, _program(program)).model.history.count == 2
+    assert with_monitor(steps, sampler_program(program)).model.history.count == 2
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
@@ -86,7 +87,7 @@ def test_the_sampler_does_not_outlive_the_monitor(tmp_path: Path, key: str) -> N
         await until(pilot, lambda: "benchmark-host" in shown(app)[0])
         await pilot.press(key)
 
-    with_monitor(steps, _program(program))
+    with_monitor(steps, sampler_program(program))
     assert not psutil.pid_exists(int(file.read_text()))
 
 
@@ -100,7 +101,7 @@ def test_a_sampler_that_ignores_signals_does_not_outlive_the_monitor(tmp_path: P
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "benchmark-host" in shown(app)[0])
 
-    with_monitor(steps, _program(program))
+    with_monitor(steps, sampler_program(program))
     assert not psutil.pid_exists(int(file.read_text()))
 
 

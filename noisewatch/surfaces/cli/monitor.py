@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from noisewatch.errors import UsageError
 from noisewatch.surfaces.aside import allowed_now
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.cli.terminal import is_interactive, width
@@ -28,8 +29,13 @@ _PLAIN_HEIGHT = 40
 
 def run(arguments: Namespace) -> int:
     """Opens the monitor; without a terminal prints one picture of it."""
-    wish_of(arguments, open_machine(arguments))  # a mistake in the options is told before the screen is taken over
+    machine = open_machine(arguments)
+    wish_of(arguments, machine)  # a mistake in the options is told before the screen is taken over
+    if arguments.sentinel and not machine.is_live:
+        raise UsageError(f"--sentinel: {machine.name} is not this host as it is now, and cannot be spun on")
     if not is_interactive():
+        if arguments.sentinel:
+            raise UsageError("--sentinel: one picture is too short to measure; it needs a terminal, or see calibrate")
         return _print_once(arguments)
     from noisewatch.surfaces.tui.app import MonitorApp
     from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for

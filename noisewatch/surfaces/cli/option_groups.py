@@ -40,6 +40,15 @@ def add_interval(parser: ArgumentParser, default: object) -> None:
     )
 
 
+def add_sentinel(parser: ArgumentParser) -> None:
+    """Whether the monitor measures while it watches."""
+    parser.add_argument(
+        "--sentinel",
+        action="store_true",
+        help="measure what idle target CPUs lose, by spinning on each for 2 %% of the time (in the monitor: S)",
+    )
+
+
 def add_output(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
     """In which format, and where to."""
     told = f"how the answer is written: {', '.join(formats)} (default {formats[0]})"

@@ -37,6 +37,7 @@ from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SCREENS, SOURCES, Advice, ScreenModel
 from noisewatch.surfaces.tui.screens import rows_of_screen
+from noisewatch.surfaces.tui.sentinel_words import toggle_sentinel
 from noisewatch.surfaces.tui.text_row import Row
 from noisewatch.surfaces.tui.window_report import window_reports
 
@@ -303,6 +304,10 @@ class MonitorApp(App[None]):
     def action_ask(self, name: str) -> None:
         """Announces what it will cost; nothing is started yet."""
         self._changed(lambda: self._above.announce(asked_screen(name, self.model.newest)))
+
+    def action_sentinel(self) -> None:
+        """Has the idle target CPUs measured from now on, or no longer."""
+        self._changed(lambda: setattr(self.model, "notice", toggle_sentinel(self._sampler, self.model.newest)))
 
     def action_start(self) -> None:
         if self._above.screen is None:

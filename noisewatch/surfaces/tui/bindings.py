@@ -31,6 +31,7 @@ BINDINGS = [
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
     Binding("p", "ask('preflight')", "preflight"),
+    Binding("S", "sentinel", "sentinel"),
     *(Binding(str(number + 1), f"go_to('{name}')", name) for number, name in enumerate(SCREENS)),
     Binding("tab", "next(1)", "next CPU, next screen", priority=True),
     Binding("shift+tab", "next(-1)", "the one before", priority=True),

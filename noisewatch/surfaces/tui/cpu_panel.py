@@ -8,6 +8,7 @@ from noisewatch.surfaces.tui.density import COLUMNS, ROWS, Density, density
 from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.levels import history_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_cpus
+from noisewatch.surfaces.tui.sentinel_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
 
 _ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: "x"}
@@ -58,7 +59,9 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     offset = max(min(model.offset, len(lines) - room), 0)
     has_clock = any(line.current_khz is not None for line in lines)
     shown = lines[offset : offset + room]
-    columns = f"   CPU   lost/s{'  change' if model.baseline is not None else ''}"
+    has_measured = model.frame is not None and model.frame.has_sentinel and width >= _NARROW
+    columns = f"   CPU   lost/s{MEASURED_HEADING if has_measured else ''}"
+    columns += "  change" if model.baseline is not None else ""
     columns += " " if width < _NARROW else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
     left = max(width - len(columns), 0)
     described = [_described(model, left)]
@@ -66,16 +69,18 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
         where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}"
         described = [f"{where}, arrows scroll", where]
     rows: list[Row] = [[(columns + first_that_fits(described, left), "heading")]]
-    return rows + [_cpu_row(model, line, width, has_clock, glyphs) for line in shown]
+    return rows + [_cpu_row(model, line, width, has_clock, has_measured, glyphs) for line in shown]
 
 
-def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, glyphs: Glyphs) -> Row:
+def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs) -> Row:
     role_style = {TARGET: "strong", SIBLING: "plain"}.get(line.role, "faint")
     row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4} ", role_style)]
     if line.role == OFFLINE:
         return [*row, ("  offline", "faint")]
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     row.append((f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s)))
+    if has_measured:
+        row.append(measured_cell(line, glyphs))
     if model.baseline is not None:
         row.append((f"{change(model.baseline.change_of_cpu(line)):>7} ", role_style))
     if width < _NARROW:

@@ -7,6 +7,7 @@ from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_
 from noisewatch.surfaces.tui.levels import columns_of, level_pieces
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.sentinel_words import measured_row
 from noisewatch.surfaces.tui.sources_screen import LEAST_TABLE, advice_rows, selectable
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
 
@@ -34,7 +35,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     if line is None:
         return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
     lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(_KINDS) else []
-    top = [_figures(line, width, glyphs), *lanes]
+    measured = [measured_row(line)] if model.frame is not None and model.frame.has_sentinel else []
+    top = [_figures(line, width, glyphs), *measured, *lanes]
     left = height - len(top)
     advice = advice_rows(model, width, left - LEAST_TABLE)
     table = selectable(model, f"who took time of CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)

@@ -6,6 +6,7 @@ from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import TARGET
 from noisewatch.surfaces.tui.glyphs import Glyphs, duration, share, style_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.sentinel_words import header_words
 from noisewatch.surfaces.tui.text_row import Row, cut, ends, length
 
 _VERDICTS = {"stable": ("QUIET", "good"), "unstable": ("NOISY", "bad"), "unknown": ("UNKNOWN", "doubt")}
@@ -28,6 +29,8 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append(("  HOLDS at the next disturbance", "doubt"))
     if frame.source is not None:
         left.append((f"  {frame.source}", "faint"))
+    if not (model.trouble or model.silence):  # without the sampler there is no sentinel
+        left += header_words(frame)
     return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), cut(_failed_row(model), width)]
 
 

@@ -1,9 +1,10 @@
-"""The sampler's process, as the screen sees it: frames one after the other, and why they ended."""
+"""The sampler's process, as the screen sees it: what it is asked for, its frames, and why they ended."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from noisewatch.sources.names import clean
@@ -13,7 +14,7 @@ _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
 
 
 class SamplerProcess:
-    """Runs the command, which writes a frame a line to its standard output."""
+    """Runs the command, which writes a frame a line to standard output, and takes a request a line on its input."""
 
     def __init__(self, command: Sequence[str], show: Callable[[Frame, bytes], None]) -> None:
         self._command = command
@@ -21,6 +22,7 @@ class SamplerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._may_read = asyncio.Event()
         self._may_read.set()
+        self.asked: dict[str, object] = {}
 
     def read_on(self, wanted: bool) -> None:
         """Whether frames are taken in; where they are not, the sampler waits."""
@@ -29,13 +31,26 @@ class SamplerProcess:
         else:
             self._may_read.clear()
 
+    def ask(self, name: str, wanted: object) -> None:
+        """Tells the sampler what is wanted, now and whenever it is started anew. Whether it is so, its frames tell."""
+        self.asked[name] = wanted
+        self._send({name: wanted})
+
+    def _send(self, requests: Mapping[str, object]) -> None:
+        """Never waits: what a stopped sampler does not read is kept for it."""
+        stdin = self._process.stdin if self._process is not None else None
+        if stdin is not None and not stdin.is_closing():
+            stdin.write(json.dumps(requests).encode() + b"\n")
+
     async def follow(self) -> str | None:
         """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe, limit=_LONGEST_LINE
+            *self._command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LONGEST_LINE
         )
         self._process = process
+        if self.asked:
+            self._send(self.asked)
         if process.stdout is None or process.stderr is None:
             return None
         is_last = False

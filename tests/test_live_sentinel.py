@@ -1,0 +1,105 @@
+"""The sentinel on this host, with a benchmark made on purpose: `pytest -m live`. Nobody else may use the last CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.frame import CpuLine, Frame, decode_frame
+from noisewatch.surfaces.sampler import command_line
+from tests.noise import CPU, LOOP, noise
+from tests.waiting import is_alive, wait_until
+
+pytestmark = pytest.mark.live
+
+_PATIENCE_S = 90.0  # others' work on the CPU keeps the sentinel away
+
+
+@contextmanager
+def _sampler(*options: str) -> Iterator[subprocess.Popen[bytes]]:
+    arguments = parse_arguments(["--cpus", str(CPU), "--interval", "0.5", *options])
+    command = command_line(arguments, frozenset(os.sched_getaffinity(0)))
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _frame_when(sampler: subprocess.Popen[bytes], *states: str) -> tuple[Frame, CpuLine]:
+    """The first frame in which the CPU is in one of the states."""
+    given_up = time.monotonic() + _PATIENCE_S
+    if sampler.stdout is None:
+        raise AssertionError
+    while time.monotonic() < given_up:
+        frame = decode_frame(sampler.stdout.readline())
+        line = next(line for line in frame.cpus if line.cpu == CPU)
+        if line.sentinel in states:
+            return frame, line
+    raise AssertionError(f"it never was {' or '.join(states)}")
+
+
+def test_it_measures_makes_way_for_a_benchmark_and_comes_back() -> None:
+    with _sampler("--sentinel") as sampler:
+        frame, line = _frame_when(sampler, "measures")
+        assert (line.measured_ns or 0) > 0
+        assert 0 <= (line.measured_stolen_share or 0.0) <= 1
+        assert [each for each in frame.culprits if "noisewatch" in each.name or each.pid == sampler.pid] == []
+        with noise(LOOP) as benchmark:
+            frame, line = _frame_when(sampler, "busy")
+            assert line.measured_stolen_share is None
+            while benchmark.pid not in {each.pid for each in frame.culprits}:
+                frame, _ = _frame_when(sampler, "busy")
+        _frame_when(sampler, "measures")
+
+
+def test_it_is_switched_on_and_off_through_standard_input() -> None:
+    with _sampler() as sampler:
+        if sampler.stdin is None:
+            raise AssertionError
+        frame, _ = _frame_when(sampler, "off")
+        assert not frame.has_sentinel
+        for wanted, states in ((True, ("starting", "measures", "busy", "was busy")), (False, ("off",))):
+            sampler.stdin.write(json.dumps({"sentinel": wanted}).encode() + b"\n")
+            sampler.stdin.flush()
+            frame, _ = _frame_when(sampler, *states)
+            assert frame.has_sentinel is wanted
+
+
+def test_a_stopped_sampler_is_not_spun_for_and_a_killed_one_leaves_nothing() -> None:
+    with _sampler("--sentinel") as sampler:
+        _frame_when(sampler, "measures")
+        pids = _descendants(sampler.pid)
+        assert len(pids) == 2
+        sampler.send_signal(signal.SIGSTOP)
+        wait_until(lambda: _switches(pids[-1]) == _switches_later(pids[-1]))
+        sampler.send_signal(signal.SIGCONT)
+        _frame_when(sampler, "measures")
+        sampler.kill()
+        wait_until(lambda: not any(is_alive(pid) for pid in pids))
+
+
+def _descendants(pid: int) -> list[int]:
+    """The host, and the spinner that it forked."""
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [each for child in map(int, found.stdout.split()) for each in (child, *_descendants(child))]
+
+
+def _switches(pid: int) -> int:
+    with open(f"/proc/{pid}/schedstat") as schedstat:
+        return int(schedstat.read().split()[2])
+
+
+def _switches_later(pid: int) -> int:
+    """Once it would have spun several times."""
+    time.sleep(0.5)
+    return _switches(pid)

@@ -1,0 +1,23 @@
+"""Waiting for what other processes do: as short as it takes, and never for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def wait_until(is_so: Callable[[], bool], limit_s: float = 20.0) -> None:
+    """Returns as soon as it is so; an AssertionError where it does not come to that."""
+    given_up = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < given_up
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
