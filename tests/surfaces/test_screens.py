@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET
+from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, TARGET
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources
@@ -68,6 +68,12 @@ def test_the_map_shows_the_worst_of_those_that_share_a_row() -> None:
     lines = tuple(cpu_line(cpu, lost_ns=200_000_000.0 if cpu == 100 else 0.0) for cpu in range(512))
     rows = screen_of(model_of(frame(lines)), "map", 100, 31)
     assert [line[:12].strip() for line in rows if "█" in line] == ["92-114"]
+
+
+def test_on_the_map_a_cpu_that_is_offline_is_not_unknown() -> None:
+    before, after = (cpu_line(1, TARGET), cpu_line(1, OFFLINE, None))
+    model = model_of(*(frame((cpu_line(0), line), second=at) for at, line in enumerate((before, after, after), 1)))
+    assert screen_of(model, "map")[5].rstrip().endswith("▁xx")
 
 
 def test_the_sources_are_those_of_all_cpus_and_can_be_filtered() -> None:

@@ -38,7 +38,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
         style = "strong" if any(line.role == TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
         named = label if len(label) <= wide else label[: wide - 1] + "…"
-        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *level_pieces(shown, glyphs)])
+        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *_lane(group, shown, glyphs)])
     return rows
 
 
@@ -51,6 +51,14 @@ def _groups(lines: Sequence[CpuLine], room: int) -> list[Sequence[CpuLine]]:
         each += 1
     groups = [part[first : first + each] for part in parts for first in range(0, len(part), each)]
     return sorted(groups, key=lambda group: group[0].cpu)
+
+
+def _lane(group: Sequence[CpuLine], shown: Sequence[float | None], glyphs: Glyphs) -> Row:
+    """Since a CPU went offline it is known what it lost."""
+    if any(line.role != OFFLINE for line in group):
+        return level_pieces(shown, glyphs)
+    gone = next((at for at, lost in enumerate(reversed(shown)) if lost is not None), len(shown))
+    return [*level_pieces(shown[: len(shown) - gone], glyphs), ("x" * gone, "faint")]
 
 
 def _there(group: Sequence[CpuLine]) -> Sequence[CpuLine]:
