@@ -87,11 +87,13 @@ def read_celsius(
 
 
 def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, CpuPlace]) -> bool:
-    """coretemp asks the first CPU of a package for the package's temperature: the one that came online first."""
+    """coretemp asks the CPU of the package that came online first; that wakes its whole core."""
     if sensor.chip != _INTERRUPTS:
         return False
     asked = min((cpu for cpu, place in topology.items() if place.package == sensor.package), default=None)
-    return sensor.package is None or asked is None or asked in target
+    if sensor.package is None or asked is None:
+        return True
+    return bool(((topology[asked].siblings or frozenset()) | {asked}) & target)
 
 
 def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:

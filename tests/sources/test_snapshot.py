@@ -67,12 +67,19 @@ def test_what_interrupts_all_cpus_is_read_once_for_ever() -> None:
 
 
 def test_what_interrupts_a_target_is_read_once_for_each_target() -> None:
-    names = ("energy_perf_bias", "energy_performance_preference", "temp1_input", "power_limit_uw", "min_freq_khz")
+    names = ("energy_perf_bias", "energy_performance_preference", "temp1_crit", "power_limit_uw", "min_freq_khz")
     _, machine = _snapshots(*[quiet_files()] * 3, seconds_between=20.0)
     assert [path for path in machine.reads if path.endswith(names) and "cpu0" not in path and "cpu1" not in path] == []
     other_target = quiet_files() | {"/sys/devices/system/cpu/isolated": "3\n"}
     _, machine = _snapshots(quiet_files(), other_target, seconds_between=20.0)
-    assert "/sys/class/hwmon/hwmon1/temp1_input" in machine.reads
+    assert "/sys/class/hwmon/hwmon1/temp1_crit" in machine.reads
+
+
+def test_the_temperature_is_read_again_where_that_interrupts_no_target() -> None:
+    path = "/sys/class/hwmon/hwmon1/temp1_input"
+    assert path in _snapshots(*[quiet_files()] * 3)[1].reads
+    first_is_target = quiet_files() | {"/sys/devices/system/cpu/isolated": "0,2-3\n"}
+    assert path not in _snapshots(*[first_is_target] * 3)[1].reads
 
 
 def test_a_governor_that_changes_is_seen_at_once() -> None:

@@ -73,3 +73,6 @@ def test_a_sensor_that_interrupts_a_target_cpu_is_not_asked_again(tmp_path: Path
     asked = read_snapshot(machine, Wish(frozenset({1}))).background.celsius_by_path
     assert asked == {f"{CHIP}/temp1_input": 41.0}
     assert read_snapshot(machine, Wish(frozenset({0}))).background.celsius_by_path == {}
+    pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
+    paired = WrittenMachine(quiet_files() | pairs, answers=ANSWERS)
+    assert read_snapshot(paired, Wish(frozenset({2}))).background.celsius_by_path == {}
