@@ -74,6 +74,7 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "s": _same(sort="rate"),
     "m": _same(baseline=15),
     "M": _same(baseline=None),
+    "S": _same(notice="no sentinel"),
     "a": _same(shows_all_cpus=True),
     "c": _same(above="CalibrationScreen announced"),
     "t": _same(above="TraceScreen announced"),
