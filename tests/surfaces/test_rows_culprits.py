@@ -76,7 +76,7 @@ def test_what_was_counted_and_not_measured_is_marked() -> None:
 def test_the_screen_names_what_fails_and_else_what_is_unknown() -> None:
     failing = frame(4, verdict="unstable", failed=("tasks-on-target",), unknown=("cpu-quota",))
     unknown = frame(4, verdict="unknown", unknown=("cpu-quota",))
-    assert "fails: tasks-on-target" in screen(model_of(failing))[2]
+    assert "fails in the last 5 s: tasks-on-target" in screen(model_of(failing))[2]
     assert "unknown: cpu-quota" in screen(model_of(unknown))[2]
 
 

@@ -43,6 +43,7 @@ class AskedScreen(ABC):
     state: str = ANNOUNCED
     failure: str | None = None
     offset: int = 0
+    notice: str | None = None  # what a key has done
 
     @classmethod
     def of(cls, frame: Frame | None) -> Self:
@@ -75,7 +76,7 @@ class AskedScreen(ABC):
         filled += [[] for _ in range(height - 2 - len(filled))]
         first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
         start = "enter starts   " if self.can_start else ""
-        return [first, *filled, [((start + keys)[:width], "faint")]][:height]
+        return [first, *filled, [((self.notice or start + keys)[:width], "faint")]][:height]
 
 
 _MODULES = {

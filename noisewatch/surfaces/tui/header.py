@@ -38,7 +38,8 @@ def _moment(model: ScreenModel) -> str:
     """Which moment is shown; of a recording also how it goes on."""
     if not model.is_recorded or model.newest is None:
         return f"FROZEN {model.behind_s():.0f} s ago"
-    moves = f"PLAYS {model.speed:g}x" if model.plays else "STOPPED"
+    moves = f"{'PLAYS' if model.plays else 'STOPPED'} {model.speed:g}x"
+    moves += ", holds at a disturbance," if model.holds else ""
     more = "" if model.newest.is_last else " read so far"
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 
@@ -106,7 +107,7 @@ def _failed_row(model: ScreenModel) -> Row:
         row.append((f"change since {model.baseline.intervals} intervals, {ago:.0f} s ago  ", "strong"))
     if frame.failed:
         named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
-        return [*row, ("last 5 s fails: ", "plain"), (named, "grave")]
+        return [*row, ("fails in the last 5 s: ", "plain"), (named, "grave")]
     if frame.unknown:
         named = ", ".join(frame.unknown[:_MOST_FAILED]) + (" …" if len(frame.unknown) > _MOST_FAILED else "")
         return [*row, ("unknown: ", "plain"), (named, "unknown")]

@@ -8,12 +8,12 @@ from noisewatch.surfaces.tui.text_row import Row
 
 KEYS = (
     ("q", "quit"),
+    ("?", "help"),
     ("space", "freeze"),
     ("enter", "CPU"),
     ("1-6", "screens"),
     ("p", "preflight"),
     ("c", "calibrate"),
-    ("?", "help"),
     ("t", "trace"),
 )
 

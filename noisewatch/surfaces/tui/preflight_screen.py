@@ -21,7 +21,7 @@ _LABELS = {
     WARNED: ("warn", "notable"),
     OPEN: ("?", "unknown"),
 }
-_COUNTED = {FAILED: "failed", UNANSWERED: "blocking unknown", WARNED: "warnings", OPEN: "other unknown"}
+_COUNTED = {FAILED: "failed", UNANSWERED: "blocking unknown", WARNED: "warning", OPEN: "other unknown"}
 _NARROW = 60
 _LABEL, _ID = 8, 30
 _DETAIL_SHARE = 0.4
@@ -47,13 +47,17 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     if selected is not None and rows:
         rows[at - first] = [(fitted("".join(text for text, _ in rows[at - first]), width), "selected")]
     rows = [[(_heading(frame), "heading")], *rows]
-    return rows + [[] for _ in range(height - len(rows) - len(detail))] + detail
+    return [*rows, *detail]
 
 
 def _heading(frame: Frame) -> str:
     count = Counter(each.gravity for each in frame.findings)
-    told = [f"{count[gravity]} {word}" for gravity, word in _COUNTED.items() if count[gravity]]
+    told = [_counted(count[gravity], word) for gravity, word in _COUNTED.items() if count[gravity]]
     return f" {', '.join([*told, f'{frame.passed} passed'])}; over 5 s, not calibrated"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' if word == 'warning' and count > 1 else ''}"
 
 
 def _row(finding: FindingLine, width: int) -> Row:
@@ -61,8 +65,12 @@ def _row(finding: FindingLine, width: int) -> Row:
     if width < _NARROW:
         return cut([(f" {label:<{_LABEL}}", style), (finding.id, "strong")], width)
     wide = min(_ID, width // 3)
-    row: Row = [(f" {label:<{_LABEL}}", style), (fitted(finding.id, wide) + " ", "strong"), (finding.said, "plain")]
+    row: Row = [(f" {label:<{_LABEL}}", style), (_named(finding.id, wide), "strong"), (finding.said, "plain")]
     return cut(row, width)
+
+
+def _named(name: str, wide: int) -> str:
+    return fitted(name if len(name) <= wide else name[: wide - 1] + "…", wide) + " "
 
 
 def _detail(finding: FindingLine, width: int) -> list[Row]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from noisewatch.surfaces.finding_line import FindingLine
-from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, TARGET, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.events import EventLog
 from noisewatch.surfaces.tui.filters import matching
@@ -237,6 +237,10 @@ class ScreenModel:
         findings = self.frame.findings if self.frame is not None else ()
         return findings[min(self.row, len(findings) - 1)] if findings else None
 
+    def toggle_all_cpus(self) -> None:
+        """Shows the sources of noise on all CPUs, or on target CPUs alone."""
+        self.shows_all_cpus = not self.shows_all_cpus
+
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
 
@@ -286,6 +290,8 @@ def sorted_cpus(model: ScreenModel, room: int) -> list[CpuLine]:
         return lines
 
     def weight(line: CpuLine) -> float:
+        if line.stolen_ns_per_s is None and line.role != OFFLINE:
+            return GRAVE_NS  # it may be as bad as those that are called so
         return (line.interrupts_per_s if model.sort == "rate" else line.stolen_ns_per_s) or 0
 
     return sorted(lines, key=lambda line: (line.role != TARGET, -weight(line), line.cpu))

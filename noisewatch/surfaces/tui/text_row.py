@@ -22,7 +22,7 @@ def cut(row: Row, width: int) -> Row:
     """The row, with a sign where its end found no room."""
     if length(row) <= width or width < 1:
         return row
-    return [*ends(row, [("…", "faint")], width)]
+    return ends(row, [], width)
 
 
 def first_that_fits(texts: Sequence[str], width: int) -> str:
@@ -30,12 +30,21 @@ def first_that_fits(texts: Sequence[str], width: int) -> str:
     return next((text for text in texts if cell_len(text) <= width), texts[-1])
 
 
+def _shortened(text: str, room: int) -> str:
+    """With a sign that there was more; text that is blank from there on needs none."""
+    if room < 1 or not text[room - 1 :].strip():
+        return set_cell_size(text, room)
+    return set_cell_size(text, room - 1) + "…"
+
+
 def ends(left: Row, right: Row, width: int) -> Row:
-    """Both in one row; what is at the right is never cut."""
+    """Both in one row; what is at the right is never cut, and what is cut at the left has a sign."""
     room = max(width - sum(cell_len(text) for text, _ in right), 0)
     kept: Row = []
     for text, style in left:
-        piece = text if cell_len(text) <= room else set_cell_size(text, room)
+        piece = text if cell_len(text) <= room else _shortened(text, room)
         room -= cell_len(piece)
         kept.append((piece, style))
+        if piece != text:
+            break
     return [*kept, (" " * room, "plain"), *right]

@@ -10,7 +10,9 @@ from noisewatch.surfaces.tui.levels import columns_of, level_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, cut, length
 
-_LABEL, _EVENT_LABEL = "worst ", "event "
+_LABEL, _EVENT_LABEL = "target ", "event  "
+
+_LEAST_AXIS = 12  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     rows: list[Row] = [[(_LABEL, "faint"), (" " * (room - length(lane)), "plain"), *lane]]
     if height > 2:
         rows.append([(_EVENT_LABEL, "faint"), (_marks(model, window), "strong")])
-    return [*rows, _cursor_row(model, window, width, glyphs) if model.cursor is not None else []]
+    last = _axis_row(model, window) if model.cursor is None else _cursor_row(model, window, width, glyphs)
+    return [*rows, last]
 
 
 def _window(model: ScreenModel, room: int) -> _Window:
@@ -57,6 +60,17 @@ def _window(model: ScreenModel, room: int) -> _Window:
         last -= (behind - room // 2) * model.zoom
         behind = (last - model.number) // model.zoom
     return _Window(last, room, model.zoom, behind)
+
+
+def _axis_row(model: ScreenModel, window: _Window) -> Row:
+    """How far back the lane reaches."""
+    numbers = window.numbers(model.history.first)
+    columns = -(-len(numbers) // window.zoom)
+    newest = model.newest
+    if newest is None or columns < _LEAST_AXIS:
+        return []
+    begin = f"-{(newest.taken_at_ns - model.history.frame(numbers[0]).taken_at_ns) / 1e9:.0f} s"
+    return [(" " * (len(_LABEL) + window.room - columns), "plain"), (f"{begin:<{columns - 3}}now", "faint")]
 
 
 def _marks(model: ScreenModel, window: _Window) -> str:
