@@ -61,8 +61,12 @@ class Disturbance:
         return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
 
 
-def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
+def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     """All that disturbed the CPU, the costliest first."""
+    return interval.derived((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
+
+
+def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     found = [
         *_threads(interval, cpu),
         *_unexplained(interval, cpu),
@@ -70,7 +74,7 @@ def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
         *_interrupts(interval, cpu),
         *_softirqs(interval, cpu),
     ]
-    return sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0))
+    return tuple(sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
 
 
 def kind_of_row(row: RowCount) -> str:

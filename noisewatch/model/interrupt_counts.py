@@ -82,8 +82,10 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
 
 def _numbered(rows: tuple[InterruptRow, ...]) -> dict[tuple[str, int], InterruptRow]:
     """The rows by label; two rows with one label stay two rows."""
+    numbered = {(row.label, 0): row for row in rows}
+    if len(numbered) == len(rows):
+        return numbered
     seen: Counter[str] = Counter()
-    numbered = {}
     for row in rows:
         numbered[row.label, seen[row.label]] = row
         seen[row.label] += 1

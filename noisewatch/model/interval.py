@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from noisewatch.model.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interrupt_counts import Counts, count_interrupts, count_softirqs
@@ -13,6 +14,8 @@ from noisewatch.sources.pressure import Stall
 from noisewatch.sources.snapshot import Snapshot
 
 NS_PER_S = 1_000_000_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Interval:
     stall_by_resource: Mapping[str, StallShare]
     throttled_periods: int | None
     _all_on_cpu: Mapping[int, Sequence[TaskRun]] = field(init=False, repr=False, compare=False)
+    _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Looks through the runs once, and not once a CPU."""
@@ -48,6 +52,13 @@ class Interval:
     @property
     def seconds(self) -> float:
         return self.length_ns / NS_PER_S
+
+    def derived(self, key: Hashable, derive: Callable[[], T]) -> T:
+        """What `derive` makes of this interval, made once: an interval never changes, and many checks ask the same."""
+        if key not in self._derived:
+            self._derived[key] = derive()
+        found: T = self._derived[key]
+        return found
 
     def runs_on(self, cpu: int) -> list[TaskRun]:
         """The runs on one CPU, our own left out."""
