@@ -8,10 +8,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmark_monitor.many_cpus import record_many_cpus
+from tests.benchmark_monitor.frames import sampler_ms
 from tests.benchmark_monitor.monitors import Monitor, noisewatch_here, others, replaying
 from tests.benchmark_monitor.terminal import in_a_terminal
 from tests.benchmark_monitor.used import Used, used_by
+from tests.many_cpus import record_many_cpus
 
 _SETTLING_S = 4.0
 _CPU_COUNTS = (64, 512)
@@ -19,27 +20,26 @@ _CPU_COUNTS = (64, 512)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one monitor took while it was watched; `shares` are of one CPU, by process."""
+    """What one monitor took while it was watched: shares of one CPU, `shares` those of each process that lives."""
 
+    share: float
     shares: tuple[float, ...]
     bytes_per_s: float
     wake_ups_per_s: float
     resident_bytes: int
 
-    @property
-    def share(self) -> float:
-        return sum(self.shares)
-
 
 def print_costs(rounds: int, watched_s: float) -> None:
     """A row for each monitor: the median of the rounds, in each of which all of them run, one after the other."""
+    frames: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         monitors, missing = others(folder)
         monitors = noisewatch_here() + monitors
         for count in _CPU_COUNTS:
-            path = record_many_cpus(folder / f"{count}.nw", count, round(_SETTLING_S + watched_s) + 5)
+            path = record_many_cpus(count, folder / f"{count}.nw", round(_SETTLING_S + watched_s) + 5)
             monitors.append(replaying(f"noisewatch, {count} CPUs", path))
+            frames.append(f"a frame of {count} CPUs takes the sampler {sampler_ms(path):.1f} ms")
         costs: dict[str, list[Cost]] = {each.name: [] for each in monitors}
         for _ in range(rounds):
             for each in monitors:
@@ -49,6 +49,8 @@ def print_costs(rounds: int, watched_s: float) -> None:
         print(_row(monitor, found))
     for monitor in missing:
         print(f"{monitor:<22} is not installed")
+    print("\nA recording is read ahead, so that only the screen is in its rows (10 ms a second are 1 %):")
+    print("\n".join(frames))
 
 
 def _cost(monitor: Monitor, watched_s: float) -> Cost:
@@ -58,6 +60,7 @@ def _cost(monitor: Monitor, watched_s: float) -> Cost:
         time.sleep(watched_s)
         after, bytes_after, seconds = used_by(terminal.process.pid), terminal.byte_count, time.monotonic() - started_s
     return Cost(
+        share=(after.cpu_s - before.cpu_s) / seconds,
         shares=tuple(used_s / seconds for used_s in _grown(before, after)),
         bytes_per_s=(bytes_after - bytes_before) / seconds,
         wake_ups_per_s=(after.wake_ups - before.wake_ups) / seconds,

@@ -15,26 +15,32 @@ _PREFIX = "voluntary_ctxt_switches:"
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """CPU time by process, wake-ups of the threads that live, and memory that is resident."""
+    """CPU time by process, and of children that have ended; wake-ups of the threads that live; resident memory."""
 
     cpu_s_by_pid: dict[int, float]
+    ended_cpu_s: float
     wake_ups: int
     resident_bytes: int
 
+    @property
+    def cpu_s(self) -> float:
+        """All of it: a child that ends only changes sides."""
+        return sum(self.cpu_s_by_pid.values()) + self.ended_cpu_s
+
 
 def used_by(pid: int) -> Used:
-    """What the program has used, with its children; those that have ended count with their parents."""
-    cpu_s, wake_ups, resident = {}, 0, 0
+    """What the program has used, with its children."""
+    cpu_s, ended_s, wake_ups, resident = {}, 0.0, 0, 0
     with suppress(psutil.NoSuchProcess):
         program = psutil.Process(pid)
         for each in (program, *program.children(recursive=True)):
             with suppress(psutil.NoSuchProcess, OSError):
                 times = each.cpu_times()
-                own_s = time.clock_gettime((~each.pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
-                cpu_s[each.pid] = own_s + times.children_user + times.children_system
+                cpu_s[each.pid] = time.clock_gettime((~each.pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
+                ended_s += times.children_user + times.children_system
                 wake_ups += _wake_ups(each.pid)
                 resident += each.memory_info().rss
-    return Used(cpu_s, wake_ups, resident)
+    return Used(cpu_s, ended_s, wake_ups, resident)
 
 
 def _wake_ups(pid: int) -> int:
