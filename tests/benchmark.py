@@ -1,33 +1,24 @@
 """Prints what noisewatch costs: `python -m tests.benchmark`. Figures, no limits: nothing here can fail.
 
-Medians of several runs; a machine that is busy with something else shows in the spread.
+Medians of several runs; a machine that is busy with something else shows in the spread. What the monitor
+costs, tests.benchmark_monitor prints.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import psutil
-
 from noisewatch.model.interrupt_counts import count_interrupts
 from noisewatch.sources.interrupts import parse_interrupts
 
 _RUNS = 9
-_WATCHED_S = 30.0
-_SETTLING_S = 4.0
 _COMMAND = [sys.executable, "-m", "noisewatch"]
 
 
@@ -52,52 +43,6 @@ def preflight() -> None:
     """All of it, with its defaults."""
     run = partial(subprocess.run, [*_COMMAND, "preflight"], capture_output=True, check=False)
     print(f"preflight, three seconds of sample and of calibration: {_median_ms(run, 3)}")
-
-
-def monitor(columns: int, lines: int) -> None:
-    """All processes of the monitor, summed, while a pseudo-terminal swallows what it draws."""
-    parent, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    process = subprocess.Popen(
-        [*_COMMAND, "--interval", "1"], stdin=child, stdout=child, stderr=child, env=environment, close_fds=True
-    )
-    drawn = _swallow(parent)
-    time.sleep(_SETTLING_S)
-    watched = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    before = [_cpu_s(each) for each in watched]
-    bytes_before, started = drawn[0], time.monotonic()
-    time.sleep(_WATCHED_S)
-    elapsed = time.monotonic() - started
-    shares = [(_cpu_s(each) - used) / elapsed for each, used in zip(watched, before, strict=True)]
-    resident = sum(each.memory_info().rss for each in watched) / 2**20
-    each_share = ", ".join(f"{share:.2%}" for share in shares)
-    print(
-        f"monitor   {columns}x{lines} at 1 Hz: {sum(shares):.2%} of one CPU ({each_share}), "
-        f"{(drawn[0] - bytes_before) / elapsed / 1e3:.1f} kB/s drawn, {resident:.0f} MB resident"
-    )
-    process.terminate()
-    process.wait()
-
-
-def _swallow(descriptor: int) -> list[int]:
-    """Reads in a thread; the number of bytes so far."""
-    count = [0]
-
-    def read() -> None:
-        try:
-            while chunk := os.read(descriptor, 1 << 16):
-                count[0] += len(chunk)
-        except OSError:
-            return
-
-    threading.Thread(target=read, daemon=True).start()
-    return count
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
 
 
 def interrupts(cpu_count: int = 1152, row_count: int = 1056, moving_rows: int = 60) -> None:
@@ -146,8 +91,6 @@ def main() -> None:
     """All figures, in the order of the README."""
     start_up()
     preflight()
-    for columns, lines in ((80, 24), (140, 40)):
-        monitor(columns, lines)
     interrupts()
     recording()
 

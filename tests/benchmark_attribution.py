@@ -6,7 +6,6 @@ the trace against the deltas of /proc/interrupts.
 
 from __future__ import annotations
 
-import math
 import statistics
 import subprocess
 import sys
@@ -15,11 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.calibrator.plan import GAPS
-from noisewatch.machine.calibrator.run import Calibrating, Progress, calibrate
+from noisewatch.machine.calibrator.run import Progress
 from noisewatch.machine.live import LiveMachine
 from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
-from noisewatch.sources.calibration import CalibrationSamples, parse_calibration
+from noisewatch.sources.calibration import CalibrationSamples
 from noisewatch.sources.interrupts import parse_interrupts
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.snapshot import Wish, read_snapshot
@@ -29,13 +27,13 @@ from noisewatch.sources.trace_events import events_on_target
 from noisewatch.sources.trace_sends import Sends
 from noisewatch.sources.trace_timeline import CpuTrace
 from tests.noise import CPU
+from tests.paired import paired_ratio, spun
 from tests.sources.ring_buffer import event_format, page, record, switch
 from tests.truth.conditions import disk, hog_here, idle, network, timer
 
 _OTHER = 0
 _SECONDS = 5.0
 _ROUNDS, _ROUND_S = 40, 2.0
-_NORMAL = 1.96
 _LEAST_NS = 2_000
 _ROWS = {  # of /proc/interrupts, and the traced interrupts that they count
     "LOC": ("local_timer",),
@@ -88,8 +86,7 @@ def _spun(collector: TraceCollector | None, seconds: float) -> CalibrationSample
         if collector is not None:
             collector.drain()
 
-    answer = calibrate(Calibrating({CPU: [(GAPS, 0, round(seconds * 1e9))]}), watch)
-    return parse_calibration(answer)
+    return spun(CPU, seconds, watch)
 
 
 Deltas = dict[str, tuple[int, int]]  # by row: surely within the trace, and surely around it
@@ -177,20 +174,15 @@ def _compared(pieces: CpuPieces, deltas: Deltas) -> str:
 
 
 def _overhead(online: frozenset[int]) -> None:
-    """Side by side, round after round, each the other way round than the one before."""
-    shares: dict[bool, list[float]] = {False: [], True: []}
+    """Side by side, round after round."""
     lengths: dict[bool, list[int]] = {False: [], True: []}
-    for number in range(2 * _ROUNDS):
-        is_traced = number % 4 in (1, 2)
+
+    def stolen_share(is_traced: bool) -> float:
         (said,) = (_traced(online, _ROUND_S)[0] if is_traced else _spun(None, _ROUND_S)).cpus
-        shares[is_traced].append(sum(said.gaps.length_ns) / said.spun_ns)
         lengths[is_traced] += _ticks(causes_by_gaps(said, None))
-    logs = [math.log(traced / plain) for plain, traced in zip(shares[False], shares[True], strict=True)]
-    mean, error = statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
-    low, middle, high = (math.exp(mean + turn * _NORMAL * error) for turn in (-1, 0, 1))
-    print(
-        f"\nstolen share traced / not traced: {middle:.3f}, 95 % confidence {low:.3f} to {high:.3f}, {_ROUNDS} rounds"
-    )
+        return sum(said.gaps.length_ns) / said.spun_ns
+
+    print(f"\nstolen share traced / not traced: {paired_ratio(stolen_share, _ROUNDS)}")
     for is_traced, found in lengths.items():
         quarter = statistics.quantiles(found, n=4)
         print(f"a tick {'traced' if is_traced else 'not traced'}: p25 {quarter[0]:.0f} ns, median {quarter[1]:.0f} ns")

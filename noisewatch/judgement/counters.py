@@ -39,7 +39,7 @@ def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> 
     if before is None or after is None:
         return None
     wanted = names(before)
-    if not wanted or wanted != names(after):
+    if not wanted or (before.keys() != after.keys() and wanted != names(after)):
         return None
     steps = [after[name] - before[name] for name in wanted]
     return sum(steps) if min(steps) >= 0 else None

@@ -61,8 +61,12 @@ class Disturbance:
         return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
 
 
-def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
+def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     """All that disturbed the CPU, the costliest first."""
+    return interval.derived((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
+
+
+def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     found = [
         *_threads(interval, cpu),
         *_unexplained(interval, cpu),
@@ -70,7 +74,7 @@ def disturbances_of(interval: Interval, cpu: int) -> list[Disturbance]:
         *_interrupts(interval, cpu),
         *_softirqs(interval, cpu),
     ]
-    return sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0))
+    return tuple(sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
 
 
 def kind_of_row(row: RowCount) -> str:
@@ -147,7 +151,7 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     """x86 counts a TLB shootdown as a function call as well, which it is: its time is taken once."""
     load = interval.load_by_cpu.get(cpu)
     measured_ns = load.irq_ns if load is not None else None
-    rows = [(row, row.count_by_cpu[cpu]) for row in interval.interrupts.rows or () if cpu in row.count_by_cpu]
+    rows = interval.interrupts.on_cpu(cpu)
     shootdowns = sum(count for row, count in rows if row.label == "TLB")
     costly = [(row, count, max(count - shootdowns, 0) if row.label == "CAL" else count) for row, count in rows]
     estimates = [(row, count, calls * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count, calls in costly]
@@ -168,7 +172,7 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
-    rows = [(row, row.count_by_cpu[cpu]) for row in interval.softirqs.rows or () if cpu in row.count_by_cpu]
+    rows = interval.softirqs.on_cpu(cpu)
     expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS["softirq"]
     scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
     for row, count in rows:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from operator import ne
 
 from noisewatch.sources.interrupts import InterruptRow, Interrupts
 from noisewatch.sources.softirqs import Softirqs
 
 _COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
+
+_Pick = Callable[[Sequence[int]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +32,23 @@ class Counts:
 
     rows: tuple[RowCount, ...] | None
     reason: str | None = None
+    _on_cpu: Mapping[int, Sequence[tuple[RowCount, int]]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Looks through the rows once, and not once a CPU: a large machine has a thousand of either."""
+        on_cpu: dict[int, list[tuple[RowCount, int]]] = defaultdict(list)
+        for row in self.rows or ():
+            for cpu, count in row.count_by_cpu.items():
+                on_cpu[cpu].append((row, count))
+        object.__setattr__(self, "_on_cpu", dict(on_cpu))
+
+    def on_cpu(self, cpu: int) -> Sequence[tuple[RowCount, int]]:
+        """The rows that counted anything there, and how much."""
+        return self._on_cpu.get(cpu, ())
 
     def of_cpu(self, cpu: int) -> int | None:
         """All that the CPU took; None is unknown."""
-        return None if self.rows is None else sum(row.count_by_cpu.get(cpu, 0) for row in self.rows)
+        return None if self.rows is None else sum(count for _, count in self.on_cpu(cpu))
 
 
 def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Counts:
@@ -44,17 +61,18 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
         return Counts(None, "/proc/interrupts could not be read")
     old_rows = _numbered(before.rows)
     new_rows = _numbered(after.rows)
-    for key, row in {**old_rows, **new_rows}.items():
-        if row.irq is None and not (key in old_rows and key in new_rows):
-            return Counts(None, f"/proc/interrupts was not whole: row {row.label} is missing")
-    columns_before = {cpu: column for column, cpu in enumerate(before.cpus)}
-    shared = [(cpu, columns_before[cpu], column) for column, cpu in enumerate(after.cpus) if cpu in columns_before]
+    in_one_only = old_rows.keys() ^ new_rows.keys()
+    missing = [row for key, row in {**old_rows, **new_rows}.items() if key in in_one_only and row.irq is None]
+    if missing:
+        return Counts(None, f"/proc/interrupts was not whole: row {missing[0].label} is missing")
+    shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for key, row in new_rows.items():
         old = old_rows.get(key)
         if row is old or row.counts is None:
             continue
-        count_by_cpu = _difference(old, row, shared)
+        old_counts = before_of(old.counts) if old is not None and old.counts is not None else None
+        count_by_cpu = _difference(shared, old_counts, after_of(row.counts), row.irq is not None)
         if any(count < 0 for count in count_by_cpu.values()):
             return Counts(None, f"/proc/interrupts was not whole: row {row.label} ran backwards")
         if count_by_cpu:
@@ -64,8 +82,10 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
 
 def _numbered(rows: tuple[InterruptRow, ...]) -> dict[tuple[str, int], InterruptRow]:
     """The rows by label; two rows with one label stay two rows."""
+    numbered = {(row.label, 0): row for row in rows}
+    if len(numbered) == len(rows):
+        return numbered
     seen: Counter[str] = Counter()
-    numbered = {}
     for row in rows:
         numbered[row.label, seen[row.label]] = row
         seen[row.label] += 1
@@ -78,16 +98,29 @@ def _grown(old: int, new: int) -> int:
     return wrapped if new < old and old > _COUNTER_SIZE // 2 and wrapped < _COUNTER_SIZE // 4 else new - old
 
 
-def _difference(old: InterruptRow | None, new: InterruptRow, shared: list[tuple[int, int, int]]) -> dict[int, int]:
-    """The CPUs whose count moved."""
-    counts = new.counts or ()
-    if old is None or old.counts is None:
-        return {cpu: counts[column] for cpu, _, column in shared if counts[column]}
-    difference = {
-        cpu: _grown(old.counts[was], counts[column]) for cpu, was, column in shared if counts[column] != old.counts[was]
-    }
-    if new.irq is not None and any(count < 0 for count in difference.values()):
-        return {cpu: counts[column] for cpu, _, column in shared if counts[column]}
+def _shared_columns(before: Sequence[int], after: Sequence[int]) -> tuple[Sequence[int], _Pick, _Pick]:
+    """The CPUs that are in both tables, and what takes their counts from a row of either."""
+    known = frozenset(before)
+    shared = tuple(cpu for cpu in after if cpu in known)
+    return shared, _picker(before, shared), _picker(after, shared)
+
+
+def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
+    """What takes the counts of those CPUs from a row that has a count for each of `columns`."""
+    if columns == cpus:
+        return lambda counts: counts
+    column_of = {cpu: column for column, cpu in enumerate(columns)}
+    return lambda counts: [counts[column_of[cpu]] for cpu in cpus]
+
+
+def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[int], is_device: bool) -> dict[int, int]:
+    """The CPUs whose count moved; `old` is None of a row that is new. Few move on a large machine."""
+    if old is None:
+        return {cpu: count for cpu, count in zip(cpus, new, strict=True) if count}
+    moved = compress(zip(cpus, old, new, strict=True), map(ne, old, new))
+    difference = {cpu: _grown(was, count) for cpu, was, count in moved}
+    if is_device and any(count < 0 for count in difference.values()):
+        return _difference(cpus, None, new, is_device)
     return difference
 
 
@@ -97,14 +130,11 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Counts:
         return Counts(None, "/proc/softirqs could not be read")
     if [row.label for row in before.rows] != [row.label for row in after.rows]:
         return Counts(None, "/proc/softirqs was not whole")
-    columns = {cpu: column for column, cpu in enumerate(before.cpus)}
+    shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for old, new in zip(before.rows, after.rows, strict=True):
-        difference = {
-            cpu: new.counts[column] - old.counts[columns[cpu]]
-            for column, cpu in enumerate(after.cpus)
-            if cpu in columns and new.counts[column] != old.counts[columns[cpu]]
-        }
+        moved = zip(shared, before_of(old.counts), after_of(new.counts), strict=True)
+        difference = {cpu: count - was for cpu, was, count in moved if count != was}
         if any(count < 0 for count in difference.values()):
             return Counts(None, f"/proc/softirqs was not whole: row {new.label} ran backwards")
         if difference:

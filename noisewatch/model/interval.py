@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from noisewatch.model.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interrupt_counts import Counts, count_interrupts, count_softirqs
@@ -12,6 +14,8 @@ from noisewatch.sources.pressure import Stall
 from noisewatch.sources.snapshot import Snapshot
 
 NS_PER_S = 1_000_000_000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +39,34 @@ class Interval:
     runs: tuple[TaskRun, ...]
     stall_by_resource: Mapping[str, StallShare]
     throttled_periods: int | None
+    _all_on_cpu: Mapping[int, Sequence[TaskRun]] = field(init=False, repr=False, compare=False)
+    _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Looks through the runs once, and not once a CPU."""
+        on_cpu: dict[int, list[TaskRun]] = defaultdict(list)
+        for run in self.runs:
+            on_cpu[run.cpu].append(run)
+        object.__setattr__(self, "_all_on_cpu", dict(on_cpu))
 
     @property
     def seconds(self) -> float:
         return self.length_ns / NS_PER_S
 
+    def derived(self, key: Hashable, derive: Callable[[], T]) -> T:
+        """What `derive` makes of this interval, made once: an interval never changes, and many checks ask the same."""
+        if key not in self._derived:
+            self._derived[key] = derive()
+        found: T = self._derived[key]
+        return found
+
     def runs_on(self, cpu: int) -> list[TaskRun]:
         """The runs on one CPU, our own left out."""
-        return [run for run in self.runs if run.cpu == cpu and not run.is_own]
+        return [run for run in self._all_on_cpu.get(cpu, ()) if not run.is_own]
 
     def own_ns(self, cpu: int) -> int:
         """The time that noisewatch itself had on the CPU."""
-        return sum(run.ran_ns for run in self.runs if run.cpu == cpu and run.is_own)
+        return sum(run.ran_ns for run in self._all_on_cpu.get(cpu, ()) if run.is_own)
 
     def busy_share(self, cpu: int) -> float | None:
         """The share of the interval that others took of the CPU; None is unknown.
@@ -65,7 +85,7 @@ class Interval:
         """Busy time of the CPU that no thread seen explains; None is unknown."""
         load = self.load_by_cpu.get(cpu)
         skew_ns = max(self.before.tasks_lag_ns - self.after.tasks_lag_ns, 0)
-        return None if load is None else unexplained_ns(self.runs, load, cpu, self.length_ns, skew_ns)
+        return None if load is None else unexplained_ns(self._all_on_cpu.get(cpu, ()), load, self.length_ns, skew_ns)
 
 
 def interval_between(before: Snapshot, after: Snapshot) -> Interval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.model.cpu_load import CpuLoad
@@ -127,8 +127,9 @@ def _within_load(runs: list[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> lis
             continue
         excess_ns = explained[run.cpu] - max(load.tasks_ns, load.exact_tasks_ns or 0)
         if excess_ns <= _DOUBT_NS:  # what ticks do not see of short runs
-            excess_ns = 0
-        elif elsewhere_ns < _MOSTLY * excess_ns - _DOUBT_NS:
+            fitted.append(run)
+            continue
+        if elsewhere_ns < _MOSTLY * excess_ns - _DOUBT_NS:
             excess_ns = elsewhere_ns
         fitted.append(replace(run, ran_ns=round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))))
     return fitted
@@ -147,8 +148,9 @@ def _children(
     unexplained: they may have run elsewhere.
     """
     ended_ns: dict[int, int] = defaultdict(int)
-    for tid, task in before.by_tid.items():
-        if tid not in after.by_tid and task.pid not in after.pids:
+    for tid in before.by_tid.keys() - after.by_tid.keys():
+        task = before.by_tid[tid]
+        if task.pid not in after.pids:
             ended_ns[task.parent_pid] += task.ran_ns + task.children_ns
     explained = _explained(runs)
     children = []
@@ -157,6 +159,8 @@ def _children(
         if tid != task.pid or known is None or known.started_ticks != task.started_ticks:
             continue
         spent_ns = task.children_ns - known.children_ns - ended_ns[task.pid]
+        if spent_ns <= 0:
+            continue
         load = load_by_cpu.get(task.cpu)
         room_ns = max(load.tasks_ns - explained.get(task.cpu, 0), 0) if load is not None else 0
         ran_ns = min(spent_ns, room_ns)
@@ -166,14 +170,13 @@ def _children(
     return children
 
 
-def unexplained_ns(runs: Iterable[TaskRun], load: CpuLoad, cpu: int, interval_ns: int, skew_ns: int = 0) -> int:
-    """Busy time of the CPU that no run accounts for; 0 where it is within what the counters may be off by.
+def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, skew_ns: int = 0) -> int:
+    """Busy time of the CPU that no run there accounts for; 0 where it is within what the counters may be off by.
 
     The exact count settles the doubt where there is one, but it comes late for tasks that do not leave the CPU, so
     that the ticks bound it on both sides. `skew_ns`: the tasks were looked at for so much less time than the
     CPU was, and those that run there seem to have run less; our own, which do the looking, by all of it.
     """
-    there = [run for run in runs if run.cpu == cpu]
     explained_ns = sum(run.ran_ns for run in there)
     rest_ns = load.tasks_ns - explained_ns
     missed_ns = skew_ns if any(run.is_own for run in there) else round(skew_ns * min(explained_ns / interval_ns, 1))

@@ -11,7 +11,7 @@ https://docs.kernel.org/admin-guide/pm/cpufreq.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.sources.cpulist import CpuSet
@@ -20,6 +20,7 @@ from noisewatch.sources.numbers import parse_identifier, parse_integer
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
+_BOOST = f"{CPUS}/cpufreq/boost"
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
 _HARMLESS_SINCE = (5, 19)  # before, x86 interrupted the CPU, and slept 10 ms, to answer scaling_cur_freq
@@ -66,7 +67,10 @@ def read_frequency(
     `first` knows asked again for their energy preference, which intel_pstate reads on the CPU itself.
     """
     knobs_are_missing = previous is not None and previous.turbo_path is None
-    turbo, turbo_path, turbo_by_cpu = (None, None, {}) if knobs_are_missing else _read_turbo(reader, cpus)
+    is_global = previous is not None and previous.turbo_path == _BOOST
+    turbo, turbo_path, turbo_by_cpu = (
+        (None, None, {}) if knobs_are_missing else _read_turbo(reader, cpus, () if is_global else ("boost", "cpb"))
+    )
     harmless = _is_asking_harmless(reader, release)
     clocks = {}
     for cpu in sorted(cpus):
@@ -154,23 +158,24 @@ def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
     )
 
 
-def _read_turbo(reader: Reader, cpus: CpuSet) -> tuple[str | None, str | None, Mapping[int, bool]]:
+def _read_turbo(
+    reader: Reader, cpus: CpuSet, own_names: Sequence[str]
+) -> tuple[str | None, str | None, Mapping[int, bool]]:
     """Whether the clock may exceed its base frequency, the knob that says so, and each CPU's own where there is one.
 
     intel_pstate/no_turbo is the only one that is inverted. The policies' boost (Linux 6.11) and AMD's cpb are each
-    CPU's own, and on if they are on for any of `cpus`; cpufreq/boost is global.
+    CPU's own, and on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the former to ask for.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
     value = reader.parsed(no_turbo, parse_integer, expected=False)
     if value in (0, 1):
         return ("off" if value == 1 else "on"), no_turbo, {}
-    for name in ("boost", "cpb"):
+    for name in own_names:
         values = {cpu: reader.parsed(f"{_folder(cpu)}/{name}", parse_integer, expected=False) for cpu in sorted(cpus)}
         own = {cpu: value == 1 for cpu, value in values.items() if value in (0, 1)}
         if own and len(own) == len(values):
             return ("on" if any(own.values()) else "off"), f"{CPUS}/cpuN/cpufreq/{name}", own
-    boost = f"{CPUS}/cpufreq/boost"
-    value = reader.parsed(boost, parse_integer, expected=False)
+    value = reader.parsed(_BOOST, parse_integer, expected=False)
     if value in (0, 1):
-        return ("on" if value == 1 else "off"), boost, {}
+        return ("on" if value == 1 else "off"), _BOOST, {}
     return None, None, {}

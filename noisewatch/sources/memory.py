@@ -20,6 +20,7 @@ from noisewatch.sources.reader import Reader
 MEMINFO = "/proc/meminfo"
 VMSTAT = "/proc/vmstat"
 _SIZE = re.compile(r"([^:\s]+):\s+(\d{1,20})(?: kB)?")
+_COUNTERS = re.compile(r"(?:\S+ -?\d{1,20}\n)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,9 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
 
 def parse_vmstat(text: str) -> Mapping[str, int]:
     """The counters by name. Raises Malformed."""
+    if _COUNTERS.fullmatch(text):  # as a whole: there are 200 lines, each second
+        words = text.split()
+        return dict(zip(words[::2], map(int, words[1::2]), strict=True))
     counters: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
         name, _, count = line.strip().partition(" ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from noisewatch.errors import Malformed
 
@@ -15,9 +15,11 @@ def is_count(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
 
 
-def are_counts(words: Iterable[str]) -> bool:
-    """Whether all of the words are."""
-    return all(map(is_count, words))
+def are_counts(words: Sequence[str]) -> bool:
+    """Whether all of the words are. They are looked at together: a table may have a million."""
+    together = "".join(words)
+    is_decimal = not words or (together.isascii() and together.isdecimal())
+    return is_decimal and all(words) and max(map(len, words), default=0) <= _MOST_DIGITS
 
 
 def lines_of(text: str) -> list[str]:

@@ -60,6 +60,7 @@ class _Known:
 
     schedstat: bytes | None
     task: Task
+    named: str | None = None  # what the kernel called it when its whole name was asked for
 
 
 class TaskReader:
@@ -150,7 +151,7 @@ class TaskReader:
 
     def _read_threads(self, reader: Reader, pid: int, target: CpuSet) -> list[Task]:
         known = self._known.get(pid)
-        self._bring_up_to_date(reader, pid, pid)
+        self._bring_up_to_date(reader, pid, known)
         schedstat = read_schedstat(reader.machine, f"{FOLDER}/{pid}")
         has_one_thread = len(self._threads_by_pid.get(pid, ())) == 1
         if known is not None and has_one_thread and known.schedstat == schedstat and schedstat is not None:
@@ -163,11 +164,10 @@ class TaskReader:
         self._threads_by_pid[pid] = tids
         return threads
 
-    def _bring_up_to_date(self, reader: Reader, pid: int, tid: int) -> None:
+    def _bring_up_to_date(self, reader: Reader, pid: int, known: _Known | None) -> None:
         """Has the kernel add up the time of a thread on a tickless CPU; its own bound threads do not run for long."""
-        known = self._known.get(tid)
         if known is not None and known.task.cpu in self._tickless and not known.task.is_bound:
-            self._add_up(reader, pid, tid)
+            self._add_up(reader, pid, known.task.tid)
 
     def _add_up(self, reader: Reader, pid: int, tid: int) -> None:
         with contextlib.suppress(Unreadable):
@@ -183,7 +183,7 @@ class TaskReader:
                 continue
             known = self._known.get(tid)
             try:
-                self._bring_up_to_date(reader, leader.pid, tid)
+                self._bring_up_to_date(reader, leader.pid, known)
                 schedstat = read_schedstat(reader.machine, folder)
                 if known is not None and known.schedstat == schedstat and schedstat is not None:
                     threads.append(known.task)
@@ -191,7 +191,8 @@ class TaskReader:
                 thread, _ = self._read_task(reader, leader.pid, folder, schedstat, target)
             except Absent:
                 continue  # the thread has ended since
-            threads.append(replace(thread, children_ns=leader.children_ns if tid == leader.pid else 0))
+            children_ns = leader.children_ns if tid == leader.pid else 0
+            threads.append(thread if thread.children_ns == children_ns else replace(thread, children_ns=children_ns))
         return threads
 
     def _read_task(
@@ -218,16 +219,18 @@ class TaskReader:
             children_ns=stat.children_ns,
             started_ticks=stat.started_ticks,
         )
+        is_named = before is not None and known is not None and known.named == stat.name
         runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
         if runs and stat.cpu in target:
             self._hot[pid] = STAYS_HOT if before is not None else max(self._hot.get(pid, 0), _YOUNG)
-        task = self._with_detail(reader, task, folder, runs and stat.cpu in target)
-        self._known[task.tid] = _Known(schedstat, task)
+        task = self._with_detail(reader, task, folder, runs and stat.cpu in target, is_named)
+        is_named = is_named or (runs and stat.cpu in target)
+        self._known[task.tid] = _Known(schedstat, task, stat.name if is_named else None)
         return task, stat.thread_count
 
-    def _with_detail(self, reader: Reader, task: Task, folder: str, runs_on_target: bool) -> Task:
-        """The affinity and the whole name of those that matter."""
-        if runs_on_target and _may_be_cut(task.name) and not task.is_kernel:
+    def _with_detail(self, reader: Reader, task: Task, folder: str, runs_on_target: bool, is_named: bool) -> Task:
+        """The affinity, and once the whole name, of those that matter."""
+        if runs_on_target and not is_named and _may_be_cut(task.name) and not task.is_kernel:
             task = replace(task, name=_whole_name(reader, task))
         if runs_on_target or (self._asks_all_affinities and not task.is_bound):
             task = replace(task, allowed=read_allowed(reader.machine, folder))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from noisewatch.judgement.case import Case
@@ -110,15 +112,17 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
     """The frame of one interval; `rest` is what only the sampler knows."""
     case = Case(snapshot, interval)
     roles = _roles(snapshot, case)
-    lines, culprits = [], []
+    lines: list[CpuLine] = []
+    culprits: list[Disturbance] = []
     for cpu, role in roles.items():
-        found = disturbances_of(interval, cpu) if interval is not None and role != OFFLINE else []
+        found = disturbances_of(interval, cpu) if interval is not None and role != OFFLINE else ()
         lines.append(_cpu_line(snapshot, interval, cpu, role, found))
-        culprits += [_culprit_line(each, role, interval.seconds) for each in found if interval is not None]
-    culprits.sort(key=lambda line: (line.role == HOUSEKEEPING, -line.stolen_ns_per_s))
+        culprits += found
+    culprits.sort(key=lambda each: (roles[each.cpu] == HOUSEKEEPING, -(each.stolen_ns or 0)))
+    seconds = interval.seconds if interval is not None else 0.0
     return Frame(
         taken_at_ns=snapshot.taken_at_ns,
-        seconds=interval.seconds if interval is not None else 0.0,
+        seconds=seconds,
         machine=snapshot.platform.host or snapshot.machine_name,
         target=tuple(sorted(case.target)),
         target_chosen_by=snapshot.target.chosen_by,
@@ -129,7 +133,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         findings=finding_lines(verdict) if verdict is not None else (),
         passed=len(verdict.passes) if verdict is not None else None,
         cpus=tuple(lines),
-        culprits=tuple(culprits[:MOST_CULPRITS]),
+        culprits=tuple(_culprit_line(each, roles[each.cpu], seconds) for each in culprits[:MOST_CULPRITS]),
         conditions=conditions_of(snapshot, interval),
         **rest,
     )
@@ -145,7 +149,9 @@ def _roles(snapshot: Snapshot, case: Case) -> dict[int, str]:
     return dict(sorted(roles.items()))
 
 
-def _cpu_line(snapshot: Snapshot, interval: Interval | None, cpu: int, role: str, found: list[Disturbance]) -> CpuLine:
+def _cpu_line(
+    snapshot: Snapshot, interval: Interval | None, cpu: int, role: str, found: Sequence[Disturbance]
+) -> CpuLine:
     clock = snapshot.frequency.cpus.get(cpu)
     governor = clock.governor if clock is not None else None
     current_khz = clock.current_khz if clock is not None else None
@@ -193,7 +199,12 @@ def encode_frame(frame: Frame) -> bytes:
 
 def _fields(of: Any) -> dict[str, Any]:
     """Without the copies of dataclasses.asdict, which take longer than all else that a frame needs."""
-    return {each.name: getattr(of, each.name) for each in fields(of)}
+    return {name: getattr(of, name) for name in _names(type(of))}
+
+
+@cache
+def _names(of: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(of))
 
 
 def decode_frame(line: bytes) -> Frame:

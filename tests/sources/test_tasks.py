@@ -193,6 +193,20 @@ def test_a_name_that_was_cut_is_asked_for_once_it_matters() -> None:
     assert tasks.by_tid[9].name == "a-very-long-program·"
 
 
+def test_a_whole_name_is_asked_for_again_only_when_the_kernel_calls_the_thread_otherwise() -> None:
+    cut = ["a-very-long-pro", "a-very-long-pro", "a-very-long-pro", "another-long-pr"]
+    machine = WrittenMachine(*(process(9, name, 2, 1_000 * at) for at, name in enumerate(cut, start=1)))
+    task_reader = TaskReader()
+    asked = []
+    for at in range(len(cut)):
+        reader = Reader(machine)
+        task_reader.read(reader, TARGET)
+        asked.append("name of process 9" in reader.asked)
+        if at + 1 < len(cut):
+            machine.advance()
+    assert asked == [True, False, False, True]
+
+
 @pytest.mark.parametrize("text", ["", "9", "9 (x", "9 x) S", "x (x) S " + "1 " * 50, "9 (x) S " + "1 " * 35])
 def test_a_stat_that_was_cut_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):

@@ -54,7 +54,8 @@ def irq_routed_to_target(case: Case) -> Answer:
     by_count = sorted(count_by_irq.keys() - unlisted, key=lambda number: -count_by_irq[number])
     used = [irqs.by_number[number] for number in by_count]
     delivered = [irq for irq in used if _delivered(irq) & case.target]
-    leaving = [irq for irq in delivered if _leaves(case, irq)]
+    fired = _fired_on_target(case)
+    leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
     # What only the kernel moves stays where it is, but for hot-plug; if that is known.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
@@ -88,15 +89,17 @@ def irq_routed_to_target(case: Case) -> Answer:
     return Answer(PASS, said, 0, 0, "IRQs", evidence=evidence)
 
 
-def _leaves(case: Case, irq: Irq) -> bool:
-    """Whether it was told to go elsewhere and has not been delivered since: most are moved by their next interrupt."""
-    rows = case.interval.interrupts.rows if case.interval is not None else None
-    if rows is None:
-        return False  # it may have been delivered for hours all the same
-    fired = any(row.count_by_cpu.get(cpu) for row in rows if row.irq == irq.irq for cpu in case.target)
-    return (
-        irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target and not fired
-    )
+def _fired_on_target(case: Case) -> frozenset[int | None] | None:
+    """The IRQs that interrupted a target CPU; None is unknown: each may have been delivered there for hours."""
+    counts = case.interval.interrupts if case.interval is not None else None
+    if counts is None or counts.rows is None:
+        return None
+    return frozenset(row.irq for cpu in case.target for row, _ in counts.on_cpu(cpu))
+
+
+def _is_sent_away(case: Case, irq: Irq) -> bool:
+    """Whether it was told to go elsewhere: most are moved by their next interrupt."""
+    return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
 
 
 def _device_counts(interrupts: Interrupts) -> dict[int, int]:
@@ -184,7 +187,7 @@ def device_interrupts_on_target(case: Case) -> Answer:
     before = interval.before.interrupts
     uncounted = case.target - (set(after.cpus) & set(before.cpus if before is not None else ()))
     rate_by_cpu = {
-        cpu: sum(row.count_by_cpu.get(cpu, 0) for row in counts.rows if is_of_a_device(row)) / interval.seconds
+        cpu: sum(count for row, count in counts.on_cpu(cpu) if is_of_a_device(row)) / interval.seconds
         for cpu in sorted(case.target - uncounted)
     }
     worst = max(rate_by_cpu.values(), default=0.0)

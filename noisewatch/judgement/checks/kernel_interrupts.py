@@ -104,13 +104,11 @@ def _quiet_said(case: Case, interval: Interval, rates: dict[int, float]) -> str:
 
 
 def _device_work(interval: Interval, cpu: int) -> int:
-    rows = interval.softirqs.rows or ()
-    return sum(row.count_by_cpu.get(cpu, 0) for row in rows if row.label in _DEVICE_WORK)
+    return sum(count for row, count in interval.softirqs.on_cpu(cpu) if row.label in _DEVICE_WORK)
 
 
 def _device_interrupts(interval: Interval, cpu: int) -> int:
-    rows = interval.interrupts.rows or ()
-    return sum(row.count_by_cpu.get(cpu, 0) for row in rows if is_of_a_device(row))
+    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if is_of_a_device(row))
 
 
 def _is_of_own_devices(interval: Interval, cpu: int) -> bool:

@@ -19,6 +19,8 @@ _GRAVEST_FIRST = (FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT)
 
 def gravity_of(finding: Finding, is_strict: bool) -> str:
     """What the finding does to the verdict: FAILED and UNANSWERED decide it, the others do not."""
+    if finding.status == PASS:  # most of them
+        return PASSED
     if finding.is_blocking_failure or (is_strict and finding.is_warning):
         return FAILED
     if finding.is_blocking_unknown or (is_strict and finding.is_unknown):
@@ -27,7 +29,7 @@ def gravity_of(finding: Finding, is_strict: bool) -> str:
         return WARNED
     if finding.is_note:
         return NOTED
-    return {UNKNOWN: OPEN, PASS: PASSED}.get(finding.status, LEFT_OUT)
+    return OPEN if finding.status == UNKNOWN else LEFT_OUT
 
 
 def by_gravity(verdict: Verdict) -> dict[str, list[Finding]]:

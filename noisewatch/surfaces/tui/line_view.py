@@ -53,16 +53,32 @@ class LineView(Widget):
         super().__init__()
         self._rows_of = rows_of
         self._rows: list[Row] = []
+        self._strips: dict[int, Strip] = {}  # of the rows that are as they were
 
     def update(self) -> None:
         """Redraws what has changed."""
         before, self._rows = self._rows, self._rows_of(self.size.width, self.size.height)
         changed = [number for number, (old, new) in enumerate(zip_longest(before, self._rows)) if old != new]
+        for number in changed:
+            self._strips.pop(number, None)
         if changed:
             self.refresh(*(Region(0, number, self.size.width, 1) for number in changed))
 
     def on_resize(self) -> None:
+        self._strips.clear()
         self.update()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows as they are: there are no borders, paddings and tints, for which Textual would look in each."""
+        strips = [self._strip(y) for y in crop.line_range]
+        for line_filter in self.get_line_filters():
+            strips = [strip.apply_filter(line_filter, self.background_colors[1]) for strip in strips]
+        return [strip.crop(*crop.column_span) for strip in strips]
+
+    def _strip(self, y: int) -> Strip:
+        if y not in self._strips:
+            self._strips[y] = self.render_line(y)
+        return self._strips[y]
 
     def render_line(self, y: int) -> Strip:
         row = self._rows[y] if y < len(self._rows) else []

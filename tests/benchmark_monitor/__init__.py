@@ -1,0 +1,1 @@
+"""What the monitor costs, beside other monitors, and whether a target CPU feels it: figures, no limits."""

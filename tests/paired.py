@@ -1,0 +1,44 @@
+"""Rounds of a spinner with something and without it, in turns, and how what is stolen from it differs."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from noisewatch.machine.calibrator.plan import GAPS
+from noisewatch.machine.calibrator.run import Calibrating, Watch, calibrate
+from noisewatch.sources.calibration import CalibrationSamples, parse_calibration
+
+_NORMAL = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A geometric mean of ratios, and the bounds of its 95 % confidence interval."""
+
+    low: float
+    middle: float
+    high: float
+    rounds: int
+
+    def __str__(self) -> str:
+        return f"{self.middle:.3f}, 95 % confidence {self.low:.3f} to {self.high:.3f}, {self.rounds} rounds"
+
+
+def spun(cpu: int, seconds: float, watch: Watch = lambda progress: None) -> CalibrationSamples:
+    """The gaps that a spinner on the CPU saw."""
+    return parse_calibration(calibrate(Calibrating({cpu: [(GAPS, 0, round(seconds * 1e9))]}), watch))
+
+
+def paired_ratio(measure: Callable[[bool], float], rounds: int) -> Ratio:
+    """What `measure` finds with, over what it finds without: side by side, each pair the other way round."""
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(2 * rounds):
+        is_with = number % 4 in (1, 2)
+        found[is_with].append(measure(is_with))
+    logs = [math.log(one / other) for other, one in zip(found[False], found[True], strict=True)]
+    mean, error = statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
+    low, middle, high = (math.exp(mean + turn * _NORMAL * error) for turn in (-1, 0, 1))
+    return Ratio(low, middle, high, rounds)
