@@ -44,7 +44,10 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
     [
         (
             "textual",
-            {f"surfaces/tui/{name}.py" for name in ("above", "app", "bindings", "line_view", "palette", "player")},
+            {
+                f"surfaces/tui/{name}.py"
+                for name in ("above", "actions", "app", "bindings", "line_view", "palette", "player")
+            },
         ),
         (
             "rich",

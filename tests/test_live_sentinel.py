@@ -14,7 +14,7 @@ import pytest
 
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.frame import CpuLine, Frame, decode_frame
-from noisewatch.surfaces.sampler import command_line
+from noisewatch.surfaces.sampler_command import command_line
 from tests.noise import CPU, LOOP, noise
 from tests.waiting import is_alive, wait_until
 

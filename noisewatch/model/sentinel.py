@@ -7,16 +7,13 @@ from dataclasses import dataclass
 
 from noisewatch.machine.sentinel.sheet import Slice
 from noisewatch.model.interval import Interval
-
-OFF = "off"
-MEASURES = "measures"
-STARTING = "starting"
-BUSY = "busy"
-WAS_BUSY = "was busy"
-SIBLING_BUSY = "sibling busy"
-OFFLINE = "offline"
-LOCKED = "locked"
-UNKNOWN_LOAD = "load unknown"
+from noisewatch.model.sentinel_states import (
+    BUSY,
+    LOCKED,
+    OFFLINE,
+    SIBLING_BUSY,
+    UNKNOWN_LOAD,
+)
 
 # As much as makes target-cpu-busy fail: kernel threads and the odd visitor stay below, a benchmark does not.
 _BUSY_SHARE = 0.05

@@ -9,11 +9,6 @@ from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.snapshot import Snapshot
 
 
-def allowed_now() -> CpuSet:
-    """The CPUs that this process may use."""
-    return frozenset(os.sched_getaffinity(0))
-
-
 def move_aside(snapshot: Snapshot) -> str | None:
     """Pins this process, and all that it starts, to housekeeping CPUs; the remark to make where that fails."""
     if not snapshot.is_live:

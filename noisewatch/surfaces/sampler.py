@@ -20,20 +20,6 @@ from noisewatch.surfaces.sampling import sample_frames
 from noisewatch.surfaces.sentinel import Sentinel
 
 
-def command_line(arguments: Namespace, allowed: frozenset[int]) -> list[str]:
-    """What starts the sampler that the options ask for."""
-    options = {
-        "cpus": arguments.cpus,
-        "sysroot": arguments.sysroot,
-        "replay": arguments.replay,
-        "interval": arguments.interval,
-        "sentinel": arguments.sentinel,
-        "allowed": sorted(allowed),
-        "observer": os.getpid(),
-    }
-    return [sys.executable, "-m", "noisewatch.surfaces.sampler", json.dumps(options)]
-
-
 def main() -> int:
     """Samples until the reader goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal group; the screen decides

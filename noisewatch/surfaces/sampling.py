@@ -20,7 +20,8 @@ from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
-from noisewatch.surfaces.frame import Frame, frame_of
+from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.frame_making import frame_of
 from noisewatch.surfaces.sentinel import Sentinel
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use

@@ -11,7 +11,8 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.machine.sentinel.run import Spinners, Spun
 from noisewatch.machine.sentinel.sheet import MOVED, REFUSED, SPINNING, YIELDED
 from noisewatch.model.interval import Interval
-from noisewatch.model.sentinel import BUSY, MEASURES, STARTING, WAS_BUSY, Measured, measured_in, why_not_to_spin
+from noisewatch.model.sentinel import Measured, measured_in, why_not_to_spin
+from noisewatch.model.sentinel_states import BUSY, MEASURES, STARTING, WAS_BUSY
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.frame import CpuLine, Frame

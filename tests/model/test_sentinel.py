@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.machine.sentinel.sheet import Slice
-from noisewatch.model.sentinel import BUSY, LOCKED, OFFLINE, SIBLING_BUSY, UNKNOWN_LOAD, measured_in, why_not_to_spin
+from noisewatch.model.sentinel import measured_in, why_not_to_spin
+from noisewatch.model.sentinel_states import BUSY, LOCKED, OFFLINE, SIBLING_BUSY, UNKNOWN_LOAD
 from tests.model.sampling import interval_of
 from tests.quiet_machine import CPUS, process, stat_file
 from tests.written import Files

@@ -6,9 +6,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, WARNED, FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, MOST_CULPRITS, OFFLINE, SIBLING, TARGET, CpuLine, CulpritLine, Frame
-from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.own_cost import OwnCost
 from noisewatch.surfaces.tui.screen_model import ScreenModel

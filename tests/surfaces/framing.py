@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.finding_line import FAILED, UNANSWERED, FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
-from noisewatch.surfaces.reports.finding_words import FAILED, UNANSWERED
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.line_view import strip_of
 from noisewatch.surfaces.tui.overview import overview_rows

@@ -10,9 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.machine.recording import Recording
-from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.finding_line import FAILED, FindingLine
 from noisewatch.surfaces.frame import CulpritLine
-from noisewatch.surfaces.reports.finding_words import FAILED
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources

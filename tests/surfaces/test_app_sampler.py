@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.frame import encode_frame
-from noisewatch.surfaces.sampler import command_line
+from noisewatch.surfaces.sampler_command import command_line
 from noisewatch.surfaces.tui.app import MonitorApp
 from tests.quiet_machine import quiet_files
 from tests.surfaces.framing import culprit, frame

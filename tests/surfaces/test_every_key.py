@@ -11,9 +11,8 @@ import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 
-from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.finding_line import FAILED, FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, Frame
-from noisewatch.surfaces.reports.finding_words import FAILED
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, Sources
 from noisewatch.surfaces.tui.baseline import baseline_of

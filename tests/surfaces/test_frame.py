@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from noisewatch.surfaces.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.surfaces.finding_line import FindingLine
-from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame, frame_of
+from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
+from noisewatch.surfaces.frame_making import frame_of
 from tests.judgement.judging import judged
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.framing import cpu_line, culprit, frame

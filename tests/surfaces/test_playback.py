@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.frame import Frame, encode_frame
-from noisewatch.surfaces.sampler import command_line
+from noisewatch.surfaces.sampler_command import command_line
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.history import History
 from noisewatch.surfaces.tui.playback import Playback

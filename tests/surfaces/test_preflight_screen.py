@@ -13,9 +13,8 @@ from noisewatch.sources.cpulist import CpuSet
 from noisewatch.surfaces.audience import Audience
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.gate import examine
-from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.finding_line import FAILED, OPEN, WARNED, FindingLine
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, WARNED
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources
 from tests.quiet_machine import quiet_files

@@ -12,10 +12,11 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.sentinel.run import Spun
 from noisewatch.machine.sentinel.sheet import MOVED, REFUSED, RESTING, SPINNING, YIELDED, Slice
 from noisewatch.model.interval import Interval
-from noisewatch.model.sentinel import BUSY, MEASURES, STARTING, WAS_BUSY
+from noisewatch.model.sentinel_states import BUSY, MEASURES, STARTING, WAS_BUSY
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.snapshot import Wish
-from noisewatch.surfaces.frame import CpuLine, Frame, frame_of
+from noisewatch.surfaces.frame import CpuLine, Frame
+from noisewatch.surfaces.frame_making import frame_of
 from noisewatch.surfaces.sampling import sample_frames
 from noisewatch.surfaces.sentinel import Sentinel
 from tests.model.sampling import interval_of

@@ -13,7 +13,8 @@ from noisewatch.machine.recording import Recording
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.snapshot import read_snapshot
 from noisewatch.sources.tasks import TaskReader
-from noisewatch.surfaces.aside import allowed_now, move_aside
+from noisewatch.surfaces.allowed import allowed_now
+from noisewatch.surfaces.aside import move_aside
 from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
 from noisewatch.surfaces.cli.live import LivePicture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine import Machine
@@ -14,8 +15,10 @@ from noisewatch.machine.recording import Recording
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.sources.online import read_online
 from noisewatch.sources.reader import Reader
-from noisewatch.sources.snapshot import Wish
-from noisewatch.surfaces.aside import allowed_now
+from noisewatch.surfaces.allowed import allowed_now
+
+if TYPE_CHECKING:
+    from noisewatch.sources.snapshot import Wish
 
 
 def open_machine(arguments: Namespace, own_pids: Iterable[int] = ()) -> Machine:
@@ -31,6 +34,8 @@ def open_machine(arguments: Namespace, own_pids: Iterable[int] = ()) -> Machine:
 
 def wish_of(arguments: Namespace, machine: Machine, allowed_at_start: CpuSet | None = None) -> Wish:
     """What the options ask for. Raises UsageError where the list names CPUs that the machine does not have."""
+    from noisewatch.sources.snapshot import Wish  # all sources: the monitor's first picture comes first
+
     cpus = None if arguments.cpus is None else parse_cpus("--cpus", arguments.cpus, machine)
     return Wish(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
 

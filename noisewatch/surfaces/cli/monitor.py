@@ -10,13 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.aside import allowed_now
-from noisewatch.surfaces.cli.machines import open_machine, wish_of
+from noisewatch.surfaces.allowed import allowed_now
+from noisewatch.surfaces.cli.machines import open_machine, parse_cpus, wish_of
 from noisewatch.surfaces.cli.terminal import is_interactive, width
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.sampler import command_line
-from noisewatch.surfaces.sampling import sample_frames
+from noisewatch.surfaces.sampler_command import command_line
 
 if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict
@@ -30,7 +29,8 @@ _PLAIN_HEIGHT = 40
 def run(arguments: Namespace) -> int:
     """Opens the monitor; without a terminal prints one picture of it."""
     machine = open_machine(arguments)
-    wish_of(arguments, machine)  # a mistake in the options is told before the screen is taken over
+    if arguments.cpus is not None:
+        parse_cpus("--cpus", arguments.cpus, machine)  # told before the screen is taken over
     if arguments.sentinel and not machine.is_live:
         raise UsageError(f"--sentinel: {machine.name} is not this host as it is now, and cannot be spun on")
     if not is_interactive():
@@ -82,6 +82,8 @@ def _print_once(arguments: Namespace) -> int:
 
 def _first_with_rates(arguments: Namespace) -> Frame:
     """Of a recording the last frame: there is no pace to keep."""
+    from noisewatch.surfaces.sampling import sample_frames
+
     machine = open_machine(arguments)
     last: Frame | None = None
     for frame in sample_frames(machine, wish_of(arguments, machine), arguments.interval):

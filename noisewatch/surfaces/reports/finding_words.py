@@ -8,13 +8,18 @@ from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Snapshot
+from noisewatch.surfaces.finding_line import (
+    FAILED,
+    GRAVEST_FIRST,
+    LEFT_OUT,
+    NOTED,
+    OPEN,
+    PASSED,
+    UNANSWERED,
+    WARNED,
+)
 from noisewatch.surfaces.reports.limit_words import describe_value
 from noisewatch.surfaces.reports.machine_text import describe_kind
-
-FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT = (
-    "failed", "unanswered", "warned", "open", "noted", "passed", "left out",
-)  # fmt: skip
-_GRAVEST_FIRST = (FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT)
 
 
 def gravity_of(finding: Finding, is_strict: bool) -> str:
@@ -34,7 +39,7 @@ def gravity_of(finding: Finding, is_strict: bool) -> str:
 
 def by_gravity(verdict: Verdict) -> dict[str, list[Finding]]:
     """All findings, the gravest first."""
-    found: dict[str, list[Finding]] = {gravity: [] for gravity in _GRAVEST_FIRST}
+    found: dict[str, list[Finding]] = {gravity: [] for gravity in GRAVEST_FIRST}
     for finding in verdict.findings:
         found[gravity_of(finding, verdict.is_strict)].append(finding)
     return found

@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.finding_line import FAILED, NOTED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import (
-    FAILED,
-    NOTED,
-    OPEN,
-    UNANSWERED,
-    WARNED,
     by_gravity,
     commands_of,
     counts,

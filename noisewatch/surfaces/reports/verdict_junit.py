@@ -16,13 +16,8 @@ from noisewatch import __version__
 from noisewatch.judgement.verdict import STABLE, Finding, Verdict
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.names import clean
+from noisewatch.surfaces.finding_line import FAILED, LEFT_OUT, NOTED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import (
-    FAILED,
-    LEFT_OUT,
-    NOTED,
-    OPEN,
-    UNANSWERED,
-    WARNED,
     commands_of,
     counts,
     culprit_line,

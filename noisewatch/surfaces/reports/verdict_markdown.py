@@ -13,13 +13,8 @@ from noisewatch.judgement.declaration import IGNORED, NOT_APPLICABLE
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.figures import describe_ns, describe_share
 from noisewatch.sources.cpulist import name_cpus
+from noisewatch.surfaces.finding_line import FAILED, NOTED, OPEN, PASSED, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import (
-    FAILED,
-    NOTED,
-    OPEN,
-    PASSED,
-    UNANSWERED,
-    WARNED,
     by_gravity,
     commands_of,
     counts,

@@ -14,12 +14,8 @@ from decimal import Decimal
 from noisewatch.judgement.declaration import BLOCKING, FAIL, INFORMATION, PASS, WARN
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.sources.names import clean
+from noisewatch.surfaces.finding_line import FAILED, NOTED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import (
-    FAILED,
-    NOTED,
-    OPEN,
-    UNANSWERED,
-    WARNED,
     by_gravity,
     counts,
     culprit_line,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.sources.names import clean
-from noisewatch.surfaces.reports.finding_words import FAILED, UNANSWERED, WARNED, by_gravity, judged, sentence
+from noisewatch.surfaces.finding_line import FAILED, UNANSWERED, WARNED
+from noisewatch.surfaces.reports.finding_words import by_gravity, judged, sentence
 from noisewatch.surfaces.reports.formats import Occasion
 
 _GRAVEST_FIRST = ((FAILED, "failed"), (UNANSWERED, "unknown"), (WARNED, "warned"))

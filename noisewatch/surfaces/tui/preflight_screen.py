@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from functools import cache
 
-from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, WARNED, FindingLine
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.reports.finding_words import FAILED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
@@ -25,7 +24,6 @@ _COUNTED = {FAILED: "failed", UNANSWERED: "blocking unknown", WARNED: "warning",
 _NARROW = 60
 _LABEL, _ID = 8, 30
 _DETAIL_SHARE = 0.4
-_QUESTION_BY_ID = {each.id: each.question for each in CATALOGUE}
 
 
 def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -73,9 +71,17 @@ def _named(name: str, wide: int) -> str:
     return fitted(name if len(name) <= wide else name[: wide - 1] + "…", wide) + " "
 
 
+@cache
+def _questions() -> dict[str, str]:
+    """By the check's id. Imported once they are asked for: the monitor's first picture comes first."""
+    from noisewatch.judgement.catalogue import CATALOGUE
+
+    return {each.id: each.question for each in CATALOGUE}
+
+
 def _detail(finding: FindingLine, width: int) -> list[Row]:
     """The whole sentence and the command, which a row may have cut."""
-    lines = [f"{finding.id}: {_QUESTION_BY_ID.get(finding.id, '')}".rstrip(" :"), finding.said]
+    lines = [f"{finding.id}: {_questions().get(finding.id, '')}".rstrip(" :"), finding.said]
     lines += [f"fix: {finding.fix}"] if finding.fix else []
     wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") for line in lines)
     return [[], *([(f" {part}", "plain")] for parts in wrapped for part in parts)]

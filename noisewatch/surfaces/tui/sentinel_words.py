@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from noisewatch.machine.sentinel.slices import DUTY_SHARE
-from noisewatch.model.sentinel import MEASURES
+from noisewatch.model.sentinel_states import MEASURES
 from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.surfaces.frame import TARGET, CpuLine, Frame
 from noisewatch.surfaces.tui.glyphs import Glyphs, duration, share, style_of

@@ -1,0 +1,11 @@
+"""How the sentinel is on a CPU: it measures, or why it does not."""
+
+OFF = "off"
+MEASURES = "measures"
+STARTING = "starting"
+BUSY = "busy"
+WAS_BUSY = "was busy"
+SIBLING_BUSY = "sibling busy"
+OFFLINE = "offline"
+LOCKED = "locked"
+UNKNOWN_LOAD = "load unknown"
