@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
 from noisewatch.model.sentinel_states import OFF
@@ -107,12 +106,7 @@ def encode_frame(frame: Frame) -> bytes:
 
 def _fields(of: Any) -> dict[str, Any]:
     """Without the copies of dataclasses.asdict, which take longer than all else that a frame needs."""
-    return {name: getattr(of, name) for name in _names(of.__class__)}
-
-
-@cache
-def _names(of: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(of))
+    return {name: getattr(of, name) for name in of.__slots__}
 
 
 def decode_frame(line: bytes) -> Frame:

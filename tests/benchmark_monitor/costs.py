@@ -86,5 +86,5 @@ def _row(name: str, costs: list[Cost]) -> str:
     each_share = ", ".join(f"{share:.2%}" for share in middle.shares)
     return (
         f"{name:<22} {statistics.median(shares):>7.2%} {min(shares):>7.2%} {max(shares):>7.2%} "
-        f"{kilobytes:>7.1f} {wake_ups:>8.1f} {megabytes:>5.0f}  {each_share or 'it ended'}"
+        f"{kilobytes:>7.1f} {wake_ups:>8.1f} {megabytes:>5.0f}  {each_share if megabytes else 'it ended'}"
     )
