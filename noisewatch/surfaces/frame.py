@@ -11,6 +11,7 @@ from noisewatch.surfaces.conditions import UNKNOWN_CONDITIONS, Conditions, decod
 from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, FindingLine
 
 MOST_CULPRITS = 64
+KINDS = ("irq", "tick", "ipi", "softirq", "thread", "kernel-thread", "outside", "unexplained")
 TARGET, SIBLING, HOUSEKEEPING, OFFLINE = "target", "sibling", "housekeeping", "offline"
 
 
@@ -27,6 +28,7 @@ class CpuLine:
     busy_share: float | None = None
     current_khz: int | None = None
     governor: str | None = None
+    taken_ns_per_s: tuple[int, ...] | None = None  # by each of KINDS; of target CPUs
     sentinel: str = OFF  # how it is there: it measures, or why it does not
     measured_ns: int | None = None  # that it spun lately, and of that ...
     measured_stolen_share: float | None = None  # ... what others took
@@ -109,11 +111,17 @@ def _fields(of: Any) -> dict[str, Any]:
     return {name: getattr(of, name) for name in of.__slots__}
 
 
+def _decoded_cpu(found: dict[str, Any]) -> CpuLine:
+    taken = found["taken_ns_per_s"]
+    found["taken_ns_per_s"] = None if taken is None else tuple(taken)
+    return CpuLine(**found)
+
+
 def decode_frame(line: bytes) -> Frame:
     """The frame of a line that encode_frame made. Raises ValueError for any other line."""
     found = json.loads(line)
     try:
-        found["cpus"] = tuple(CpuLine(**cpu) for cpu in found["cpus"])
+        found["cpus"] = tuple(_decoded_cpu(cpu) for cpu in found["cpus"])
         found["culprits"] = tuple(CulpritLine(**culprit) for culprit in found["culprits"])
         found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
         for name in ("target", "housekeeping"):

@@ -14,6 +14,7 @@ from noisewatch.surfaces.conditions_making import conditions_of
 from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, WARNED, FindingLine
 from noisewatch.surfaces.frame import (
     HOUSEKEEPING,
+    KINDS,
     MOST_CULPRITS,
     OFFLINE,
     SIBLING,
@@ -91,7 +92,17 @@ def _cpu_line(
         busy_share=interval.busy_share(cpu),
         current_khz=current_khz,
         governor=governor,
+        taken_ns_per_s=_taken(found, interval.seconds) if is_known and role == TARGET else None,
     )
+
+
+def _taken(found: Sequence[Disturbance], seconds: float) -> tuple[int, ...]:
+    """By kind, in the order of KINDS."""
+    taken = dict.fromkeys(KINDS, 0.0)
+    for each in found:
+        if each.kind in taken:
+            taken[each.kind] += each.stolen_ns or 0
+    return tuple(round(ns / seconds) for ns in taken.values())
 
 
 def _per_s(count: int | None, interval: Interval) -> float | None:

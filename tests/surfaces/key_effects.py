@@ -34,6 +34,8 @@ def _moved(by: int) -> Callable[[str], Change]:
     def change(screen: str) -> Change:
         if screen == EVENTS:
             return {"event": min(24 - by, 29)}
+        if screen == MAP:
+            return {}
         return {"row" if screen in _SELECTING else "offset": max(5 + by, 0)}
 
     return change
@@ -85,7 +87,11 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "slash": lambda screen: (
         {"is_typing": True} | ({} if screen in (SOURCES, EVENTS) else {"screen": SOURCES, "row": 0})
     ),
-    "f": lambda screen: {"advice": "hog 15" if screen == CPU else "hog 5"},
+    "f": lambda screen: (
+        {"advice": "hog 15" if screen == CPU else "hog 5"}
+        if screen in (CPU, SOURCES)
+        else {"screen": CPU, "row": 0, "advice": "hog 2", "cpu": 32}
+    ),
     "e": _same(notice="written"),
     "y": _same(notice="no command to copy"),
     "enter": lambda screen: (
@@ -116,7 +122,6 @@ EFFECTS_ABOVE: dict[str, Change] = {
     "enter": {"above": OVER},
     "escape": {"above": None},
     "e": {"notice": "written"},
-    **{key: {"shows_help": True} for key in ("question_mark", "h", "f1")},
 }
 EFFECTS_WHILE_TYPING: dict[str, Change] = {
     "enter": {"is_typing": False},
@@ -130,14 +135,14 @@ _OF_A_RECORDING = ("less_than_sign", "greater_than_sign")
 _SCROLL = ("down", "j", "up", "k", "pagedown", "pageup")
 # Keys that may leave the picture as it is: what they change belongs to another screen, or they lead to where one is.
 MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
-    OVERVIEW: ("1", "escape", "f", *_OF_A_RECORDING),
-    MAP: ("2", "s", "a", "f", *_SCROLL, *_OF_A_RECORDING),
+    OVERVIEW: ("1", "escape", *_OF_A_RECORDING),
+    MAP: ("2", "s", "a", *_SCROLL, *_OF_A_RECORDING),
     SOURCES: ("3", "a", *_OF_A_RECORDING),
     CPU: ("4", "a", "enter", *_OF_A_RECORDING),
-    EVENTS: ("5", "s", "a", "f", *_OF_A_RECORDING),
-    PREFLIGHT: ("6", "s", "a", "f", *_OF_A_RECORDING),
-    RECORDED: ("1", "escape", "f", "H", *_OF_A_RECORDING),
+    EVENTS: ("5", "s", "a", *_OF_A_RECORDING),
+    PREFLIGHT: ("6", "s", "a", *_OF_A_RECORDING),
+    RECORDED: ("1", "escape"),
     HELP: (),
     TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),
-    **{place: tuple(key for key in KEYS if key not in ("enter", "escape")) for place in ABOVE},
+    **{place: tuple(key for key in KEYS if key not in ("enter", "escape", "e")) for place in ABOVE},
 }

@@ -104,3 +104,21 @@ def test_block_characters_are_drawn_where_encoding_and_font_have_them(
     encoding: str | None, terminal: str, glyphs: Glyphs
 ) -> None:
     assert glyphs_for(encoding, terminal) is glyphs
+
+
+def test_in_ascii_nothing_else_is_drawn_and_no_column_moves() -> None:
+    names = tuple(culprit(name) for name in ("größer", "日本", "µs…", "x" * 90))
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app._glyphs = ASCII
+        app.show_frame(frame(4, names))
+        for key in ("1", "2", "3", "4", "6", "question_mark"):
+            await pilot.press(key)
+            lines.extend(shown(app))
+
+    with_monitor(steps)
+    assert [line for line in lines if not line.isascii()] == []
+    assert {len(line) for line in lines} == {100}
+    assert "gr??er [4711]" in "".join(lines)
+    assert "???? [4711]" in "".join(lines)

@@ -51,7 +51,7 @@ def test_a_screen_too_low_for_three_rows_has_the_lane_and_the_cursor() -> None:
     model = _model(12)
     model.step(-3)
     assert not any(line.startswith("event ") for line in screen(model, 100, 19))
-    assert screen(model, 100, 19)[-3].startswith("worst ")
+    assert screen(model, 100, 19)[-3].startswith("target ")
     assert "▲" in screen(model, 100, 19)[-2]
 
 

@@ -70,6 +70,7 @@ class _Look:
 
 def _look(app: MonitorApp) -> _Look:
     model, above = app.model, app._above.screen
+    notice = model.notice if above is None else above.notice
     return _Look(
         model.screen,
         model.cursor,
@@ -87,7 +88,7 @@ def _look(app: MonitorApp) -> _Look:
         model.filter,
         model.is_typing,
         model.advice.about.name if model.advice is not None else None,
-        model.notice.partition(":")[0] if model.notice is not None else None,
+        notice.partition(":")[0] if notice is not None else None,
         app._shows_help,
         f"{type(above).__name__} {above.state}" if above is not None else None,
     )

@@ -140,13 +140,13 @@ def test_the_monitor_plays_what_the_sampler_reads(tmp_path: Path) -> None:
         await pilot.press("space")
         heads.append(shown(app)[0])
         await pilot.press(*["greater_than_sign"] * 5, "space")
-        await until(pilot, lambda: "STOPPED at 9 of 9 s" in shown(app)[0])
+        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in shown(app)[0])
         await pilot.press("left")
         heads.append(shown(app)[0])
 
     with_monitor(steps, command_line(arguments, frozenset({0})))
     assert "STOPPED at 3 of 9 s" in heads[0]
-    assert "STOPPED at 6 of 9 s" in heads[1]
+    assert "STOPPED 32x at 6 of 9 s" in heads[1]
 
 
 def test_a_sampler_whose_frames_are_not_wanted_waits() -> None:

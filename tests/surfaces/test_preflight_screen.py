@@ -35,7 +35,7 @@ def _frame(second: int = 1) -> Frame:
 
 def test_what_did_not_pass_is_listed_the_gravest_first_and_the_rest_is_counted() -> None:
     rows = screen_of(model_of(_frame()), "preflight")
-    assert "1 failed, 1 warnings, 1 other unknown, 40 passed" in rows[3]
+    assert "1 failed, 1 warning, 1 other unknown, 40 passed" in rows[3]
     assert [row.split()[:2] for row in rows[4:7]] == [
         ["FAIL", "tasks-on-target"],
         ["warn", "turbo-enabled"],

@@ -85,9 +85,9 @@ def test_held_the_picture_freezes_at_the_next_disturbance_once() -> None:
 def test_the_timeline_shows_the_worst_and_marks_what_is_shown() -> None:
     model = _model(10)
     lane, _, below = screen(model)[-4:-1]
-    assert lane.startswith("worst ")
+    assert lane.startswith("target ")
     assert lane.rstrip()[-10] == "█"
-    assert below.strip() == ""
+    assert below[lane.index("▁") :].rstrip() == "-19 s            now"
     model.step(-9)
     lane, _, below = screen(model)[-4:-1]
     assert below.index("▲") == lane.index("█")

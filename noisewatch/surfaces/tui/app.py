@@ -28,7 +28,7 @@ from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.screens import rows_of_screen
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, in_ascii
 
 _CHECK_S = 2.0  # between two looks whether the terminal and the sampler are still there
 _AWAY_S = 5.0  # between two pictures while nobody looks
@@ -154,6 +154,12 @@ class MonitorApp(KeyedApp):
 
     def rows(self, width: int, height: int) -> list[Row]:
         """The screen as it is now."""
+        rows = self._rows(width, height)
+        if self._glyphs is UNICODE:
+            return rows
+        return [[(in_ascii(text), style) for text, style in row] for row in rows]
+
+    def _rows(self, width: int, height: int) -> list[Row]:
         if self._above.screen is not None:
             return self._above.screen.rows(width, height, self._glyphs is UNICODE)
         if self._shows_help:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.surfaces.frame import CpuLine
+from noisewatch.surfaces.frame import KINDS, CpuLine
 from noisewatch.surfaces.tui.glyphs import Glyphs, duration, rate, share, style_of
 from noisewatch.surfaces.tui.levels import columns_of, level_pieces
 from noisewatch.surfaces.tui.page import page
@@ -20,7 +20,6 @@ _KEYS = (
     ("[ ]", "disturbances"),
     ("esc", "back"),
 )
-_KINDS = ("irq", "tick", "ipi", "softirq", "thread", "kernel-thread", "outside", "unexplained")
 _LABEL = 15
 _MOST_INTERVALS = 400  # whose frames are looked into
 
@@ -34,7 +33,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
     if line is None:
         return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
-    lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(_KINDS) else []
+    lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(KINDS) else []
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_sentinel else []
     top = [_figures(line, width, glyphs), *measured, *lanes]
     left = height - len(top)
@@ -74,4 +73,4 @@ def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row
         rows.append(
             [(f" {kind:<{_LABEL - 1}}", "faint"), (" " * (room - len(shown)), "plain"), *level_pieces(shown, glyphs)]
         )
-    return sorted(rows, key=lambda row: _KINDS.index(row[0][0].strip()))
+    return sorted(rows, key=lambda row: KINDS.index(row[0][0].strip()))

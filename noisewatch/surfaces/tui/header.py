@@ -38,7 +38,8 @@ def _moment(model: ScreenModel) -> str:
     """Which moment is shown; of a recording also how it goes on."""
     if not model.is_recorded or model.newest is None:
         return f"FROZEN {model.behind_s():.0f} s ago"
-    moves = f"{'PLAYS' if model.plays else 'STOPPED'} {model.speed:g}x"
+    moves = "PLAYS" if model.plays else "STOPPED"
+    moves += f" {model.speed:g}x" if model.plays or model.speed != 1 else ""
     moves += ", holds at a disturbance," if model.holds else ""
     more = "" if model.newest.is_last else " read so far"
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"

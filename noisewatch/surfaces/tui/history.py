@@ -8,7 +8,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from noisewatch.surfaces.frame import TARGET, Frame, decode_frame, encode_frame
+from noisewatch.surfaces.frame import KINDS, TARGET, Frame, decode_frame, encode_frame
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS, worst_of
 
 CAPACITY = 3600  # an hour of intervals of a second
@@ -103,6 +103,9 @@ def _column(capacity: int) -> array[float]:
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
     """What each kind took, and what all others did: nothing, where the frame tells all."""
+    taken = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
+    if taken is not None:
+        return {kind: ns for kind, ns in zip(KINDS, taken, strict=True) if ns}, 0.0
     lost: dict[str, float] = defaultdict(float)
     for line in frame.culprits:
         if line.cpu == cpu:

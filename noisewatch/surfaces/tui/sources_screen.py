@@ -65,12 +65,14 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     if advice is None:
         return []
     about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
-    lines = [
-        part
-        for line in advice.lines
-        for part in textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
-    ]
+
+    def wrapped(line: str) -> list[str]:
+        return textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
+
+    lines = [part for line in advice.lines for part in wrapped(line)]
     rows: list[Row] = [about, *([(f" {line}", "plain")] for line in lines)]
+    if len(rows) > most and advice.commands:  # what to do comes before why
+        rows = [about, *([(f" {part}", "plain")] for part in wrapped(advice.commands[0][1]))]
     if len(rows) > most:
         rows = [*rows[: max(most - 1, 0)], [(" …", "faint")]]
     return ([[], *rows] if len(rows) < most else rows)[: max(most, 0)]

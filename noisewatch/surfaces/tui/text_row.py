@@ -8,6 +8,8 @@ from rich.cells import cell_len, set_cell_size
 
 Row = list[tuple[str, str]]  # pieces of text, each with the name of its style
 
+_IN_ASCII = str.maketrans({"…": "~", "µ": "u", "–": "-", "·": "|", "×": "x"})
+
 
 def fitted(text: str, width: int) -> str:
     """The text in exactly so many columns; wide characters count as what they take on a terminal."""
@@ -48,3 +50,9 @@ def ends(left: Row, right: Row, width: int) -> Row:
         if piece != text:
             break
     return [*kept, (" " * room, "plain"), *right]
+
+
+def in_ascii(text: str) -> str:
+    """With nothing that a terminal without Unicode could not show, in as many columns."""
+    plain = text.translate(_IN_ASCII)
+    return plain if plain.isascii() else "".join(each if each.isascii() else "?" * cell_len(each) for each in plain)
