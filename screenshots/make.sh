@@ -1,18 +1,40 @@
 #!/bin/sh
-# Draws all pictures from the recordings in tests/machines, byte for byte the same each time.
-# PNGs need the font DejaVu Sans Mono (Debian: fonts-dejavu-core) and the package's extra `dev`.
+# Draws all pictures from recordings, byte for byte the same each time: of machines in tests/machines, and of made-up
+# ones of any size (python -m tests.many_cpus). PNGs need the font DejaVu Sans Mono (Debian: fonts-dejavu-core) and the
+# package's extra `png`. Takes a minute or two, most of it for the machine of 512 CPUs.
 set -eu
-cd "$(dirname "$0")"
-machines=../tests/machines
-for size in 80x24 120x30; do
+cd "$(dirname "$0")/.."
+recordings=$(mktemp -d)
+trap 'rm -rf "$recordings"' EXIT
+
+draw() { # NAME SIZE RECORDING [OPTION...]
+    name=$1-$2 size=$2 recording=$3
+    shift 3
     for kind in svg png; do
-        noisewatch screenshot --replay $machines/lab-disturbed.nw --size "$size" "monitor-$size.$kind"
+        noisewatch screenshot --replay "$recording" --size "$size" "$@" "screenshots/$name.$kind"
     done
+}
+
+lab=tests/machines/lab-disturbed.nw
+draw monitor 120x30 $lab
+draw cpu 100x30 $lab --keys enter,f
+draw preflight 100x30 $lab --keys 6
+draw calibration 100x40 tests/machines/host-calibration.nw --keys c,enter
+draw verdict 100x40 tests/machines/host-calibration.nw --keys p,enter
+
+for count in 4 16 64 512; do
+    made=$recordings/$count.nw
+    python3 -m tests.many_cpus $count "$made"
+    draw overview-$count-cpus 80x24 "$made" --at 25
+    draw overview-$count-cpus 140x40 "$made" --at 25
 done
-for kind in svg png; do
-    noisewatch screenshot --replay $machines/lab-disturbed.nw --keys enter,f --size 100x30 "cpu-100x30.$kind"
-    noisewatch screenshot --replay $machines/lab-hotplug.nw --keys 2 --size 80x24 "map-80x24.$kind"
-    noisewatch screenshot --replay $machines/lab-disturbed.nw --keys 3 --size 100x30 "sources-100x30.$kind"
-    noisewatch screenshot --replay $machines/lab-hotplug.nw --keys 5 --size 80x24 "events-80x24.$kind"
-    noisewatch screenshot --replay $machines/host-calibration.nw --keys c,enter --size 100x40 "calibration-100x40.$kind"
-done
+made=$recordings/16.nw
+draw map 140x40 "$made" --keys 2
+draw map 80x24 "$made" --keys 2
+draw sources 140x40 "$made" --at 25 --keys 3
+draw events 140x40 "$made" --keys 5
+draw events 80x24 "$made" --keys 5
+draw one-cpu 140x40 "$made" --at 25 --keys enter,f
+draw preflight-16-cpus 140x40 "$made" --at 25 --keys 6
+draw map-512-cpus 140x40 "$recordings/512.nw" --keys 2
+draw help 100x40 "$made" --keys question_mark

@@ -20,7 +20,7 @@ from noisewatch.sources.reader import Reader
 MEMINFO = "/proc/meminfo"
 VMSTAT = "/proc/vmstat"
 _SIZE = re.compile(r"([^:\s]+):\s+(\d{1,20})(?: kB)?")
-_COUNTERS = re.compile(r"(?:\S+ -?\d{1,20}\n)+", re.ASCII)
+_COUNTERS = re.compile(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

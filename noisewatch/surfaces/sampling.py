@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections import deque
@@ -136,7 +137,7 @@ class _Sampler:
         if self._machine.is_live:
             return None
         kind = "replay of" if isinstance(self._machine, Recording) else "copied tree"
-        return f"{kind} {clean(self._machine.name)}"
+        return f"{kind} {clean(os.path.basename(self._machine.name.rstrip('/')))}"
 
     def _move_aside(self, snapshot: Snapshot) -> None:
         """The target may change while we look: a partition is made, a CPU comes back."""

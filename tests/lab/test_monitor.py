@@ -15,6 +15,7 @@ from tests.lab.expected import ISOLATED_CPUS, finding
 from tests.lab.lab import Lab
 from tests.lab.screen import Screen, shown
 
+_STORM = "while :; do dd if=/dev/sda of=/dev/null bs=4k count=500 iflag=direct 2>/dev/null; done"
 _ONLINE = "/sys/devices/system/cpu/cpu7/online"
 
 
@@ -80,6 +81,43 @@ def test_a_cpu_that_goes_and_comes_back_while_the_monitor_and_a_recording_run(is
     replays = [isolated.run("noisewatch preflight --replay hotplug.nw --format json") for _ in range(2)]
     assert replays[0] == replays[1]
     assert json.loads(replays[0].out)["target"] == ISOLATED_CPUS
+
+
+def test_an_interrupt_storm_is_named_and_found_again_by_stepping_back(isolated: Lab, monitor: Screen) -> None:
+    irq = int(isolated.do("grep ahci /proc/interrupts").split()[0].rstrip(":"))
+    allowed = f"/proc/irq/{irq}/smp_affinity_list"
+    was_allowed = isolated.read(allowed).strip()
+    isolated.write(allowed, 6)
+    reader = isolated.start(f'taskset -c 4 sh -c "{_STORM}"')
+    try:
+        monitor.wait_for(rf"6 irq +{irq} ahci.* [0-9]{{3,}} ")
+    finally:
+        isolated.stop(reader)
+        isolated.write(allowed, was_allowed)
+    isolated.do("sleep 6")
+    monitor.press("[")
+    found = monitor.wait_for("FROZEN [0-9]+ s ago")
+    assert re.search(rf"6 irq +{irq} ahci", found), found
+    monitor.press("Enter")
+    assert " CPU 6  target " in monitor.wait_for("who took time of CPU 6")
+    monitor.press("f")
+    monitor.wait_for(f"echo .* > /proc/irq/{irq}/smp_affinity_list|tee /proc/irq/{irq}/smp_affinity_list")
+    monitor.press("Space")
+    monitor.press("Escape")
+
+
+def test_what_was_changed_stands_in_the_log_and_leads_back_to_its_moment(isolated: Lab, monitor: Screen) -> None:
+    monitor.press("5")
+    for words in ("governor of CPUs? .* is now performance, was", "CPU 7 went offline", "CPU 7 came online"):
+        monitor.wait_for(words)
+    monitor.press("/")
+    monitor.press("offline")
+    monitor.press("Enter")
+    monitor.wait_for("filter: offline")
+    monitor.press("Enter")
+    moment = monitor.wait_for("FROZEN")
+    assert _line(moment, 7).split()[:3] == ["x", "7", "offline"]
+    monitor.press("Space")
 
 
 def _columns(path: Path) -> list[tuple[int, ...]]:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from noisewatch.judgement.case import calibrated_with
+from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.plan import GAPS, WORK
@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, Sources
 from noisewatch.surfaces.tui.calibration_screen import CalibrationScreen
 from tests.calibrated import written_calibration
 from tests.quiet_machine import ANSWERS, quiet_files
-from tests.surfaces.framing import frame
+from tests.surfaces.framing import frame, model_of, screen_of
 from tests.written import WrittenMachine
 
 
@@ -124,6 +124,11 @@ def test_the_screen_keeps_to_any_size(width: int, height: int) -> None:
     assert len(screen.rows(width, height, in_unicode=True)) == height
 
 
+def _calibrated() -> Calibrated:
+    gaps = tuple((at_ns, 40_000, 0, 0) for at_ns in range(0, 3_000_000_000, 10_000_000))
+    return calibrated_with(parse_calibration(written_calibration(seconds=3.0, gaps=gaps)), Budget())
+
+
 def _pressed(*keys: str, machine: Machine) -> list[str]:
     """What the screen showed after each key."""
 
@@ -154,3 +159,23 @@ def test_keys_open_the_screen_start_the_calibration_and_go_back() -> None:
 def test_a_machine_that_cannot_be_calibrated_says_so_on_the_screen() -> None:
     shown = _pressed("c", "enter", machine=WrittenMachine(quiet_files(), answers=ANSWERS))
     assert "Nothing was measured: not written down" in shown[-1]
+
+
+def test_what_was_calibrated_stands_on_the_screen_of_that_cpu() -> None:
+    model = model_of(frame(4, target=(2, 3)))
+    model.calibration = _calibrated().calibration
+    model.cpu = 2
+    rows = screen_of(model, "cpu", 120)
+    assert rows[4].startswith(" calibrated: ")
+    assert " gaps/s, p99 " in rows[4]
+    assert any(character in rows[4] for character in "▁▂▃▄▅▆▇█")
+    assert "calibrated" not in "".join(screen_of(model_of(frame()), "cpu"))
+    model.cpu = 0
+    assert "calibrated" not in "".join(screen_of(model, "cpu"))
+
+
+def test_a_calibration_that_is_over_is_kept_for_the_screens_of_its_cpus() -> None:
+    screen = CalibrationScreen((2, 3))
+    assert screen.calibration is None
+    screen.finish(_calibrated())
+    assert screen.calibration is not None

@@ -11,7 +11,10 @@ from noisewatch.surfaces.tui.asked_screen import RUNNING, AskedScreen, Sources
 
 
 class Above:
-    """At most one screen. `pause` and `resume` are the sampler's: a calibration would be in what it sees."""
+    """At most one screen. `pause` and `resume` are the sampler's: a calibration would be in what it sees.
+
+    `keep` is told of a screen that has a result.
+    """
 
     def __init__(
         self,
@@ -20,10 +23,11 @@ class Above:
         draw: Callable[[], None],
         pause: Callable[[], None],
         resume: Callable[[], None],
+        keep: Callable[[AskedScreen], None],
     ) -> None:
         self._app = app
         self._sources = sources
-        self._draw, self._pause, self._resume = draw, pause, resume
+        self._draw, self._pause, self._resume, self._keep = draw, pause, resume, keep
         self.screen: AskedScreen | None = None
 
     def announce(self, screen: AskedScreen) -> None:
@@ -67,6 +71,8 @@ class Above:
     def _finish(self, screen: AskedScreen, take: Callable[[], None]) -> None:
         if self.screen is not screen:
             return
-        self._change(take)
+        take()
+        self._keep(screen)
+        self._draw()
         if screen.pauses_sampler and screen.state != RUNNING:
             self._resume()

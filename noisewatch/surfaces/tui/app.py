@@ -17,7 +17,7 @@ from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.picture import plain_svg
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.actions import KeyedApp
-from noisewatch.surfaces.tui.asked_screen import Sources
+from noisewatch.surfaces.tui.asked_screen import AskedScreen, Sources
 from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
 from noisewatch.surfaces.tui.event_kinds import kind_of_device
 from noisewatch.surfaces.tui.events import Event
@@ -64,7 +64,9 @@ class MonitorApp(KeyedApp):
         self._view = LineView(self.rows)
         self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
         self._shows_help = False
-        self._above = Above(self, self._sources, self.draw, self._pause_sampler, self._resume_sampler)
+        self._above = Above(
+            self, self._sources, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
+        )
         self._aside: tuple[int, ...] = ()
         self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
         self._is_away = False
@@ -165,6 +167,11 @@ class MonitorApp(KeyedApp):
         if self._shows_help:
             return help_rows(KEYS_IN_HELP, width, height)
         return rows_of_screen(self.model, width, height, self._glyphs)
+
+    def _keep_calibration(self, screen: AskedScreen) -> None:
+        """For the screen of one CPU."""
+        if screen.calibration is not None:
+            self.model.calibration = screen.calibration
 
     def _pause_sampler(self) -> None:
         if self._sampler is not None and not self.model.is_recorded:

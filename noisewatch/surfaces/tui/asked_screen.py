@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.tui.text_row import Row
+from noisewatch.surfaces.tui.text_row import Row, cut
 
 if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict
     from noisewatch.machine import Machine
+    from noisewatch.model.calibration import Calibration
     from noisewatch.surfaces.audience import Audience
 
 ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
@@ -65,6 +66,11 @@ class AskedScreen(ABC):
         return {}
 
     @property
+    def calibration(self) -> Calibration | None:
+        """The gaps that were measured on the way."""
+        return None
+
+    @property
     def can_start(self) -> bool:
         return self.state == ANNOUNCED and self.refusal is None
 
@@ -72,7 +78,7 @@ class AskedScreen(ABC):
         """The lines, as far as they are scrolled, between a title and the keys."""
         room = max(height - 2, 1)
         self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
-        filled: list[Row] = [[(line, "plain")] for line in lines[self.offset : self.offset + room]]
+        filled = [cut([(line, "plain")], width) for line in lines[self.offset : self.offset + room]]
         filled += [[] for _ in range(height - 2 - len(filled))]
         first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
         start = "enter starts   " if self.can_start else ""

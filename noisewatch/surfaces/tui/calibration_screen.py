@@ -12,6 +12,7 @@ from noisewatch.judgement.noise_floor import Budget
 from noisewatch.machine import Machine
 from noisewatch.machine.calibrator.run import Progress, Watch
 from noisewatch.machine.recording import Recording
+from noisewatch.model.calibration import Calibration
 from noisewatch.sources.calibration import CalibrationWish
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.snapshot import Wish, read_snapshot
@@ -50,6 +51,10 @@ class CalibrationScreen(AskedScreen):
             self.failure = f"Nothing was measured: {result}"
         else:
             self.result = result
+
+    @property
+    def calibration(self) -> Calibration | None:
+        return self.result.calibration if self.result is not None else None
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""

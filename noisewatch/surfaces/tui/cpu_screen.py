@@ -9,7 +9,7 @@ from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sentinel_words import measured_row
 from noisewatch.surfaces.tui.sources_screen import LEAST_TABLE, advice_rows, selectable
-from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
+from noisewatch.surfaces.tui.text_row import Row, cut, first_that_fits, length
 
 _KEYS = (
     ("q", "quit"),
@@ -21,6 +21,7 @@ _KEYS = (
     ("esc", "back"),
 )
 _LABEL = 15
+_LEAST_STRIP, _WIDEST_STRIP = 12, 60
 _MOST_INTERVALS = 400  # whose frames are looked into
 
 
@@ -35,7 +36,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
         return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
     lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(KINDS) else []
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_sentinel else []
-    top = [_figures(line, width, glyphs), *measured, *lanes]
+    top = [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs), *lanes]
     left = height - len(top)
     advice = advice_rows(model, width, left - LEAST_TABLE)
     table = selectable(model, f"who took time of CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
@@ -60,6 +61,20 @@ def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
     said = [f"   {figure}" for figure in figures if figure]
     fitting = ["".join(said[:count]) for count in range(len(said), -1, -1)]
     return [*row, (first_that_fits(fitting, width - length(row)), "plain")]
+
+
+def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
+    """What the last calibration found there, and how many gaps were how long, from a microsecond on."""
+    figures = next((each for each in model.calibration.cpus if each.cpu == cpu), None) if model.calibration else None
+    if figures is None or figures.trouble is not None:
+        return []
+    from noisewatch.surfaces.charts import strip  # once there is something to draw: the first picture comes first
+
+    said = f" calibrated: {share(figures.stolen_share)} in {rate(figures.gaps_per_s)} gaps/s, p99 "
+    said += f"{duration(figures.gap_p99_ns)}, longest {duration(figures.gap_max_ns)}  "
+    room = min(width - length([(said, "")]), _WIDEST_STRIP)
+    drawn = strip(figures.gap_histogram, room, glyphs.ramp) if room >= _LEAST_STRIP else ""
+    return [cut([(said, "plain"), (drawn, "notable")], width)]
 
 
 def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine.calibrator.run import Progress
+from noisewatch.model.calibration import Calibration
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.surfaces.audience import Audience
 from noisewatch.surfaces.live_gaps import LiveGaps
@@ -49,6 +50,11 @@ class GateScreen(AskedScreen):
             return {}
         occasion = Occasion(self.verdict.exit_status, time.time())
         return {suffix: FORMATS[name].render(self.verdict, occasion) for suffix, name in _REPORTS.items()}
+
+    @property
+    def calibration(self) -> Calibration | None:
+        calibrated = self.verdict.case.calibrated if self.verdict is not None else None
+        return calibrated.calibration if calibrated is not None else None
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, TARGET, CpuLine, CulpritLine, Frame
@@ -18,6 +19,9 @@ from noisewatch.surfaces.tui.own_cost import OwnCost, Usage, cost_between, own_u
 OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
     "overview", "map", "sources", "cpu", "events", "preflight",
 )  # fmt: skip
+if TYPE_CHECKING:
+    from noisewatch.model.calibration import Calibration
+
 SORTS = ("cost", "rate", "cpu")
 BY_CHANGE = "change"  # since the baseline, where there is one
 _LONGEST_FILTER = 60
@@ -50,6 +54,7 @@ class ScreenModel:
     cpu: int | None = None  # that the screen of one CPU is about
     row: int = 0  # that is selected, of the screens that have a selection
     baseline: Baseline | None = None
+    calibration: Calibration | None = None  # the last one
     filter: str = ""
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until something else is selected
