@@ -10,9 +10,7 @@ trap 'rm -rf "$recordings"' EXIT
 draw() { # NAME SIZE RECORDING [OPTION...]
     name=$1-$2 size=$2 recording=$3
     shift 3
-    for kind in svg png; do
-        noisewatch screenshot --replay "$recording" --size "$size" "$@" "screenshots/$name.$kind"
-    done
+    noisewatch screenshot --replay "$recording" --size "$size" "$@" "screenshots/$name.svg" "screenshots/$name.png"
 }
 
 lab=tests/machines/lab-disturbed.nw

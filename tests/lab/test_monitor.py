@@ -22,7 +22,8 @@ _ONLINE = "/sys/devices/system/cpu/cpu7/online"
 @pytest.fixture(scope="module")
 def monitor(isolated: Lab) -> Iterator[Screen]:
     with shown(isolated, "noisewatch") as screen:
-        screen.wait_for("^noisewatch ")  # a machine that has just booted reads all of Python first
+        screen.wait_for("^noisewatch ")  # a machine that has just booted reads all of Python first, for the screen
+        screen.wait_for("^noisewatch .* CPUs ")  # and for the sampler
         screen.wait_for("of [3-9] intervals")
         yield screen
 

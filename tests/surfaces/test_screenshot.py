@@ -78,6 +78,12 @@ def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: s
     assert picture.read_bytes() == again.read_bytes()
 
 
+def test_one_run_writes_several_pictures(run: Run, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    assert run("screenshot", one, two, "--replay", _recording(tmp_path)).status == 0
+    assert one.read_bytes() == two.read_bytes()
+
+
 @pytest.mark.parametrize("size", ["1x1", "200x60"])
 def test_any_size_is_drawn(run: Run, tmp_path: Path, unchanged_tree: Path, size: str) -> None:
     picture = tmp_path / "picture.svg"

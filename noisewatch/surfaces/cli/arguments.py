@@ -124,7 +124,9 @@ def _fill_record(parser: ArgumentParser) -> None:
 def _fill_screenshot(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
     add_interval(parser, SUPPRESS)
-    parser.add_argument("file", metavar="FILE", help="the picture to write: .svg, or .png (needs resvg-py)")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="the picture to write: .svg, or .png (needs resvg-py); or both"
+    )
     parser.add_argument(
         "--size", metavar="COLUMNSxLINES", default="100x30", help="the terminal's size (default 100x30)"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from argparse import Namespace
+from contextlib import ExitStack
 from pathlib import Path
 
 from noisewatch.errors import UsageError
@@ -20,12 +21,14 @@ _LARGEST = 1000
 def run(arguments: Namespace) -> int:
     """Draws the last moment of a recording, or one interval of this host, as the monitor would."""
     width, height = _parse_size(arguments.size)
-    suffix = Path(arguments.file).suffix.lower()
-    if suffix not in (".svg", ".png"):
-        raise UsageError(f"{arguments.file}: wanted a name that ends in .svg or .png")
-    with opened_output(arguments.file) as output:
+    for name in arguments.files:
+        if Path(name).suffix.lower() not in (".svg", ".png"):
+            raise UsageError(f"{name}: wanted a name that ends in .svg or .png")
+    with ExitStack() as stack:
+        outputs = {name: stack.enter_context(opened_output(name)) for name in arguments.files}
         svg = asyncio.run(_draw(arguments, width, height))
-        output.write(png_of(svg) if suffix == ".png" else svg.encode())
+        for name, output in outputs.items():
+            output.write(png_of(svg) if Path(name).suffix.lower() == ".png" else svg.encode())
     return 0
 
 

@@ -56,7 +56,7 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
         is_cut = model.frame is not None and not _tells_all(model, model.frame)
         said = f"nothing among the {MOST_CULPRITS} costliest sources: there may be others" if is_cut else "nothing"
         rows.append([(f"     {said}", "doubt" if is_cut else "faint")])
-    return rows + [[] for _ in range(height - len(rows))]
+    return rows
 
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
