@@ -61,8 +61,12 @@ def why_not_to_spin(interval: Interval, cpu: int) -> str | None:
     if is_busy:
         return BUSY
     place = interval.after.topology.get(cpu)
-    siblings = (place.siblings or frozenset()) - {cpu} if place is not None else frozenset()
-    return SIBLING_BUSY if any(_is_busy(interval, each) for each in siblings) else None
+    if place is None or place.siblings is None:
+        return UNKNOWN_LOAD
+    busy = [_is_busy(interval, each) for each in place.siblings - {cpu}]
+    if any(busy):
+        return SIBLING_BUSY
+    return UNKNOWN_LOAD if None in busy else None
 
 
 def _is_busy(interval: Interval, cpu: int) -> bool | None:

@@ -81,7 +81,8 @@ def _cpu_line(
         return CpuLine(cpu, role, current_khz=current_khz, governor=governor)
     estimated_ns = sum(each.stolen_ns or 0 for each in found if each.kind in _INTERRUPTS or each.kind == "softirq")
     stolen_ns = sum(each.stolen_ns or 0 for each in found)
-    is_known = cpu in interval.load_by_cpu and interval.interrupts.rows is not None
+    has_counts = interval.interrupts.rows is not None and interval.softirqs.rows is not None
+    is_known = cpu in interval.load_by_cpu and has_counts
     return CpuLine(
         cpu=cpu,
         role=role,

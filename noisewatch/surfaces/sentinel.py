@@ -56,6 +56,7 @@ class Sentinel:
         self._rests_since_ns: int | None = None
         self._spins_on: set[int] = set()
         self._quiet_from_ns: dict[int, int] = {}
+        self._let_ns: dict[int, int] = {}  # since when it has been let spin, by CPU
         self._told: dict[int, tuple[str, Measured | None]] = {}
 
     def want(self, is_wanted: object) -> None:
@@ -116,15 +117,18 @@ class Sentinel:
         if interval is None:
             return STARTING, None
         now_ns = interval.after.taken_at_ns
-        spun = spinners.spun(cpu, min(now_ns - WINDOW_NS, interval.before.taken_at_ns))
+        let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # what it measured before a rest is over
+        spun = spinners.spun(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
         reason = self._why_to_rest(spun, cpu, interval)
         if reason is not None:
             self._rest(cpu)
             return reason, None
         was_let = cpu in self._spins_on
+        if not was_let:
+            self._let_ns[cpu] = now_ns
         self._spins_on.add(cpu)
         spinners.let_spin(cpu, self._lease_ns)
-        return _as_it_is(spun, now_ns) if was_let else (STARTING, None)
+        return _as_it_is(spun, now_ns, self._let_ns[cpu]) if was_let else (STARTING, None)
 
     def _why_to_rest(self, spun: Spun, cpu: int, interval: Interval) -> str | None:
         """Who is there, or was lately; None where nobody is in the way."""
@@ -142,17 +146,18 @@ class Sentinel:
             self._spinners.let_rest(cpu)
 
 
-def _as_it_is(spun: Spun, now_ns: int) -> tuple[str, Measured | None]:
+def _as_it_is(spun: Spun, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
     """Of a spinner that may spin."""
     if spun.state == REFUSED:
         return f"cannot start: {os.strerror(spun.error).lower()}", None
     if spun.state == MOVED:
         return "moved", None
     measured = measured_in(spun.slices)
+    last_ns = spun.slices[0].start_ns if spun.slices else let_ns
+    if spun.state == SPINNING and now_ns - last_ns > _SILENT_NS:
+        return "no answer", None
     if spun.state != SPINNING or measured is None:
         return STARTING, None
-    if now_ns - spun.slices[0].start_ns > _SILENT_NS:
-        return "no answer", None
     return MEASURES, measured
 
 

@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
     from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for
 
     glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
-    app = MonitorApp(command_line(arguments, allowed_now()), glyphs, sources_of(arguments))
+    app = MonitorApp(command_line(arguments, allowed_now()), glyphs, sources_of(arguments), arguments.interval)
     app.run(mouse=not arguments.no_mouse)
     return 0
 

@@ -17,6 +17,7 @@ from noisewatch.errors import UsageError
 from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
+from noisewatch.surfaces.tui.baseline import source_of
 from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, WHILE_TYPING
 from noisewatch.surfaces.tui.copying import command_to_copy
 from noisewatch.surfaces.tui.event_steps import show_event, step_to_event
@@ -63,8 +64,9 @@ class KeyedApp(App[None]):
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """A press on the timeline shows that moment."""
+        is_covered = self._above.screen is not None or self._shows_help or self.model.is_typing
         at = number_at(self.model, event.x, event.y, *self.size)
-        if at is not None:
+        if at is not None and not is_covered:
             self._changed(lambda: self.model.go_to_number(at))
 
     def on_mouse_scroll_down(self) -> None:
@@ -166,8 +168,12 @@ class KeyedApp(App[None]):
             self.run_worker(lambda: advise(open_machine, target, selected), thread=True, name="advice")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        if event.worker.name == "advice" and isinstance(event.worker.result, Advice):
-            self.model.advice = event.worker.result
+        found = event.worker.result
+        if event.worker.name != "advice" or not isinstance(found, Advice):
+            return
+        selected = self.model.selected() if self.model.screen in (SOURCES, CPU) else None
+        if selected is not None and source_of(selected) == source_of(found.about):
+            self.model.advice = found
             self.draw()
 
     def action_ask(self, name: str) -> None:
@@ -210,4 +216,6 @@ class KeyedApp(App[None]):
             self._shows_help = False
         else:
             change()
+        if self._player is not None and self.model.is_recorded:
+            self._player.read_on()
         self.draw()

@@ -19,6 +19,8 @@ from noisewatch.surfaces.reports.finding_words import commands_of
 from noisewatch.surfaces.tui.screen_model import Advice
 from noisewatch.surfaces.tui.source_words import describe_source
 
+_ENDED = "It has ended since, or is not called so any more: nothing is to be done about it now."
+
 
 def advise(open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine) -> Advice:
     """What helps, with the commands for this machine. Nothing is executed."""
@@ -42,6 +44,9 @@ def advise(open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLi
         remedy = remedy_of(culprit, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"Nothing can be advised: {error}",))
+    task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
+    if about.tid is not None and (task is None or task.name != about.name):
+        return Advice(about, tuple(map(clean, (*describe_source(about, snapshot.irqs), _ENDED))))
     commands = commands_of(remedy.fix)
     said = [*describe_source(about, snapshot.irqs), remedy.said, *(f"{name}: {command}" for name, command in commands)]
     return Advice(about, tuple(map(clean, said)), tuple(commands))

@@ -54,10 +54,11 @@ class MonitorApp(KeyedApp):
         sampler: Sequence[str] | None = None,
         glyphs: Glyphs = UNICODE,
         sources: Sources | None = None,
+        pace_s: float = 1.0,
     ) -> None:
         super().__init__(ansi_color=True)
         self.animation_level = "none"
-        self.model = ScreenModel()
+        self.model = ScreenModel(pace_s=pace_s)
         self._sampler = SamplerProcess(sampler, self.show_frame) if sampler is not None else None
         self._sources = sources or Sources()
         self._glyphs = glyphs
@@ -172,6 +173,7 @@ class MonitorApp(KeyedApp):
         """For the screen of one CPU."""
         if screen.calibration is not None:
             self.model.calibration = screen.calibration
+            self.model.calibrated_at_ns = self.model.newest.taken_at_ns if self.model.newest is not None else None
 
     def _pause_sampler(self) -> None:
         if self._sampler is not None and not self.model.is_recorded:
@@ -179,6 +181,7 @@ class MonitorApp(KeyedApp):
 
     def _resume_sampler(self) -> None:
         if self._sampler is not None and not self.model.is_recorded:
+            self._framed_s = time.monotonic()
             self.run_worker(self._follow(self._sampler), exclusive=False)
 
     def _move_aside(self, frame: Frame) -> None:

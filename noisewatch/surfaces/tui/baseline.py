@@ -45,13 +45,16 @@ def baseline_of(history: History, last: int) -> Baseline:
     numbers = range(max(last + 1 - MOST_INTERVALS, history.first), last + 1)
     count = len(numbers)
     frames = [history.frame(number) for number in numbers]
-    lost_by_source: dict[Source, float] = defaultdict(float)
+    found: dict[Source, list[float]] = defaultdict(list)
     for line in (line for frame in frames for line in frame.culprits):
-        lost_by_source[source_of(line)] += line.stolen_ns_per_s / count
+        found[source_of(line)].append(line.stolen_ns_per_s)
     cpus = [line.cpu for line in frames[-1].cpus]
     lost_by_cpu = {cpu: _mean(history.losses(cpu, numbers)) for cpu in cpus}
     whole = frozenset(cpu for cpu in cpus if all(frame.tells_all_of(cpu) for frame in frames))
-    return Baseline(frames[-1].taken_at_ns, count, lost_by_cpu, dict(lost_by_source), whole)
+    lost_by_source = {
+        source: sum(lost) / count for source, lost in found.items() if source[0] in whole or len(lost) == count
+    }
+    return Baseline(frames[-1].taken_at_ns, count, lost_by_cpu, lost_by_source, whole)
 
 
 def _mean(losses: list[float | None]) -> float | None:

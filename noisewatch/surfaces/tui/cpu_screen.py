@@ -70,11 +70,22 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
         return []
     from noisewatch.surfaces.charts import strip  # once there is something to draw: the first picture comes first
 
-    said = f" calibrated: {share(figures.stolen_share)} in {rate(figures.gaps_per_s)} gaps/s, p99 "
+    ago_s = _calibrated_ago_s(model)
+    if ago_s is not None and ago_s < 0:  # at the moment that is shown that was not known yet
+        return []
+    ago = f" {ago_s:.0f} s ago" if ago_s is not None else ""
+    said = f" calibrated{ago}: {share(figures.stolen_share)} in {rate(figures.gaps_per_s)} gaps/s, p99 "
     said += f"{duration(figures.gap_p99_ns)}, longest {duration(figures.gap_max_ns)}  "
     room = min(width - length([(said, "")]), _WIDEST_STRIP)
     drawn = strip(figures.gap_histogram, room, glyphs.ramp) if room >= _LEAST_STRIP else ""
     return [cut([(said, "plain"), (drawn, "notable")], width)]
+
+
+def _calibrated_ago_s(model: ScreenModel) -> float | None:
+    """None of a recording, whose calibration is its own."""
+    if model.is_recorded or model.calibrated_at_ns is None or model.frame is None:
+        return None
+    return (model.frame.taken_at_ns - model.calibrated_at_ns) / 1e9
 
 
 def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
@@ -82,9 +93,11 @@ def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row
     room = max(width - _LABEL, 1)
     count = min(room * model.zoom, _MOST_INTERVALS)
     numbers = range(max(model.number + 1 - count, model.history.first), model.number + 1)
+    kept = min(model.number + 1 - model.history.first, room * model.zoom)
+    unread = -(-(kept - len(numbers)) // model.zoom)  # columns of frames that are kept, and not looked into
     rows: list[Row] = []
     for kind, lost in model.history.lost_by_kind(cpu, numbers).items():
-        shown = columns_of(lost, model.zoom)[-room:]
+        shown = [*(None for _ in range(unread)), *columns_of(lost, model.zoom)][-room:]
         rows.append(
             [(f" {kind:<{_LABEL - 1}}", "faint"), (" " * (room - len(shown)), "plain"), *level_pieces(shown, glyphs)]
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine
+from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine, Frame
 from noisewatch.surfaces.tui.baseline import Baseline
 from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_culprits
@@ -20,9 +21,20 @@ def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     who = f"who disturbs {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
     rows = culprit_table(lines[: max(height - 1, 0)], who, width, height, glyphs, baseline=model.baseline)
     if not lines and model.frame is not None:
-        said = "nothing seen" if model.frame.seconds > 0 else "no rates: `noisewatch show` tells what is known"
-        rows.append([(f"     {said}", "calm" if model.frame.seconds > 0 else "faint")])
+        rows.append(_why_none(model.frame))
     return rows[: max(height, 0)]
+
+
+def _why_none(frame: Frame) -> Row:
+    """Nothing was seen of CPUs of which all is known; else it may be that nothing could be."""
+    if frame.seconds <= 0:
+        return [("     no rates: `noisewatch show` tells what is known", "faint")]
+    unread = [cpu for cpu in frame.target if not frame.tells_all_of(cpu)]
+    if not frame.target:
+        return [("     there is no target CPU", "doubt")]
+    if unread:
+        return [(f"     not known of CPU {format_cpu_list(unread)}", "doubt")]
+    return [("     nothing seen", "calm")]
 
 
 def culprit_table(

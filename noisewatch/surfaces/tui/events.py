@@ -34,6 +34,7 @@ class EventLog:
     silence: str | None = None  # why nothing is heard of devices
     chosen: Event | None = None  # in the list of them; None is the newest
     filter: str = ""
+    _judged: Frame | None = None  # the last frame with a verdict
     _settings: KnownSettings = field(default_factory=KnownSettings)
     _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
 
@@ -48,8 +49,9 @@ class EventLog:
 
     def compare(self, before: Frame | None, after: Frame, number: int) -> None:
         """Takes in what changed between two frames, the second of which is that interval."""
+        judged, self._judged = self._judged, after if after.verdict is not None else self._judged
         lasting = (change for each in self._episodes for change in each.changes(after))
-        for kind, text in (*changes(before, after), *self._settings.changes(after), *lasting):
+        for kind, text in (*changes(before, after), *_judged(judged, after), *self._settings.changes(after), *lasting):
             self.add(Event(after.taken_at_ns, kind, text, number))
 
     def within(self, numbers: range) -> Iterator[Event]:
@@ -82,7 +84,7 @@ def _has(event: Event, word: str) -> bool:
 
 
 def changes(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
-    """CPUs that came and went, another target, another verdict."""
+    """CPUs that came and went, another target."""
     if before is None:
         return
     gone, come = _online(before) - _online(after), _online(after) - _online(before)
@@ -93,9 +95,14 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
     if before.target != after.target:
         chosen = f"{format_cpu_list(after.target) or 'none'} ({after.target_chosen_by})"
         yield TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
-    judged = [*_verdict(before, after), *_failures(before, after)]
-    if judged:
-        yield VERDICT, "; ".join(judged)
+
+
+def _judged(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
+    """Another verdict than the last one."""
+    if before is not None and after.verdict is not None:
+        said = [*_verdict(before, after), *_failures(before, after)]
+        if said:
+            yield VERDICT, "; ".join(said)
 
 
 def _online(frame: Frame) -> CpuSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import TARGET
-from noisewatch.surfaces.tui.glyphs import Glyphs, duration, share, style_of
+from noisewatch.surfaces.tui.glyphs import Glyphs, duration, share, style_of, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sentinel_words import header_words
 from noisewatch.surfaces.tui.text_row import Row, cut, ends, length
@@ -19,14 +19,14 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     if frame is None:
         return [ends([("noisewatch", "title")], [(model.trouble or "looking …", "doubt")], width), [], []]
     left: Row = [("noisewatch", "title"), (f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
+    if model.cursor is not None:
+        left.append((f"  {_moment(model)}", "doubt"))
+    if model.trouble or model.silence:
+        left.append((f"  {model.trouble or model.silence}", "doubt"))
+    elif model.cursor is None and model.holds:
+        left.append(("  HOLDS at the next disturbance", "doubt"))
     if model.notice is not None:
         left.append((f"  {model.notice}", "strong"))
-    elif model.cursor is not None:
-        left.append((f"  {_moment(model)}", "doubt"))
-    elif model.trouble or model.silence:
-        left.append((f"  {model.trouble or model.silence}", "doubt"))
-    elif model.holds:
-        left.append(("  HOLDS at the next disturbance", "doubt"))
     if frame.source is not None:
         left.append((f"  {frame.source}", "faint"))
     if not (model.trouble or model.silence):  # without the sampler there is no sentinel
@@ -37,7 +37,8 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 def _moment(model: ScreenModel) -> str:
     """Which moment is shown; of a recording also how it goes on."""
     if not model.is_recorded or model.newest is None:
-        return f"FROZEN {model.behind_s():.0f} s ago"
+        ago = f"{model.behind_s():.0f} s ago"
+        return f"FROZEN {ago}" + (" when the last frame came" if model.trouble or model.silence else "")
     moves = "PLAYS" if model.plays else "STOPPED"
     moves += f" {model.speed:g}x" if model.plays or model.speed != 1 else ""
     moves += ", holds at a disturbance," if model.holds else ""
@@ -63,8 +64,12 @@ def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     target: Row = [(f"target {format_cpu_list(frame.target) or 'none'}", "strong")]
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
     worst: Row = []
-    known = [line for line in frame.cpus if line.role == TARGET and line.stolen_ns_per_s is not None]
-    if known:
+    targets = [line for line in frame.cpus if line.role == TARGET]
+    known = [line for line in targets if line.stolen_ns_per_s is not None]
+    if frame.seconds > 0 and targets and worst_of(line.stolen_ns_per_s for line in targets) is None:
+        unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
+        worst = [("  worst ", "plain"), (f"? CPU {unread}", "unknown")]
+    elif known:
         line = max(known, key=lambda line: line.stolen_ns_per_s or 0)
         mark = glyphs.estimate if line.is_estimate else ""
         lost = f"CPU {line.cpu} {mark}{duration(line.stolen_ns_per_s)}/s"
@@ -95,17 +100,17 @@ def _failed_row(model: ScreenModel) -> Row:
     frame = model.frame
     if frame is None:
         return []
-    if frame.remark:
-        return [(frame.remark, "doubt")]
+    row: Row = [(f"{frame.remark}  ", "doubt")] if frame.remark else []
     if frame.verdict is None:
-        return []
-    row: Row = []
+        return row
     if model.number >= 0:
-        disturbed = model.history.disturbed_until(model.number)
-        row.append((f"{disturbed} of {model.number + 1} intervals lost over 0.5%  ", "plain"))
+        disturbed, unread = model.history.disturbed_until(model.number), model.history.unknown_until(model.number)
+        row.append((f"{disturbed} of {model.number + 1} intervals lost over 0.5%", "plain"))
+        row.append((f", {unread} unknown  " if unread else "  ", "unknown"))
     if model.baseline is not None:
         ago = (frame.taken_at_ns - model.baseline.taken_at_ns) / 1e9
-        row.append((f"change since {model.baseline.intervals} intervals, {ago:.0f} s ago  ", "strong"))
+        when = f"{ago:.0f} s ago" if ago >= 0 else f"{-ago:.0f} s later"
+        row.append((f"change since {model.baseline.intervals} intervals, {when}  ", "strong"))
     if frame.failed:
         named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
         return [*row, ("fails in the last 5 s: ", "plain"), (named, "grave")]

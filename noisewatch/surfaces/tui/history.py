@@ -24,7 +24,8 @@ class History:
         self._lost_by_cpu: dict[int, array[float]] = {}
         self._worst = _column(capacity)
         self._disturbed = array("L", [0]) * capacity  # intervals up to this one in which a target CPU was
-        self._total_disturbed = 0
+        self._unknown = array("L", [0]) * capacity  # and in which that could not be known
+        self._total_disturbed = self._total_unknown = 0
         self._shown: tuple[int, Frame] | None = None
         self._kinds_of: int | None = None
         self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by the interval, of that CPU
@@ -51,7 +52,8 @@ class History:
         worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET)
         self._worst[at] = math.nan if worst is None else worst
         self._total_disturbed += (worst or 0) >= GRAVE_NS
-        self._disturbed[at] = self._total_disturbed
+        self._total_unknown += worst is None
+        self._disturbed[at], self._unknown[at] = self._total_disturbed, self._total_unknown
         self.count += 1
 
     def frame(self, number: int) -> Frame:
@@ -80,6 +82,10 @@ class History:
     def disturbed_until(self, number: int) -> int:
         """In how many intervals, up to this one and with it, a target CPU lost too much."""
         return self._disturbed[number % self.capacity] if self.first <= number < self.count else 0
+
+    def unknown_until(self, number: int) -> int:
+        """In how many intervals, up to this one and with it, that could not be known of a target CPU."""
+        return self._unknown[number % self.capacity] if self.first <= number < self.count else 0
 
     def losses(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """What the CPU lost, in ns a second; None is unknown, or not kept."""
@@ -110,4 +116,4 @@ def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]
     for line in frame.culprits:
         if line.cpu == cpu:
             lost[line.kind] += line.stolen_ns_per_s
-    return dict(lost), 0.0 if frame.tells_all_of(cpu) else None
+    return (dict(lost), 0.0) if frame.tells_all_of(cpu) else ({}, None)

@@ -25,6 +25,8 @@ class Playback:
     def toggle(self) -> None:
         """Stops, or goes on; from the beginning where the end was reached."""
         model = self._model
+        if not model.history.count:
+            return
         if not model.plays and self._is_at_end():
             self.begin()
         else:

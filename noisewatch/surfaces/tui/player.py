@@ -37,7 +37,7 @@ class Player:
         elif not self._draws_soon:
             self._draws_soon = True
             self._app.set_timer(_READ_AHEAD_DRAWN_S, self._draw_ahead)
-        self._read_on()
+        self.read_on()
 
     def toggle(self) -> None:
         """Stops, or goes on."""
@@ -64,7 +64,8 @@ class Player:
             self._next.stop()
         wait_s = self._playback.wait_s
         self._next = self._app.set_timer(wait_s, self._play) if wait_s is not None else None
-        self._read_on()
+        self.read_on()
 
-    def _read_on(self) -> None:
+    def read_on(self) -> None:
+        """So far ahead of the picture as there is room, wherever a key has put it."""
         self._sampler.read_on(self._model.has_room)

@@ -55,6 +55,8 @@ class ScreenModel:
     row: int = 0  # that is selected, of the screens that have a selection
     baseline: Baseline | None = None
     calibration: Calibration | None = None  # the last one
+    calibrated_at_ns: int | None = None
+    pace_s: float = 1.0  # at which frames are to come
     filter: str = ""
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until something else is selected
@@ -80,7 +82,7 @@ class ScreenModel:
     @property
     def has_room(self) -> bool:
         """Whether more may be taken in without forgetting what has not been shown yet."""
-        return not self.plays or self.history.count - self.number < self.history.capacity
+        return self.cursor is None or self.history.count - self.number < self.history.capacity
 
     @property
     def number(self) -> int:
@@ -91,12 +93,13 @@ class ScreenModel:
         """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
         self.log.compare(self.newest, frame, self.history.count)
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
-        self.newest, self.silence = frame, None
+        self.newest, self.silence, self.trouble = frame, None, None
         if frame.seconds <= 0:
             return
         self.history.add(frame, line)
         if self.cursor is not None:
-            self.cursor = max(self.cursor, self.history.first)
+            if self.cursor < self.history.first:
+                self.cursor, self.notice = self.history.first, "that moment is not kept any more: this is the oldest"
         elif self.holds and not self.is_recorded and is_disturbed(frame):
             self.cursor, self.holds = self.history.count - 1, False
 
@@ -113,7 +116,7 @@ class ScreenModel:
         """So long nothing has come: too long for its pace means that what is shown is not what is."""
         if self.newest is None or self.newest.is_last or self.is_recorded:
             return
-        is_late = silent_s > max(_MISSED * self.newest.seconds, _LEAST_SILENCE_S)
+        is_late = silent_s > max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
         self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped, or gets no CPU" if is_late else None
 
     def toggle_freeze(self) -> None:
@@ -164,7 +167,7 @@ class ScreenModel:
         self.screen, self.row, self.log.chosen, self.advice = screen, 0, None, None
         if screen == CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
-            self.cpu = max(targets, key=lambda line: line.stolen_ns_per_s or 0).cpu if targets else None
+            self.cpu = max(targets, key=lambda line: _known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
 
     def next_cpu(self, direction: int) -> None:
         """The CPU beside the one that is shown."""
@@ -296,7 +299,7 @@ def sorted_cpus(model: ScreenModel, room: int) -> list[CpuLine]:
 
     def weight(line: CpuLine) -> float:
         if line.stolen_ns_per_s is None and line.role != OFFLINE:
-            return GRAVE_NS  # it may be as bad as those that are called so
+            return _known_or_grave(None)
         return (line.interrupts_per_s if model.sort == "rate" else line.stolen_ns_per_s) or 0
 
     return sorted(lines, key=lambda line: (line.role != TARGET, -weight(line), line.cpu))
@@ -310,10 +313,15 @@ def sorted_culprits(model: ScreenModel) -> list[CulpritLine]:
     return _sorted(shown, model)
 
 
+def _known_or_grave(ns: float | None) -> float:
+    """To sort by: what is not known may be as bad as what is called so."""
+    return GRAVE_NS if ns is None else ns
+
+
 def _sorted(lines: Iterable[CulpritLine], model: ScreenModel) -> list[CulpritLine]:
     sort, baseline = model.sort, model.baseline
     if sort == BY_CHANGE and baseline is not None:
-        return sorted(lines, key=lambda line: -abs(baseline.change_of_source(line) or 0))
+        return sorted(lines, key=lambda line: -abs(_known_or_grave(baseline.change_of_source(line))))
     if sort == "cpu":
         return sorted(lines, key=lambda line: (line.cpu, -line.stolen_ns_per_s))
     if sort == "rate":

@@ -71,7 +71,9 @@ def _figure(value: Value) -> str:
 def _of_mains(old: Value, new: Value) -> str:
     if new is False:
         return "mains power is lost: the machine runs on its battery"
-    return "mains power is back" if old is False else f"mains power is now {_power(new)}, was {_power(old)}"
+    return (
+        "mains power is back" if (old, new) == (False, True) else f"mains power is now {_power(new)}, was {_power(old)}"
+    )
 
 
 def _power(value: Value) -> str:

@@ -38,11 +38,11 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
 
 
 def _absent_source(frame: Frame, subject: Subject) -> float | None:
-    """Nothing where the frame tells all of the CPU, or where the CPU has gone."""
+    """Nothing where the frame tells all of the CPU, or where the CPU has gone, or is no target any more."""
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
     if line is None or line.role == OFFLINE:
         return 0.0
-    return 0.0 if line.role == TARGET and frame.tells_all_of(line.cpu) else None
+    return 0.0 if line.role != TARGET or frame.tells_all_of(line.cpu) else None
 
 
 def _process(line: CulpritLine) -> str:

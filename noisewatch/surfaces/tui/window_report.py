@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.finding_line import FindingLine
-from noisewatch.surfaces.frame import OFFLINE, TARGET, CpuLine, CulpritLine, Frame, encode_frame
+from noisewatch.surfaces.frame import OFFLINE, CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.reports.markdown import cell, code, prose, table
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS, duration, rate, share, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
@@ -33,12 +33,18 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
 
 def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]:
     target = f"target {format_cpu_list(frame.target) or 'none'} ({frame.target_chosen_by})"
-    yield f"## noisewatch: {(frame.verdict or 'no verdict').upper()}\n"
+    is_now = model.cursor is None
+    doubt = (model.trouble or model.silence) if is_now else None
+    yield f"## noisewatch: {'UNKNOWN' if doubt else (frame.verdict or 'no verdict').upper()}\n"
+    yield from (f"{prose(said)}\n" for said in (doubt, frame.remark) if said)
     yield f"{prose(frame.machine)}, {frame.online_count} CPUs, {prose(target)}"
-    yield f"{frame.source or 'live'}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s\n"
+    moment = "" if is_now else f", {model.behind_s():.0f} s before the newest"
+    yield f"{prose(frame.source or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
     yield _cpu_table(model, frame, numbers)
     if frame.culprits:
         yield _culprit_table(frame.culprits[:_MOST_CULPRITS])
+        if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
+            yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
         yield "`~` is counted and not measured: an estimate.\n"
     yield from _checks(frame.findings)
     events = [event for event in model.log.events if _is_in(model, event.at_ns, numbers)][-_MOST_EVENTS:]
@@ -50,12 +56,17 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """The target CPUs first, the costliest on top."""
-    there = [line for line in frame.cpus if line.role != OFFLINE]
-    ordered = sorted(there, key=lambda line: (line.role != TARGET, -(line.stolen_ns_per_s or 0), line.cpu))
+    there = [line for line in frame.cpus if line.role != OFFLINE or line.cpu in frame.target]
+    ordered = sorted(there, key=lambda line: (line.cpu not in frame.target, -_weight(line), line.cpu))
     header = ["CPU", "role", "lost/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
     rows = [_cpu_cells(line, model.history.losses(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]
     more = f"\nand {len(ordered) - _MOST_CPUS} more CPUs\n" if len(ordered) > _MOST_CPUS else ""
     return table(header, rows) + more
+
+
+def _weight(line: CpuLine) -> float:
+    """What is not known may be as bad as what is called grave."""
+    return GRAVE_NS if line.stolen_ns_per_s is None else line.stolen_ns_per_s
 
 
 def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
