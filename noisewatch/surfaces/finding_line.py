@@ -12,9 +12,10 @@ FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT = GRAVEST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """A check that did not pass. `gravity` is what that does to the verdict, `fix` the first command that helps."""
+    """A check that did not pass. `gravity` is what that does to the verdict, `fix` a command, or what to do."""
 
     id: str
     gravity: str
     said: str
     fix: str | None = None
+    is_command: bool = True

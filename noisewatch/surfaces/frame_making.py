@@ -134,5 +134,5 @@ def _finding_lines(verdict: Verdict) -> tuple[FindingLine, ...]:
 def _finding_line(finding: Finding, gravity: str) -> FindingLine:
     said = sentence(finding)
     said = said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
-    fix = next((command for _, command in commands_of(finding.answer.fix)), None)
-    return FindingLine(finding.check.id, gravity, said, fix)
+    purpose, fix = next(iter(commands_of(finding.answer.fix)), (None, None))
+    return FindingLine(finding.check.id, gravity, said, fix, purpose == "now")

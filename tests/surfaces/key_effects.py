@@ -31,11 +31,15 @@ _SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)
 
 
 def _moved(by: int) -> Callable[[str], Change]:
+    """Single steps select a source on the overview, greater ones scroll its CPUs."""
+
     def change(screen: str) -> Change:
         if screen == EVENTS:
             return {"event": min(24 - by, 29)}
         if screen == MAP:
             return {}
+        if screen == OVERVIEW and abs(by) == 1:
+            return {"row": 5 + by}
         return {"row" if screen in _SELECTING else "offset": max(5 + by, 0)}
 
     return change
@@ -142,7 +146,7 @@ MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
     EVENTS: ("5", "s", "a", *_OF_A_RECORDING),
     PREFLIGHT: ("6", "s", "a", *_OF_A_RECORDING),
     RECORDED: ("1", "escape"),
-    HELP: (),
+    HELP: _SCROLL,
     TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),
     **{place: tuple(key for key in KEYS if key not in ("enter", "escape", "e")) for place in ABOVE},
 }

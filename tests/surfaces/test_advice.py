@@ -83,9 +83,13 @@ def test_what_needs_no_words_gets_none() -> None:
 @pytest.mark.parametrize(
     ("commands", "command", "notice"),
     [
-        ((("now", "one"),), "one", "copied, not run: one"),
-        ((("now", "one"), ("undo", "two"), ("persist", "three")), "one", "copied (now, 2 more shown), not run: one"),
-        ((("persist", "boot so"),), "boot so", "copied (persist), not run: boot so"),
+        ((("now", "one"),), "one", "sent to the terminal's clipboard, not run: one"),
+        (
+            (("now", "one"), ("undo", "two"), ("persist", "three")),
+            "one",
+            "sent to the terminal's clipboard (now, 2 more shown), not run: one",
+        ),
+        ((("persist", "boot so"),), "boot so", "sent to the terminal's clipboard (persist), not run: boot so"),
         ((), None, "no command to copy"),
     ],
 )
@@ -115,7 +119,7 @@ def test_of_a_check_its_fix_is_copied() -> None:
     findings = (FindingLine("one", FAILED, "said", "sudo fix"), FindingLine("two", FAILED, "said"))
     model = model_of(replace(frame(4), findings=findings))
     model.go_to("preflight")
-    assert command_to_copy(model) == ("sudo fix", "copied, not run: sudo fix")
+    assert command_to_copy(model) == ("sudo fix", "sent to the terminal's clipboard, not run: sudo fix")
     model.select(1)
     assert command_to_copy(model) == (None, "no command to copy")
 
@@ -136,4 +140,4 @@ def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None
 
     with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
     assert found[:2] == ["", "sudo taskset -pc 0-1 900"]
-    assert "copied" in found[2]
+    assert "clipboard" in found[2]

@@ -8,6 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.screen_model import Advice
 from tests.surfaces.framing import cpu_line, cpu_order, culprit, frame
 from tests.surfaces.piloting import shown, with_monitor
 
@@ -135,10 +136,10 @@ def test_q_quits_from_the_help_too() -> None:
 
 @pytest.mark.parametrize(
     ("keys", "first"),
-    [(["down", "j"], 2), (["down", "up", "k"], 0), (["pagedown"], 10)],
+    [(["pagedown", "pagedown"], 20), (["pagedown", "pageup"], 0), (["pagedown"], 10)],
     ids=str,
 )
-def test_arrows_scroll_the_cpus(keys: list[str], first: int) -> None:
+def test_pages_scroll_the_cpus(keys: list[str], first: int) -> None:
     lines: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
@@ -159,12 +160,43 @@ def test_after_scrolling_past_the_end_one_press_scrolls_back() -> None:
         app.show_frame(frame(64))
         await pilot.press(*["pagedown"] * 7)
         orders.append(cpu_order(shown(app)))
-        await pilot.press("up")
+        await pilot.press("pageup")
         orders.append(cpu_order(shown(app)))
 
     with_monitor(steps, size=(100, 24))
     assert orders[0][-1] == 63
-    assert orders[1] == [cpu - 1 for cpu in orders[0]]
+    assert orders[1] == [cpu - 10 for cpu in orders[0]]
+
+
+def test_arrows_select_a_source_on_the_overview_and_enter_leads_to_its_cpu() -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (culprit("one", cpu=3), culprit("two", cpu=2, lost_ns=1.0)), target=(2, 3)))
+        await pilot.press("down", "enter")
+
+    assert with_monitor(steps).model.cpu == 2
+
+
+def test_the_help_is_scrolled_by_arrows() -> None:
+    first = _screen_after("question_mark", size=(80, 16))
+    assert first[-1].strip() == "arrows scroll, any other key closes"
+    scrolled = _screen_after("question_mark", "down", "down", size=(80, 16))
+    assert scrolled[0] == first[2]
+    assert "NOISY" in "".join(_screen_after("question_mark", *["pagedown"] * 9, size=(80, 16)))
+
+
+def test_escape_closes_what_helps_before_it_leaves_the_cpu() -> None:
+    screens: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, _CULPRITS))
+        await pilot.press("enter")
+        app.model.advice = Advice(_CULPRITS[0], ("It helps.",))
+        for _ in range(2):
+            await pilot.press("escape")
+            screens.append(app.model.screen)
+
+    with_monitor(steps)
+    assert screens == ["cpu", "overview"]
 
 
 def test_keys_before_the_first_frame_do_no_harm() -> None:

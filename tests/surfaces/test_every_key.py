@@ -16,6 +16,7 @@ from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, Frame
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, Sources
 from noisewatch.surfaces.tui.baseline import baseline_of
+from noisewatch.surfaces.tui.bindings import SCROLLING
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
@@ -135,7 +136,7 @@ def _expected(place: str, key: str, before: _Look) -> _Look:
     elif place == RECORDED:
         change = EFFECTS_RECORDED.get(key, EFFECTS[key](OVERVIEW))
     elif place == HELP:
-        change = {"shows_help": False}
+        change = {} if key in SCROLLING else {"shows_help": False}
     else:
         change = (EFFECTS_WHILE_TYPING if place == TYPING else EFFECTS_ABOVE).get(key, {})
     if change.get("above") == OVER:

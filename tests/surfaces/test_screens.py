@@ -235,7 +235,7 @@ def test_the_screen_is_exported_beside_what_is_there(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     _, lines = _after("left", "e")
     written = {path.suffix: path for path in tmp_path.iterdir()}
-    assert f"written: {written['.svg'].stem} .svg" in lines[0]
+    assert f"written: {written['.svg'].stem} .s" in lines[0]
     assert written.keys() >= {".svg", ".json", ".md"}
     assert "hog" in written[".svg"].read_text()
     found = json.loads(written[".json"].read_text())
@@ -248,8 +248,8 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     now = time.strptime("2026-01-01", "%Y-%m-%d")
     assert export({"json": "one"}, now) == "written: noisewatch-20260101-000000 .json"
-    said = export({"svg": b"two", "json": "two"}, now)
-    assert said == "written in part: noisewatch-20260101-000000.json: file exists"
+    assert export({"svg": b"two", "json": "two"}, now) == "written: noisewatch-20260101-000000-2 .svg .json"
+    assert export({"md": "three"}, now) == "written: noisewatch-20260101-000000 .md"
     assert (tmp_path / "noisewatch-20260101-000000.json").read_text() == "one"
 
 

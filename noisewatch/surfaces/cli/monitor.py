@@ -76,7 +76,7 @@ def _print_once(arguments: Namespace) -> int:
     lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
     print_answer("\n".join(lines).rstrip() + "\n")
     if machine.is_live:
-        print("noisewatch: no terminal to draw on, so this is one picture (over ssh: ssh -t)", file=sys.stderr)
+        print("noisewatch: no terminal that can be drawn on, so this is one picture", file=sys.stderr)
     return 0
 
 

@@ -22,9 +22,12 @@ def takes_colour(output: str | None) -> bool:
 
 
 def is_interactive() -> bool:
-    """Whether a full screen can be drawn: Textual draws on standard error and reads keys from standard input."""
+    """Whether a full screen can be drawn: Textual draws on standard error and reads keys from standard input.
+
+    Where standard output goes elsewhere, as in `noisewatch | head`, text is wanted there.
+    """
     usable = os.environ.get("TERM", "dumb") not in ("dumb", "")
-    return usable and sys.stdin.isatty() and sys.stderr.isatty()
+    return usable and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 class Progress:

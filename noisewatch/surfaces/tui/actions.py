@@ -18,7 +18,7 @@ from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
 from noisewatch.surfaces.tui.baseline import source_of
-from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, WHILE_TYPING
+from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, SCROLLING, WHILE_TYPING
 from noisewatch.surfaces.tui.copying import command_to_copy
 from noisewatch.surfaces.tui.event_steps import show_event, step_to_event
 from noisewatch.surfaces.tui.export import export
@@ -53,6 +53,7 @@ class KeyedApp(App[None]):
     _player: Player | None
     _above: Above
     _shows_help: bool
+    _help_offset: int
 
     @abstractmethod
     def draw(self) -> None:
@@ -80,7 +81,7 @@ class KeyedApp(App[None]):
             event.prevent_default()
             self.model.type(event.key, event.character)
             self.draw()
-        elif self._shows_help:
+        elif self._shows_help and event.key not in SCROLLING:
             event.prevent_default()
             self._changed(lambda: None)
 
@@ -98,6 +99,7 @@ class KeyedApp(App[None]):
         self._changed(lambda: getattr(self.model, method)(*arguments))
 
     def action_help(self) -> None:
+        self._help_offset = 0
         self._changed(lambda: setattr(self, "_shows_help", True))
 
     def action_freeze(self) -> None:
@@ -194,17 +196,21 @@ class KeyedApp(App[None]):
 
     def action_leave(self) -> None:
         if self._above.screen is None:
-            self._changed(lambda: self.model.go_to(OVERVIEW))
+            self._changed(self.model.go_back)
         else:
             self._above.leave()
             self.draw()
 
     def action_scroll(self, lines: int) -> None:
+        if self._shows_help:
+            self._help_offset = max(self._help_offset + lines, 0)
+            self.draw()
+            return
         if self._above.screen is not None:
             self._above.screen.offset += lines
             self.draw()
             return
-        if self.model.screen in _SELECTING:
+        if self.model.screen in _SELECTING or (self.model.screen == OVERVIEW and abs(lines) == 1):
             self._changed(lambda: self.model.select(lines))
         elif self.model.screen != MAP:
             self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, *self.size)))

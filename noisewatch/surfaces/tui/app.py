@@ -64,7 +64,7 @@ class MonitorApp(KeyedApp):
         self._glyphs = glyphs
         self._view = LineView(self.rows)
         self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
-        self._shows_help = False
+        self._shows_help, self._help_offset = False, 0
         self._above = Above(
             self, self._sources, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
         )
@@ -166,7 +166,7 @@ class MonitorApp(KeyedApp):
         if self._above.screen is not None:
             return self._above.screen.rows(width, height, self._glyphs is UNICODE)
         if self._shows_help:
-            return help_rows(KEYS_IN_HELP, width, height)
+            return help_rows(KEYS_IN_HELP, width, height, self._help_offset)
         return rows_of_screen(self.model, width, height, self._glyphs)
 
     def _keep_calibration(self, screen: AskedScreen) -> None:

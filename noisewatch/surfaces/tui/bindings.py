@@ -47,6 +47,7 @@ BINDINGS = [
     Binding("pagedown", "scroll(10)", "scroll"),
     Binding("pageup", "scroll(-10)", "scroll"),
 ]
+SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
 ABOVE = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export"})
 KEYS_IN_HELP = [(each.key, each.description) for each in BINDINGS if each.show]

@@ -67,7 +67,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     described = [_described(model, left)]
     if len(shown) < len(lines):
         where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}"
-        described = [f"{where}, arrows scroll", where]
+        described = [f"{where}, pgdn scrolls", where]
     rows: list[Row] = [[(columns + first_that_fits(described, left), "heading")]]
     return rows + [_cpu_row(model, line, width, has_clock, has_measured, glyphs) for line in shown]
 

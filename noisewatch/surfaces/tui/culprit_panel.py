@@ -19,7 +19,10 @@ def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     """Who disturbs the target CPUs, or all if that is asked for."""
     lines = sorted_culprits(model)
     who = f"who disturbs {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
-    rows = culprit_table(lines[: max(height - 1, 0)], who, width, height, glyphs, baseline=model.baseline)
+    room = max(height - 1, 0)
+    at = min(model.row, max(len(lines) - 1, 0))
+    first = max(min(at - room // 2, len(lines) - room), 0)
+    rows = culprit_table(lines[first : first + room], who, width, height, glyphs, at - first, model.baseline)
     if not lines and model.frame is not None:
         rows.append(_why_none(model.frame))
     return rows[: max(height, 0)]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import count
+
+
+def _unused(name: str, suffixes: Iterable[str]) -> str:
+    """The name, or the same with the first number that is free."""
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return next(each for each in names if not any(os.path.lexists(f"{each}.{suffix}") for suffix in suffixes))
 
 
 def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> str:
     """Writes them into the working folder, beside what is there; what was written, or why it could not be."""
-    name = time.strftime("noisewatch-%Y%m%d-%H%M%S", now)
+    name = _unused(time.strftime("noisewatch-%Y%m%d-%H%M%S", now), text_by_suffix)
     written: list[str] = []
     for suffix, text in text_by_suffix.items():
         try:

@@ -65,7 +65,8 @@ class GateScreen(AskedScreen):
         if self.verdict is not None:
             occasion = Occasion(self.verdict.exit_status, 0.0, width=width)
             *report, summary = FORMATS["text"].render(self.verdict, occasion).splitlines()
-            return [summary, "", *self.remarks, *report]  # a screen is read from its top
+            lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
+            return [part for line in lines for part in _wrapped(line, width)]
         if self.state == RUNNING:
             return live_lines(self.live, width, height, in_unicode) if self.live.by_cpu else [self.doing]
         said = [self.refusal or self.failure or ""]
@@ -81,6 +82,12 @@ class GateScreen(AskedScreen):
             "",
             "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
         ]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """What is too long for the screen goes on below, further in than it began."""
+    begin = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.wrap(line, max(width, 20), subsequent_indent=begin, break_on_hyphens=False) or [""]
 
 
 class _ScreenAudience:

@@ -18,9 +18,12 @@ noisewatch: who takes time from the CPUs of your benchmark
   measured  lost/s of the last 10 s, by the sentinel: S spins 2 % of idle targets
   many CPUs stand in columns, or as cells: of one, or the worst of some
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
-  the verdict is that of `noisewatch preflight` over the last 5 s
+  NOISY    what `noisewatch preflight` calls unstable, over the last 5 s
+  [7/9]    process 7, thread 9     unexplained  busy, but no thread was seen:
+           mostly of processes that lived for less than an interval
+  outside  the hypervisor, or the firmware     self  what noisewatch costs
 """
-_MORE = "  … a higher terminal shows more"
+_SCROLLS = "  arrows scroll, any other key closes"
 _NAMES = {
     "left_square_bracket": "[",
     "right_square_bracket": "]",
@@ -37,9 +40,9 @@ _NAMES = {
 _KEY, _COLUMN = 12, 38
 
 
-def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int) -> list[Row]:
-    """As much of it as fits, the keys first; bindings are keys and what they do, and those that do the same stand
-    together.
+def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int, offset: int = 0) -> list[Row]:
+    """The keys first where not all of it fits, scrolled by `offset`; bindings are keys and what they do, and those that
+    do the same stand together.
     """
     keys_by_action: dict[str, list[str]] = {}
     for keys, action in bindings:
@@ -49,12 +52,13 @@ def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int) -> l
     count = -(-len(entries) // columns)
     lines = ["".join(f"{entry:<{_COLUMN}}" for entry in entries[row::count]) for row in range(count)]
     title, *text = _TEXT.splitlines()
-    shown = [title, *text, "", *lines]
-    if len(shown) > height:
-        shown = [title, *lines, *text]
-    if len(shown) > height:
-        shown = [*shown[: max(height - 1, 0)], _MORE]
-    return [cut([(line.rstrip(), "plain")], width) for line in shown[:height]]
+    whole = [title, *text, "", *lines]
+    if len(whole) > height:
+        whole = [title, *lines, *text]
+        room = max(height - 1, 0)
+        first = min(offset, len(whole) - room)
+        whole = [*whole[first : first + room], _SCROLLS]
+    return [cut([(line.rstrip(), "plain")], width) for line in whole[:height]]
 
 
 def _named(keys: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
 KEYS = (
@@ -16,6 +17,20 @@ KEYS = (
     ("c", "calibrate"),
     ("t", "trace"),
 )
+
+
+def moment_keys(model: ScreenModel) -> Sequence[tuple[str, str]]:
+    """Where another moment than the newest is shown."""
+    space = "play" if model.is_recorded and not model.plays else "stop" if model.is_recorded else "go on"
+    return (
+        ("q", "quit"),
+        ("?", "help"),
+        ("space", space),
+        ("left right", "step"),
+        ("[ ]", "disturbances"),
+        ("end", "newest"),
+        ("enter", "CPU"),
+    )
 
 
 def key_row(width: int, keys: Sequence[tuple[str, str]] = KEYS) -> Row:

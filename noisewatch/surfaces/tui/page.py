@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.header import header_rows
-from noisewatch.surfaces.tui.keys import KEYS, key_row
+from noisewatch.surfaces.tui.keys import KEYS, key_row, moment_keys
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, cut
 from noisewatch.surfaces.tui.timeline import number_in, timeline_rows
@@ -44,4 +44,5 @@ def page(
     rows += [cut(row, width) for row in body(model, width, room, glyphs)[:room]]
     rows += [[] for _ in range(header + room - len(rows))]
     rows += timeline_rows(model, width, timeline, glyphs)
-    return [*rows, *([key_row(width, keys)] if key_height else [])][:height]
+    shown = moment_keys(model) if model.cursor is not None and keys is KEYS else keys
+    return [*rows, *([key_row(width, shown)] if key_height else [])][:height]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from noisewatch.surfaces.finding_line import FindingLine
@@ -153,14 +154,14 @@ class ScreenModel:
             self.go_to_number(kept[min(at, len(kept) - 1)])
 
     def step_to_disturbed(self, direction: int) -> None:
-        """Goes to the next interval that way in which a target CPU lost too much; stays where there is none."""
+        """Goes that way to where the next disturbance of a target CPU began; stays where there is none."""
         history = self.history
-        end = history.count if direction > 0 else history.first - 1
-        numbers = range(self.number + direction, end, direction)
-        for number, lost in zip(numbers, history.worst(numbers), strict=True):
-            if (lost or 0) >= GRAVE_NS:
-                self.go_to_number(number)
-                return
+        kept = range(history.first, history.count)
+        disturbed = [False, *((lost or 0) >= GRAVE_NS for lost in history.worst(kept))]
+        begins = [number for number, (was, now) in zip(kept, pairwise(disturbed), strict=True) if now and not was]
+        beyond = [number for number in begins if (number - self.number) * direction > 0]
+        if beyond:
+            self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
@@ -168,6 +169,13 @@ class ScreenModel:
         if screen == CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
             self.cpu = max(targets, key=lambda line: _known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
+
+    def go_back(self) -> None:
+        """Closes what helps, where that is open; else to the overview."""
+        if self.advice is not None:
+            self.advice = None
+        else:
+            self.go_to(OVERVIEW)
 
     def next_cpu(self, direction: int) -> None:
         """The CPU beside the one that is shown."""

@@ -51,7 +51,9 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
     listed, room = model.listed(), max(height - 1, 0)
     at = min(model.row, max(len(listed) - 1, 0))
     first = max(min(at - room // 2, len(listed) - room), 0)
-    rows = culprit_table(listed[first : first + room], who, width, height, glyphs, at - first, model.baseline)
+    shown = listed[first : first + room]
+    who += f", rows {first + 1} to {first + len(shown)} of {len(listed)}" if len(shown) < len(listed) else ""
+    rows = culprit_table(shown, who, width, height, glyphs, at - first, model.baseline)
     if not listed:
         is_cut = model.frame is not None and not _tells_all(model, model.frame)
         said = f"nothing among the {MOST_CULPRITS} costliest sources: there may be others" if is_cut else "nothing"

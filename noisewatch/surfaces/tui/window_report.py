@@ -95,7 +95,7 @@ def _checks(findings: Sequence[FindingLine]) -> Iterator[str]:
         return
     yield "### Checks that did not pass, over 5 s, without a calibration\n"
     for each in findings:
-        fix = f" Fix: {code(each.fix)}" if each.fix else ""
+        fix = f" Fix: {code(each.fix) if each.is_command else prose(each.fix)}" if each.fix else ""
         yield f"- {each.gravity}: {code(each.id)}: {prose(each.said)}{fix}"
     yield ""
 
