@@ -48,9 +48,20 @@ def _frame_when(sampler: subprocess.Popen[bytes], *states: str) -> tuple[Frame, 
     raise AssertionError(f"it never was {' or '.join(states)}")
 
 
+def _frame_when_quiet(sampler: subprocess.Popen[bytes]) -> tuple[Frame, CpuLine]:
+    """The first frame in which it measures; where others work on the CPU all the time, it rightly never does."""
+    try:
+        return _frame_when(sampler, "measures")
+    except AssertionError:
+        _, line = _frame_when(sampler, "busy", "was busy", "measures")
+        if line.sentinel == "measures":
+            raise
+        pytest.skip(f"others use CPU {CPU} all the time")
+
+
 def test_it_measures_makes_way_for_a_benchmark_and_comes_back() -> None:
     with _sampler("--sentinel") as sampler:
-        frame, line = _frame_when(sampler, "measures")
+        frame, line = _frame_when_quiet(sampler)
         assert (line.measured_ns or 0) > 0
         assert 0 <= (line.measured_stolen_share or 0.0) <= 1
         assert [each for each in frame.culprits if "noisewatch" in each.name or each.pid == sampler.pid] == []
@@ -77,7 +88,7 @@ def test_it_is_switched_on_and_off_through_standard_input() -> None:
 
 def test_a_stopped_sampler_is_not_spun_for_and_a_killed_one_leaves_nothing() -> None:
     with _sampler("--sentinel") as sampler:
-        _frame_when(sampler, "measures")
+        _frame_when_quiet(sampler)
         pids = _descendants(sampler.pid)
         assert len(pids) == 2
         sampler.send_signal(signal.SIGSTOP)
