@@ -122,3 +122,22 @@ def test_the_real_sampler_tells_what_it_cannot_do(tmp_path: Path) -> None:
     arguments = parse_arguments(["--replay", str(tmp_path / "none.nw")])
     head = _header_when(command_line(arguments, frozenset({0})), "the sampler ended")
     assert "none" in head
+
+
+def test_frames_that_come_together_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = b"".join(encode_frame(frame(culprits=(culprit(f"c{second}"),), second=second)) for second in range(1, 60))
+    drawn: list[int] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        update = app._view.update
+
+        def count_and_update() -> None:
+            drawn.append(app.model.history.count)
+            update()
+
+        monkeypatch.setattr(app._view, "update", count_and_update)
+        await until(pilot, lambda: "c59 [4711]" in "".join(shown(app)))
+
+    with_monitor(steps, sampler_program(f"os.write(1, {lines!r}); time.sleep(60)"))
+    assert drawn[-1] == 59
+    assert len(drawn) < 30

@@ -59,7 +59,8 @@ class MonitorApp(KeyedApp):
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.model = ScreenModel(pace_s=pace_s)
-        self._sampler = SamplerProcess(sampler, self.show_frame) if sampler is not None else None
+        self._sampler = SamplerProcess(sampler, self._take_in) if sampler is not None else None
+        self._draws_soon = False
         self._sources = sources or Sources()
         self._glyphs = glyphs
         self._view = LineView(self.rows)
@@ -126,8 +127,13 @@ class MonitorApp(KeyedApp):
             self._sampler.stop()
         os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
 
-    def show_frame(self, frame: Frame, line: bytes | None = None) -> None:
+    def show_frame(self, frame: Frame) -> None:
         """Takes in a frame and draws it, unless the picture is frozen."""
+        self._take_in(frame)
+        self._draw_what_came()
+
+    def _take_in(self, frame: Frame, line: bytes | None = None) -> None:
+        """Of frames that come faster than they can be drawn the newest is: drawing waits until there is no other."""
         self._move_aside(frame)
         self.model.add(frame, line)
         if self._player is not None and self.model.is_recorded:
@@ -135,7 +141,13 @@ class MonitorApp(KeyedApp):
             return
         self._framed_s = time.monotonic()
         self.model.measure_own_cost()
-        if not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S:
+        if not self._draws_soon and (not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S):
+            self._draws_soon = True
+            self.call_later(self._draw_what_came)
+
+    def _draw_what_came(self) -> None:
+        if self._draws_soon:
+            self._draws_soon = False
             self.draw()
 
     def on_app_blur(self) -> None:
