@@ -11,7 +11,7 @@ from noisewatch.surfaces.frame import HOUSEKEEPING, MOST_CULPRITS, OFFLINE, SIBL
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.own_cost import OwnCost
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from tests.surfaces.framing import SECOND_NS
+from tests.surfaces.framing import SECOND_NS, frame
 
 INTERVALS = 100
 _UNPLUGGED_AT, _UNKNOWN_FROM, _STORM = 70, 80, (*range(40, 52), *range(96, 101))
@@ -35,8 +35,8 @@ def frames_of(count: int) -> list[Frame]:
 def crowded(count: int) -> ScreenModel:
     """The model after all of it; it is shared, so a test draws a copy."""
     model = ScreenModel()
-    for frame in frames_of(count):
-        model.add(frame)
+    for shown in frames_of(count):
+        model.add(shown)
     model.own_cost = OwnCost(cpu_share=0.01, wakeups_per_s=14.0, written_per_s=3_200.0)
     model.log.add(Event((INTERVALS - 3) * SECOND_NS, "device", "usb 2-1: a device was added (Keyboard)"))
     return model
@@ -45,21 +45,15 @@ def crowded(count: int) -> ScreenModel:
 def _frame(count: int, second: int, chance: Random) -> Frame:
     is_storm = second in _STORM
     cpus = tuple(_cpu_line(cpu, count, second, chance) for cpu in range(count))
-    target = tuple(line.cpu for line in cpus if line.role == TARGET)
-    return Frame(
-        taken_at_ns=second * SECOND_NS,
-        seconds=1.0,
-        machine="benchmark-host",
-        target=target,
-        target_chosen_by="isolated",
-        housekeeping=(0, 1),
+    return frame(
+        cpus,
+        _culprits(cpus, second),
+        second,
         online_count=sum(line.role != OFFLINE for line in cpus),
         turbo="off" if second < 60 else "on",
         verdict="unstable" if is_storm else "stable",
         findings=_FINDINGS if is_storm else _FINDINGS[3:],
         passed=84 if is_storm else 87,
-        cpus=cpus,
-        culprits=_culprits(cpus, second),
         sampler_cpu_s=second * 0.004,
     )
 

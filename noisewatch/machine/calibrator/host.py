@@ -6,19 +6,15 @@
 from __future__ import annotations
 
 import gc
-import importlib
-import json
-import mmap
 import os
 import select
 import signal
-import sys
 from time import monotonic_ns
 
 from noisewatch.machine.calibrator.plan import START
 from noisewatch.machine.calibrator.sheet import START_NS, Sheet, sheet_words
 from noisewatch.machine.calibrator.spinner import Spinner
-from noisewatch.machine.core import load_core, twin
+from noisewatch.machine.core.hosting import begun
 
 _MEMORY_BYTES = 1 << 22  # beyond most second-level caches, within the last level; and within our promise of 15 MB
 _LOOK_NS = 50_000_000
@@ -27,11 +23,7 @@ _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about as long as a b
 
 def main() -> None:
     """Runs the plan in the first line of standard input; its sheets are in the memory that `argv[1]` is open as."""
-    plan = json.loads(sys.stdin.buffer.readline())
-    words = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
-    core = load_core(plan["core"])
-    if core is twin:
-        importlib.import_module("ctypes")  # once, instead of in each spinner
+    plan, words, core = begun()
     memory = core.chase_memory(_MEMORY_BYTES)
     size = sheet_words(plan["capacities"])
     gc.disable()

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
-import json
-import mmap
 import os
 import signal
 import sys
 
-from noisewatch.machine.core import load_core, twin
+from noisewatch.machine.core.hosting import begun
 from noisewatch.machine.sentinel.sheet import SHEET_WORDS, Sheet
 from noisewatch.machine.sentinel.spinner import Spinner
 
@@ -23,11 +20,7 @@ NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call
 
 def main() -> None:
     """Runs the plan in the first line of standard input; its sheets are in the memory that `argv[1]` is open as."""
-    plan = json.loads(sys.stdin.buffer.readline())
-    words = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
-    core = load_core(plan["core"])
-    if core is twin:
-        importlib.import_module("ctypes")  # once, instead of in each spinner
+    plan, words, core = begun()
     _say("/proc/self/comm", NAME)
     # SCHED_IDLE may hold within our session alone, sched(7), autogroup: so that gets the smallest share.
     _say("/proc/self/autogroup", "19")

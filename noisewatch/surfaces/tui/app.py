@@ -24,6 +24,7 @@ from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView
+from noisewatch.surfaces.tui.own_cost import OwnCostMeter
 from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import ScreenModel
@@ -61,6 +62,7 @@ class MonitorApp(KeyedApp):
         self.model = ScreenModel(pace_s=pace_s)
         self._sampler = SamplerProcess(sampler, self._take_in) if sampler is not None else None
         self._draws_soon = False
+        self._meter = OwnCostMeter()
         self._sources = sources or Sources()
         self._glyphs = glyphs
         self._view = LineView(self.rows)
@@ -140,7 +142,8 @@ class MonitorApp(KeyedApp):
             self._player.take(frame)
             return
         self._framed_s = time.monotonic()
-        self.model.measure_own_cost()
+        if frame.sampler_cpu_s is not None:
+            self.model.own_cost = self._meter.measure(frame.sampler_cpu_s, frame.sampler_wakeups or 0)
         if not self._draws_soon and (not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S):
             self._draws_soon = True
             self.call_later(self._draw_what_came)

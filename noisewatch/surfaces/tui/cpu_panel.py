@@ -7,7 +7,8 @@ from noisewatch.surfaces.tui.dense_cpus import COLUMN_HEADING, cell_heading, cel
 from noisewatch.surfaces.tui.density import COLUMNS, ROWS, Density, density
 from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.levels import history_pieces
-from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_cpus
+from noisewatch.surfaces.tui.ordering import cpus_in_order
+from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sentinel_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
 
@@ -55,7 +56,7 @@ def _has_cell_heading(found: Density, height: int) -> bool:
 def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """A heading, and a row for each CPU that finds room: in their order if all do, else the worst target CPUs first."""
     room = height - 1
-    lines = sorted_cpus(model, room)
+    lines = cpus_in_order(model.frame.cpus if model.frame is not None else (), model.sort, room)
     offset = max(min(model.offset, len(lines) - room), 0)
     has_clock = any(line.current_khz is not None for line in lines)
     shown = lines[offset : offset + room]

@@ -8,7 +8,7 @@ from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine, Frame
 from noisewatch.surfaces.tui.baseline import Baseline
 from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
-from noisewatch.surfaces.tui.screen_model import ScreenModel, sorted_culprits
+from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits, fitted, length
 
 _NARROW = 60
@@ -17,7 +17,7 @@ _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Who disturbs the target CPUs, or all if that is asked for."""
-    lines = sorted_culprits(model)
+    lines = model.disturbers()
     who = f"who disturbs {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
     room = max(height - 1, 0)
     at = min(model.row, max(len(lines) - 1, 0))

@@ -103,6 +103,11 @@ class History:
         return [None if math.isnan(value) else value for value in values]
 
 
+def is_disturbed(frame: Frame) -> bool:
+    """Whether a target CPU lost too much."""
+    return any(line.role == TARGET and (line.stolen_ns_per_s or 0) >= GRAVE_NS for line in frame.cpus)
+
+
 def _column(capacity: int) -> array[float]:
     return array("f", [math.nan]) * capacity
 

@@ -29,6 +29,18 @@ class OwnCost:
     written_per_s: float | None
 
 
+class OwnCostMeter:
+    """From frame to frame."""
+
+    def __init__(self) -> None:
+        self._usage: Usage | None = None
+
+    def measure(self, sampler_cpu_s: float, sampler_wakeups: int) -> OwnCost | None:
+        """Since the last call; None at the first one."""
+        before, self._usage = self._usage, own_usage(sampler_cpu_s, sampler_wakeups)
+        return cost_between(before, self._usage) if before is not None else None
+
+
 def own_usage(sampler_cpu_s: float, sampler_wakeups: int) -> Usage:
     """Of both processes, now."""
     wakeups = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw + sampler_wakeups

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from noisewatch.surfaces.tui.screen_model import ScreenModel, is_disturbed
+from noisewatch.surfaces.tui.history import is_disturbed
+from noisewatch.surfaces.tui.screen_model import ScreenModel
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _NOT_READ_YET_S = 0.1

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from noisewatch.surfaces.finding_line import FindingLine
-from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CulpritLine, Frame
 from noisewatch.surfaces.tui.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.events import EventLog
 from noisewatch.surfaces.tui.filters import matching
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS
-from noisewatch.surfaces.tui.history import History
-from noisewatch.surfaces.tui.own_cost import OwnCost, Usage, cost_between, own_usage
+from noisewatch.surfaces.tui.history import History, is_disturbed
+from noisewatch.surfaces.tui.ordering import BY_CHANGE, SORTS, culprits_in_order, known_or_grave
+from noisewatch.surfaces.tui.own_cost import OwnCost
 
 OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
     "overview", "map", "sources", "cpu", "events", "preflight",
@@ -23,8 +23,6 @@ OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
 if TYPE_CHECKING:
     from noisewatch.model.calibration import Calibration
 
-SORTS = ("cost", "rate", "cpu")
-BY_CHANGE = "change"  # since the baseline, where there is one
 _LONGEST_FILTER = 60
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
 ZOOMS = (1, 2, 10, 60)  # intervals a column
@@ -69,7 +67,6 @@ class ScreenModel:
     notice: str | None = None  # what a key has done, until the next one
     silence: str | None = None  # where no frames come any more
     own_cost: OwnCost | None = None
-    _usage: Usage | None = None
 
     @property
     def frame(self) -> Frame | None:
@@ -103,15 +100,6 @@ class ScreenModel:
                 self.cursor, self.notice = self.history.first, "that moment is not kept any more: this is the oldest"
         elif self.holds and not self.is_recorded and is_disturbed(frame):
             self.cursor, self.holds = self.history.count - 1, False
-
-    def measure_own_cost(self) -> None:
-        """From the last call until now."""
-        newest = self.newest
-        if newest is None or newest.sampler_cpu_s is None:
-            return
-        usage = own_usage(newest.sampler_cpu_s, newest.sampler_wakeups or 0)
-        self.own_cost = cost_between(self._usage, usage) if self._usage is not None else None
-        self._usage = usage
 
     def notice_silence(self, silent_s: float) -> None:
         """So long nothing has come: too long for its pace means that what is shown is not what is."""
@@ -168,7 +156,7 @@ class ScreenModel:
         self.screen, self.row, self.log.chosen, self.advice = screen, 0, None, None
         if screen == CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
-            self.cpu = max(targets, key=lambda line: _known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
+            self.cpu = max(targets, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
 
     def go_back(self) -> None:
         """Closes what helps, where that is open; else to the overview."""
@@ -185,7 +173,7 @@ class ScreenModel:
             self.cpu, self.advice = cpus[(at + direction) % len(cpus)], None
 
     def drill_in(self) -> None:
-        """To the CPU of the selected source; from the overview to that of the first one."""
+        """To the CPU of the selected source."""
         selected = self.selected()
         if selected is not None:
             self.cpu = selected.cpu
@@ -225,10 +213,17 @@ class ScreenModel:
         if self.frame is None:
             return []
         if self.screen == CPU:
-            return [line for line in _sorted(self.frame.culprits, self) if line.cpu == self.cpu]
+            shown = [line for line in self.frame.culprits if line.cpu == self.cpu]
+            return culprits_in_order(shown, self.sort, self.baseline)
         if self.screen == SOURCES:
-            return matching(_sorted(self.frame.culprits, self), self.filter)
-        return sorted_culprits(self)
+            return culprits_in_order(matching(self.frame.culprits, self.filter), self.sort, self.baseline)
+        return self.disturbers()
+
+    def disturbers(self) -> list[CulpritLine]:
+        """Who disturbed the target CPUs, or all if that is asked for, sorted."""
+        culprits = self.frame.culprits if self.frame is not None else ()
+        shown = [line for line in culprits if self.shows_all_cpus or line.role != HOUSEKEEPING]
+        return culprits_in_order(shown, self.sort, self.baseline)
 
     def select(self, rows: int) -> None:
         """Moves the selection."""
@@ -290,48 +285,3 @@ class ScreenModel:
         if self.frame is None or self.begin_ns is None:
             return 0.0
         return (self.frame.taken_at_ns - self.begin_ns) / 1e9
-
-
-def is_disturbed(frame: Frame) -> bool:
-    """Whether a target CPU lost too much."""
-    return any(line.role == TARGET and (line.stolen_ns_per_s or 0) >= GRAVE_NS for line in frame.cpus)
-
-
-def sorted_cpus(model: ScreenModel, room: int) -> list[CpuLine]:
-    """The CPUs in their own order where all find room; else target CPUs first, the most disturbed on top."""
-    if model.frame is None:
-        return []
-    lines = list(model.frame.cpus)
-    if len(lines) <= room or model.sort == "cpu":
-        return lines
-
-    def weight(line: CpuLine) -> float:
-        if line.stolen_ns_per_s is None and line.role != OFFLINE:
-            return _known_or_grave(None)
-        return (line.interrupts_per_s if model.sort == "rate" else line.stolen_ns_per_s) or 0
-
-    return sorted(lines, key=lambda line: (line.role != TARGET, -weight(line), line.cpu))
-
-
-def sorted_culprits(model: ScreenModel) -> list[CulpritLine]:
-    """Who disturbed the target CPUs (or all, if asked), as sorted by the user."""
-    if model.frame is None:
-        return []
-    shown = [line for line in model.frame.culprits if model.shows_all_cpus or line.role != HOUSEKEEPING]
-    return _sorted(shown, model)
-
-
-def _known_or_grave(ns: float | None) -> float:
-    """To sort by: what is not known may be as bad as what is called so."""
-    return GRAVE_NS if ns is None else ns
-
-
-def _sorted(lines: Iterable[CulpritLine], model: ScreenModel) -> list[CulpritLine]:
-    sort, baseline = model.sort, model.baseline
-    if sort == BY_CHANGE and baseline is not None:
-        return sorted(lines, key=lambda line: -abs(_known_or_grave(baseline.change_of_source(line))))
-    if sort == "cpu":
-        return sorted(lines, key=lambda line: (line.cpu, -line.stolen_ns_per_s))
-    if sort == "rate":
-        return sorted(lines, key=lambda line: -(line.rate_per_s or 0))
-    return sorted(lines, key=lambda line: -line.stolen_ns_per_s)
