@@ -18,6 +18,6 @@ mount --bind /run $root/run  # without what is mounted there: the root itself is
 modprobe acpi-cpufreq
 echo ready
 while read -r number; do
-    chroot $root timeout -s KILL 110 sh "$scratch/$number.sh" </dev/null >"$scratch/$number.out" 2>"$scratch/$number.err"
+    chroot $root timeout -s KILL 240 sh "$scratch/$number.sh" </dev/null >"$scratch/$number.out" 2>"$scratch/$number.err"
     echo "$number $?"
 done
