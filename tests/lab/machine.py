@@ -24,6 +24,7 @@ class Variant:
 _ANY_MACHINE = (
     "tsc=reliable",  # else the kernel changes to the hpet whenever this host is busy
     "mitigations=off",  # else each system call empties the emulated TLB: a third of the time
+    "sysctl.vm.compaction_proactiveness=0",  # else kcompactd takes a percent of a target CPU, so slow is emulation
     # Nobody needs them, and it takes udev 15 s to load them.
     "modprobe.blacklist=kvm_amd,kvm_intel,kvm,aesni_intel,ghash_clmulni_intel,crct10dif_pclmul,crc32_pclmul,"
     "intel_rapl_msr,iTCO_wdt,i6300esb,pcspkr,psmouse,lpc_ich,i2c_i801",
