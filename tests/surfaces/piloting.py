@@ -11,6 +11,7 @@ from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.line_view import LineView
+from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 10.0
@@ -26,7 +27,7 @@ def with_monitor(
     """The monitor, after these steps; it has ended by then."""
 
     async def follow() -> MonitorApp:
-        app = MonitorApp(sampler, glyphs=UNICODE, sources=sources)
+        app = MonitorApp(SamplerProcess(sampler) if sampler is not None else None, glyphs=UNICODE, sources=sources)
         async with app.run_test(size=size) as pilot:
             await steps(app, pilot)
         return app

@@ -122,7 +122,7 @@ def _begin(app: MonitorApp, place: str) -> None:
     model.baseline = baseline_of(model.history, 5)
     if place == RECORDED and model.newest is not None:
         model.newest = replace(model.newest, source="replay of x.nw")
-        app._player = Player(app, model, SamplerProcess((), lambda frame, line: None), app.draw)
+        app._player = Player(app, model, SamplerProcess(()), app.draw)
     if place == TYPING:
         model.filter, model.is_typing, model.row = "ho", True, 0
     if place in ABOVE:

@@ -158,10 +158,10 @@ def test_a_sampler_whose_frames_are_not_wanted_waits() -> None:
         seen.append(each.taken_at_ns)
         sampler.read_on(False)
 
-    sampler = SamplerProcess([sys.executable, "-c", program], show)
+    sampler = SamplerProcess([sys.executable, "-c", program])
 
     async def follow() -> None:
-        following = asyncio.create_task(sampler.follow())
+        following = asyncio.create_task(sampler.follow(show))
         counts: list[int] = []
         for _ in lines:
             while len(seen) == len(counts):

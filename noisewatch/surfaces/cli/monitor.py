@@ -37,11 +37,15 @@ def run(arguments: Namespace) -> int:
         if arguments.sentinel:
             raise UsageError("--sentinel: one picture is too short to measure; it needs a terminal, or see calibrate")
         return _print_once(arguments)
+    from noisewatch.surfaces.tui.sampler_process import SamplerProcess
+
+    sampler = SamplerProcess(command_line(arguments, allowed_now()))
+    sampler.begin()  # it gets ready while Textual is imported
     from noisewatch.surfaces.tui.app import MonitorApp
     from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for
 
     glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
-    app = MonitorApp(command_line(arguments, allowed_now()), glyphs, sources_of(arguments), arguments.interval)
+    app = MonitorApp(sampler, glyphs, sources_of(arguments), arguments.interval)
     app.run(mouse=not arguments.no_mouse)
     return 0
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -45,14 +45,14 @@ def _commands() -> type[Provider]:
 
 
 class MonitorApp(KeyedApp):
-    """Draws the frames that `sampler` writes, a line each, to its standard output."""
+    """Draws the frames of the sampler; without one only those that it is given."""
 
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
 
     def __init__(
         self,
-        sampler: Sequence[str] | None = None,
+        sampler: SamplerProcess | None = None,
         glyphs: Glyphs = UNICODE,
         sources: Sources | None = None,
         pace_s: float = 1.0,
@@ -60,7 +60,7 @@ class MonitorApp(KeyedApp):
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.model = ScreenModel(pace_s=pace_s)
-        self._sampler = SamplerProcess(sampler, self._take_in) if sampler is not None else None
+        self._sampler = sampler
         self._draws_soon = False
         self._meter = OwnCostMeter()
         self._sources = sources or Sources()
@@ -104,7 +104,7 @@ class MonitorApp(KeyedApp):
 
     async def _follow(self, sampler: SamplerProcess) -> None:
         """Shows the sampler's frames until it ends, and then why it ended."""
-        reason = await sampler.follow()
+        reason = await sampler.follow(self._take_in)
         if reason is not None:
             self.model.trouble = f"the sampler ended: {reason}"
             self.draw()
@@ -112,7 +112,7 @@ class MonitorApp(KeyedApp):
     async def on_unmount(self) -> None:
         process = self._sampler.stop() if self._sampler is not None else None
         if process is not None:
-            await process.wait()
+            await asyncio.to_thread(process.wait)
 
     def _check(self) -> None:
         self._leave_without_terminal()
