@@ -67,6 +67,7 @@ class Frame:
     verdict: str | None
     findings: tuple[FindingLine, ...]  # of the checks that did not pass
     passed: int | None  # checks that did
+    judged_s: float | None  # the time that was judged, up to this moment; None where there was no sample
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay

@@ -54,6 +54,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         verdict=verdict.verdict if verdict is not None else None,
         findings=_finding_lines(verdict) if verdict is not None else (),
         passed=len(verdict.passes) if verdict is not None else None,
+        judged_s=verdict.case.interval.seconds if verdict is not None and verdict.case.interval is not None else None,
         cpus=tuple(lines),
         culprits=tuple(_culprit_line(each, roles[each.cpu], seconds) for each in culprits[:MOST_CULPRITS]),
         conditions=conditions_of(snapshot, interval),

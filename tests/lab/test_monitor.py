@@ -43,10 +43,10 @@ def _line(text: str, cpu: int) -> str:
 
 def test_a_governor_that_is_set_and_set_back_is_seen_within_two_intervals(isolated: Lab, monitor: Screen) -> None:
     fix = finding(isolated.preflight("--sample 0 --no-calibration"), "governor-not-performance")["fix"]
-    monitor.wait_for("fails in the last 5 s: .*governor-not-performance")
+    monitor.wait_for("fails in the last [0-9]+ s: .*governor-not-performance")
     isolated.do(fix["now"])
     monitor.wait_for("unknown: hypervisor-steal")
-    changed, seen = monitor.around(fix["undo"], "fails in the last 5 s: .*governor-not-performance")
+    changed, seen = monitor.around(fix["undo"], "fails in the last [0-9]+ s: .*governor-not-performance")
     assert _interval_count(seen) - _interval_count(changed) <= 2
 
 
@@ -55,7 +55,7 @@ def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, 
     try:
         text = monitor.wait_for(rf"6 thread +sh \[{pid}\].* (9[0-9]|100)%")
         assert "worst CPU 6" in text
-        assert "fails in the last 5 s: tasks-on-target, target-cpu-busy" in text
+        assert re.search("fails in the last [0-9]+ s: tasks-on-target, target-cpu-busy", text)
         assert re.search(r" (9[0-9]|100)% ", _line(text, 6))
         assert all(re.search(r" [0-2]\.\d% ", _line(text, cpu)) for cpu in (2, 3, 7))
     finally:
@@ -69,7 +69,7 @@ def test_a_cpu_that_goes_and_comes_back_while_the_monitor_and_a_recording_run(is
         monitor.wait_for("target 2-3,6-7 ")
         isolated.write(_ONLINE, 0)
         gone = monitor.wait_for("target 2-3,6 ")
-        assert _line(gone, 7).split() == ["x", "7", "offline"]
+        assert _line(gone, 7).split()[:3] == ["x", "7", "offline"]
         assert isolated.show()["interrupts"]["cpus"] == [0, 1, 2, 3, 4, 5, 6]
     finally:
         isolated.write(_ONLINE, 1)

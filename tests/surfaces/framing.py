@@ -63,6 +63,7 @@ def frame(
         verdict="stable",
         findings=findings(failed, unknown),
         passed=40,
+        judged_s=5.0,
         cpus=cpus,
         culprits=culprits,
         sampler_cpu_s=None,

@@ -46,6 +46,7 @@ _FRAMES = st.builds(
     verdict=st.none() | _TEXTS,
     findings=st.lists(st.builds(FindingLine, _TEXTS, _TEXTS, _TEXTS, st.none() | _TEXTS), max_size=4).map(tuple),
     passed=st.none() | st.integers(0, 200),
+    judged_s=st.none() | st.floats(0, 1e6),
     cpus=st.lists(_CPU_LINES, max_size=4).map(tuple),
     culprits=st.lists(_CULPRITS, max_size=4).map(tuple),
     sampler_cpu_s=_FIGURES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from noisewatch.surfaces.tui.glyphs import OFFLINE_NS
 from noisewatch.surfaces.tui.history import History
 from tests.surfaces.framing import cpu_line, culprit, frame
 
@@ -43,6 +44,13 @@ def test_a_cpu_that_goes_and_comes_back_leaves_a_hole_and_nothing_of_an_earlier_
     history.add(frame((cpu_line(0),), second=12))
     assert history.losses(1, [11, 12]) == [11_000.0, None]
     assert history.worst([12]) == [None]
+
+
+def test_a_cpu_that_is_offline_is_drawn_as_such_and_has_no_loss() -> None:
+    history = _history(2)
+    history.add(frame((cpu_line(0), cpu_line(1, "offline")), second=2))
+    assert history.losses(1, [1, 2]) == [1_000.0, None]
+    assert history.lane(1, [1, 2]) == [1_000.0, OFFLINE_NS]
 
 
 def test_disturbed_intervals_are_counted_up_to_any_of_them() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -77,6 +79,9 @@ def test_the_screen_names_what_fails_and_else_what_is_unknown() -> None:
     failing = frame(4, verdict="unstable", failed=("tasks-on-target",), unknown=("cpu-quota",))
     unknown = frame(4, verdict="unknown", unknown=("cpu-quota",))
     assert "fails in the last 5 s: tasks-on-target" in screen(model_of(failing))[2]
+    assert "fails in the last 0.2 s: tasks-on-target" in screen(model_of(replace(failing, judged_s=0.21)))[2]
+    assert "fails in the last 60 s: tasks-on-target" in screen(model_of(replace(failing, judged_s=60.1)))[2]
+    assert "  fails: tasks-on-target" in screen(model_of(replace(failing, judged_s=None)))[2]
     assert "unknown: cpu-quota" in screen(model_of(unknown))[2]
 
 

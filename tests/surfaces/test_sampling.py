@@ -41,6 +41,10 @@ def test_the_first_frame_has_no_rates_and_no_verdict(tmp_path: Path) -> None:
     assert (second.seconds, second.verdict) == (3.0, "stable")
 
 
+def test_a_frame_tells_which_time_was_judged_at_least_five_seconds_where_there_were(tmp_path: Path) -> None:
+    assert [frame.judged_s for frame in _replayed(tmp_path, *_MOMENTS)] == [None, 3.0, 6.0, 6.0]
+
+
 def test_a_copied_tree_is_one_frame_that_is_the_last(unchanged_tree: Path) -> None:
     frames = list(sample_frames(CopiedTree(str(unchanged_tree)), Wish(), 1.0))
     assert [(frame.is_last, frame.seconds) for frame in frames] == [(True, 0.0)]

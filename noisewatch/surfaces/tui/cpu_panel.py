@@ -5,14 +5,14 @@ from __future__ import annotations
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
 from noisewatch.surfaces.tui.dense_cpus import COLUMN_HEADING, cell_heading, cell_rows, column_rows
 from noisewatch.surfaces.tui.density import COLUMNS, ROWS, Density, density
-from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
+from noisewatch.surfaces.tui.glyphs import OFFLINE_MARK, Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.levels import history_pieces
 from noisewatch.surfaces.tui.ordering import cpus_in_order
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sentinel_words import MEASURED_HEADING, measured_cell
-from noisewatch.surfaces.tui.text_row import Row, first_that_fits, length
+from noisewatch.surfaces.tui.text_row import Row, first_that_fits, fitted, length
 
-_ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: "x"}
+_ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: OFFLINE_MARK}
 _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
@@ -75,24 +75,29 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 
 def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs) -> Row:
     role_style = {TARGET: "strong", SIBLING: "plain"}.get(line.role, "faint")
-    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4} ", role_style)]
+    figures = _figures(model, line, role_style, has_measured, glyphs)
+    if width >= _NARROW:
+        figures.append((_rates(line, has_clock), role_style))
     if line.role == OFFLINE:
-        return [*row, ("  offline", "faint")]
+        figures = [(fitted("  offline", length(figures)), "faint")]
+    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4} ", role_style), *figures]
+    return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
+
+
+def _figures(model: ScreenModel, line: CpuLine, role_style: str, has_measured: bool, glyphs: Glyphs) -> Row:
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-    row.append((f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s)))
+    row: Row = [(f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s))]
     if has_measured:
         row.append(measured_cell(line, glyphs))
     if model.baseline is not None:
         row.append((f"{change(model.baseline.change_of_cpu(line)):>7} ", role_style))
-    if width < _NARROW:
-        return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
-    figures = f"{rate(line.interrupts_per_s):>7} {rate(line.softirqs_per_s):>7} {share(line.busy_share):>6} "
-    row.append((figures, role_style))
-    if has_clock:
-        mhz = "?" if line.current_khz is None else f"{line.current_khz / 1000:.0f}"
-        row.append((f"{mhz:>6} ", role_style))
-    used = sum(len(text) for text, _ in row)
-    return [*row, (" ", "plain"), *history_pieces(model, line.cpu, width - used - 1, glyphs)]
+    return row
+
+
+def _rates(line: CpuLine, has_clock: bool) -> str:
+    rates = f"{rate(line.interrupts_per_s):>7} {rate(line.softirqs_per_s):>7} {share(line.busy_share):>6} "
+    mhz = "?" if line.current_khz is None else f"{line.current_khz / 1000:.0f}"
+    return f"{rates}{mhz:>6}  " if has_clock else f"{rates} "
 
 
 def _described(model: ScreenModel, width: int) -> str:

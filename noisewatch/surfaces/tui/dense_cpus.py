@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
 from noisewatch.surfaces.tui.density import LABEL_WIDTH, Density, gap_after
-from noisewatch.surfaces.tui.glyphs import Glyphs, duration, style_of, worst_of
+from noisewatch.surfaces.tui.glyphs import OFFLINE_MARK, Glyphs, duration, style_of, worst_of
 from noisewatch.surfaces.tui.levels import history_pieces, level_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits
 
 COLUMN_HEADING = f"{'CPU':>5} {'lost/s':>8} "
-_MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: "x"}
+_MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: OFFLINE_MARK}
 
 
 def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, width: int, glyphs: Glyphs) -> list[Row]:
@@ -27,18 +27,11 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
             row += [
                 (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == TARGET else "faint"),
                 (f"{lost:>8} ", "faint" if line.role == OFFLINE else style_of(line.stolen_ns_per_s)),
-                *_history(model, line, wide - len(COLUMN_HEADING) - 1, glyphs),
+                *history_pieces(model, line.cpu, wide - len(COLUMN_HEADING) - 1, glyphs),
                 (" ", "plain"),
             ]
         rows.append(row)
     return rows
-
-
-def _history(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> Row:
-    """None of a CPU that is offline: it is not unknown what it lost."""
-    if line.role == OFFLINE:
-        return [(" " * max(width, 0), "plain")]
-    return history_pieces(model, line.cpu, width, glyphs)
 
 
 def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[Row]:
@@ -62,7 +55,7 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     there = [line for line in group if line.role != OFFLINE]
     has_mark = found.cell_width > 1
     if not there:
-        return [("xx " if has_mark else "x", "faint")]
+        return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
     there = [line for line in there if line.role != HOUSEKEEPING] or there
     ((glyph, style),) = level_pieces([worst_of(line.stolen_ns_per_s for line in there)], glyphs)
     glyph = glyphs.bullet if glyph == " " else glyph

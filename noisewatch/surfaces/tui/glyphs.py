@@ -9,6 +9,8 @@ from dataclasses import dataclass
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
 _LEAST_SHARE = 0.0005  # what else would be rounded to none
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
+OFFLINE_NS = -1.0  # in the place of a loss: less than any, so that the worst of several CPUs is that of another
+OFFLINE_MARK = "x"
 
 
 @dataclass(frozen=True, slots=True)

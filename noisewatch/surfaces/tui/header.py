@@ -113,8 +113,14 @@ def _failed_row(model: ScreenModel) -> Row:
         row.append((f"change since {model.baseline.intervals} intervals, {when}  ", "strong"))
     if frame.failed:
         named = ", ".join(frame.failed[:_MOST_FAILED]) + (" …" if len(frame.failed) > _MOST_FAILED else "")
-        return [*row, ("fails in the last 5 s: ", "plain"), (named, "grave")]
+        return [*row, (_fails(frame.judged_s), "plain"), (named, "grave")]
     if frame.unknown:
         named = ", ".join(frame.unknown[:_MOST_FAILED]) + (" …" if len(frame.unknown) > _MOST_FAILED else "")
         return [*row, ("unknown: ", "plain"), (named, "unknown")]
     return row
+
+
+def _fails(judged_s: float | None) -> str:
+    if judged_s is None:
+        return "fails: "
+    return f"fails in the last {judged_s:.1f} s: " if judged_s < 0.95 else f"fails in the last {judged_s:.0f} s: "

@@ -18,7 +18,7 @@ noisewatch: who takes time from the CPUs of your benchmark
   measured  lost/s of the last 10 s, by the sentinel: S spins 2 % of idle targets
   many CPUs stand in columns, or as cells: of one, or the worst of some
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
-  NOISY    what `noisewatch preflight` calls unstable, over the last 5 s
+  NOISY    what `noisewatch preflight` calls unstable, over 5 s or the last interval
   [7/9]    process 7, thread 9     unexplained  busy, but no thread was seen:
            mostly of processes that lived for less than an interval
   outside  the hypervisor, or the firmware     self  what noisewatch costs

@@ -8,8 +8,8 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from noisewatch.surfaces.frame import KINDS, TARGET, Frame, decode_frame, encode_frame
-from noisewatch.surfaces.tui.glyphs import GRAVE_NS, worst_of
+from noisewatch.surfaces.frame import KINDS, OFFLINE, TARGET, Frame, decode_frame, encode_frame
+from noisewatch.surfaces.tui.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 
 CAPACITY = 3600  # an hour of intervals of a second
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
@@ -48,7 +48,8 @@ class History:
             column[at] = math.nan
         for cpu in frame.cpus:
             column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
-            column[at] = math.nan if cpu.stolen_ns_per_s is None else cpu.stolen_ns_per_s
+            known = OFFLINE_NS if cpu.role == OFFLINE else cpu.stolen_ns_per_s
+            column[at] = math.nan if known is None else known
         worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET)
         self._worst[at] = math.nan if worst is None else worst
         self._total_disturbed += (worst or 0) >= GRAVE_NS
@@ -88,7 +89,11 @@ class History:
         return self._unknown[number % self.capacity] if self.first <= number < self.count else 0
 
     def losses(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """What the CPU lost, in ns a second; None is unknown, or not kept."""
+        """What the CPU lost, in ns a second; None is unknown, not kept, or offline."""
+        return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]
+
+    def lane(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
+        """The same to be drawn: OFFLINE_NS where the CPU was offline, as it is known that it lost nothing then."""
         return self._read(self._lost_by_cpu.get(cpu), numbers)
 
     def worst(self, numbers: Iterable[int]) -> list[float | None]:

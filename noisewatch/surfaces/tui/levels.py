@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from noisewatch.surfaces.tui.glyphs import Glyphs, level_of, style_of, worst_of
+from noisewatch.surfaces.tui.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, level_of, style_of, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
@@ -25,8 +25,7 @@ def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
     row: Row = []
     for lost in losses:
-        glyph = glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]
-        style = style_of(lost)
+        glyph, style = _mark_of(lost, glyphs)
         if row and row[-1][1] == style:
             row[-1] = (row[-1][0] + glyph, style)
         else:
@@ -34,8 +33,14 @@ def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:
     return row
 
 
+def _mark_of(lost: float | None, glyphs: Glyphs) -> tuple[str, str]:
+    if lost == OFFLINE_NS:
+        return OFFLINE_MARK, "faint"
+    return (glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]), style_of(lost)
+
+
 def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
     """What the CPU lost up to the interval that is shown, which is at the right."""
     numbers = range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
-    shown = columns_of(model.history.losses(cpu, numbers), model.zoom)[-width:] if width > 0 else []
+    shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
     return [(" " * (width - len(shown)), "plain"), *level_pieces(shown, glyphs)]

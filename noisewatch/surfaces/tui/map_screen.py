@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import OFFLINE, SIBLING, TARGET, CpuLine
-from noisewatch.surfaces.tui.glyphs import LEVELS_NS, Glyphs, duration
+from noisewatch.surfaces.tui.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, duration
 from noisewatch.surfaces.tui.levels import columns_of, greatest_of, level_pieces
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits
 
-_MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: "x"}
+_MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
 
 
@@ -33,12 +33,12 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     numbers = range(max(model.number + 1 - room * model.zoom, model.history.first), model.number + 1)
     rows = [_heading(max(map(len, groups)), model, width, room, glyphs)]
     for label, group in zip(labels, groups, strict=True):
-        lost = greatest_of([model.history.losses(line.cpu, numbers) for line in _there(group)])
+        lost = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
         shown = columns_of(lost, model.zoom)[-room:]
         style = "strong" if any(line.role == TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
         named = label if len(label) <= wide else label[: wide - 1] + "…"
-        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *_lane(group, shown, glyphs)])
+        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *level_pieces(shown, glyphs)])
     return rows
 
 
@@ -51,19 +51,6 @@ def _groups(lines: Sequence[CpuLine], room: int) -> list[Sequence[CpuLine]]:
         each += 1
     groups = [part[first : first + each] for part in parts for first in range(0, len(part), each)]
     return sorted(groups, key=lambda group: group[0].cpu)
-
-
-def _lane(group: Sequence[CpuLine], shown: Sequence[float | None], glyphs: Glyphs) -> Row:
-    """Since a CPU went offline it is known what it lost."""
-    if any(line.role != OFFLINE for line in group):
-        return level_pieces(shown, glyphs)
-    gone = next((at for at, lost in enumerate(reversed(shown)) if lost is not None), len(shown))
-    return [*level_pieces(shown[: len(shown) - gone], glyphs), ("x" * gone, "faint")]
-
-
-def _there(group: Sequence[CpuLine]) -> Sequence[CpuLine]:
-    """Those that are online; all where none is."""
-    return [line for line in group if line.role != OFFLINE] or group
 
 
 def _label(group: Sequence[CpuLine]) -> str:
