@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,13 @@ from tests.written import WrittenMachine
 _HOG = culprit("hog", cpu=2, pid=900, tid=900)
 
 
-def _advice(about: CulpritLine, changes: dict[str, str] | None = None, **machine: Any) -> Advice:
+def _advice(
+    about: CulpritLine, changes: dict[str, str] | None = None, beside: Sequence[CulpritLine] = (), **machine: Any
+) -> Advice:
     files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | (changes or {})
-    return advise(lambda: WrittenMachine(files, **machine), TARGET, about)
+    host = WrittenMachine(files, **machine)
+    host.is_live = True
+    return advise(lambda: host, TARGET, about, beside)
 
 
 def _irq(number: int, name: str) -> CulpritLine:
@@ -74,6 +79,30 @@ def test_a_kernel_thread_is_explained_first_and_a_handler_has_its_irq_as_well() 
     said = _advice(handler).lines
     assert said[0].startswith("irq/25-nvme0q1 handles IRQ 25 in a thread: queue 1 of")
     assert said[2].startswith("It may go to CPUs 0-1")
+
+
+def test_softirqs_that_follow_an_interrupt_go_with_the_most_frequent_one_there() -> None:
+    softirq = culprit("BLOCK", cpu=2, kind="softirq", pid=None, tid=None, rate_per_s=900.0)
+    rare, elsewhere = replace(_irq(24, "24 eth0"), rate_per_s=3.0), replace(_irq(26, "26 eth1"), cpu=3, rate_per_s=5e4)
+    frequent = replace(_irq(25, "25 nvme0q1"), rate_per_s=900.0)
+    files = {"/proc/irq/25/smp_affinity_list": "0-3\n", "/proc/irq/25/effective_affinity_list": "2\n"}
+    fix = _advice(frequent, files).commands
+    assert "/proc/irq/25/" in fix[0][1]
+    found = _advice(softirq, files, beside=(softirq, rare, elsewhere, frequent))
+    assert found.commands == fix
+    assert found.lines[0].endswith("The most frequent interrupt on CPU 2 is 25 nvme0q1: its softirqs go with it.")
+    assert _advice(softirq, files, beside=(softirq, elsewhere)).commands == ()
+    timer = replace(softirq, name="TIMER")
+    assert _advice(timer, files, beside=(timer, frequent)).commands == ()
+
+
+def test_commands_for_another_machine_are_said_to_be(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
+    recording = record(tmp_path / "machine.nw", files)
+    said = advise(lambda: Recording(str(recording)), TARGET, _HOG).lines
+    assert said[1] == "For the machine that is shown, which is not this one:"
+    assert said[2].startswith("now: sudo taskset")
+    assert not [line for line in _advice(_HOG).lines if line.startswith("For the machine")]
 
 
 def test_what_needs_no_words_gets_none() -> None:

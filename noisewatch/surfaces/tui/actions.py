@@ -163,11 +163,12 @@ class KeyedApp(App[None]):
             self.model.drill_in()
         selected = self.model.selected()
         open_machine = self._sources.open_machine
-        if selected is not None and open_machine is not None:
-            target = frozenset(self.model.frame.target if self.model.frame else ())
+        frame = self.model.frame
+        if selected is not None and open_machine is not None and frame is not None:
             from noisewatch.surfaces.tui.advising import advise  # all checks: the first picture comes first
 
-            self.run_worker(lambda: advise(open_machine, target, selected), thread=True, name="advice")
+            target, beside = frozenset(frame.target), frame.culprits
+            self.run_worker(lambda: advise(open_machine, target, selected, beside), thread=True, name="advice")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         found = event.worker.result

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.remedies import remedy_of
+from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.disturbance import Disturbance
@@ -20,36 +20,60 @@ from noisewatch.surfaces.tui.screen_model import Advice
 from noisewatch.surfaces.tui.source_words import describe_source
 
 _ENDED = "It has ended since, or is not called so any more: there is nothing to move now."
+_ELSEWHERE = "For the machine that is shown, which is not this one:"
+_AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")
 
 
-def advise(open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine) -> Advice:
-    """What helps, with the commands for this machine. Nothing is executed."""
-    culprit = Disturbance(
-        about.kind,
-        about.name,
-        about.cpu,
-        round(about.stolen_ns_per_s),
-        about.stolen_ns_per_s / 1e9,
-        about.rate_per_s,
-        about.pid,
-        about.tid,
-        about.irq,
-        about.is_estimate,
-    )
+def advise(
+    open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine, beside: Iterable[CulpritLine] = ()
+) -> Advice:
+    """What helps, with the commands for this machine; `beside` are the sources of that moment. Nothing is executed."""
     try:
         machine = open_machine()
         if isinstance(machine, Recording):
             machine.go_to_end()
         snapshot = read_snapshot(machine, Wish(target), TaskReader(asks_all_affinities=True))
-        remedy = remedy_of(culprit, Case(snapshot))
+        remedy = _with_its_interrupt(about, beside, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"Nothing can be advised: {error}",))
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
     if about.tid is not None and (task is None or task.name != about.name):
         return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
     commands = commands_of(remedy.fix)
-    said = [*describe_source(about, snapshot.irqs), remedy.said, *(f"{name}: {command}" for name, command in commands)]
-    return Advice(about, tuple(map(clean, said)), tuple(commands))
+    said = [*describe_source(about, snapshot.irqs), remedy.said]
+    if commands and not machine.is_live:
+        said.append(_ELSEWHERE)
+    return Advice(
+        about, tuple(map(clean, [*said, *(f"{name}: {command}" for name, command in commands)])), tuple(commands)
+    )
+
+
+def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
+    """What helps; against softirqs that follow an interrupt, moving the one that is the most frequent there."""
+    remedy = remedy_of(_disturbance(about), case)
+    if about.kind != "softirq" or about.name not in _AFTER_AN_INTERRUPT:
+        return remedy
+    interrupts = [line for line in beside if line.cpu == about.cpu and line.kind == "irq"]
+    if not interrupts:
+        return remedy
+    interrupt = max(interrupts, key=lambda line: line.rate_per_s or 0)
+    said = f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {interrupt.name}: its softirqs go with it."
+    return Remedy(said, remedy_of(_disturbance(interrupt), case).fix)
+
+
+def _disturbance(line: CulpritLine) -> Disturbance:
+    return Disturbance(
+        line.kind,
+        line.name,
+        line.cpu,
+        round(line.stolen_ns_per_s),
+        line.stolen_ns_per_s / 1e9,
+        line.rate_per_s,
+        line.pid,
+        line.tid,
+        line.irq,
+        line.is_estimate,
+    )
 
 
 def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
