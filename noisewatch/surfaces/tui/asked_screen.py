@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -74,15 +75,40 @@ class AskedScreen(ABC):
     def can_start(self) -> bool:
         return self.state == ANNOUNCED and self.refusal is None
 
-    def framed(self, title: str, lines: list[str], keys: str, width: int, height: int) -> list[Row]:
-        """The lines, as far as they are scrolled, between a title and the keys."""
+    def framed(self, title: str, lines: list[str], width: int, height: int, doing: str = "") -> list[Row]:
+        """The lines, as far as they are scrolled, between a title and the keys; `doing` is told while it runs."""
         room = max(height - 2, 1)
         self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
-        filled = [cut([(line, "plain")], width) for line in lines[self.offset : self.offset + room]]
+        filled = [cut(self.styled(line), width) for line in lines[self.offset : self.offset + room]]
         filled += [[] for _ in range(height - 2 - len(filled))]
         first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
-        start = "enter starts   " if self.can_start else ""
-        return [first, *filled, [((self.notice or start + keys)[:width], "faint")]][:height]
+        said = self.notice or "   ".join(self._keys(len(lines), room, doing))
+        return [first, *filled, [(said[:width], "faint")]][:height]
+
+    def styled(self, line: str) -> Row:
+        """One of the lines, whose meaning hangs on no style."""
+        return [(line, "plain")]
+
+    def _keys(self, count: int, room: int, doing: str) -> Iterator[str]:
+        if self.can_start:
+            yield "enter starts"
+        if count > room:
+            yield f"arrows scroll: {self.offset + 1} to {min(self.offset + room, count)} of {count}"
+        if self.state == OVER and self.failure is None:
+            yield "e exports"
+        yield "esc stops" if self.state == RUNNING else "esc goes back"
+        if doing:
+            yield doing
+
+
+def wrapped(lines: Iterable[str], width: int) -> list[str]:
+    """What is too long for the screen goes on below, further in than it began."""
+    return [part for line in lines for part in _wrapped(line, max(width, 10))]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    further = " " * (len(line) - len(line.lstrip()) + 2) if width >= 40 else ""
+    return textwrap.wrap(line, width, subsequent_indent=further, break_on_hyphens=False) or [""]
 
 
 _MODULES = {

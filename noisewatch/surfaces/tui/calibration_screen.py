@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -21,7 +20,7 @@ from noisewatch.surfaces.calibrating import calibrate_cpus
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
 from noisewatch.surfaces.reports.calibration_text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
-from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
 from noisewatch.surfaces.tui.text_row import Row
 
 SECONDS = 5.0
@@ -58,20 +57,18 @@ class CalibrationScreen(AskedScreen):
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
-        lines = self._lines(width, max(height - 2, 1), in_unicode)
-        keys = "esc stops" if self.state == RUNNING else "esc goes back"
-        return self.framed("calibration of", lines, keys, width, height)
+        return self.framed("calibration of", self._lines(width, max(height - 2, 1), in_unicode), width, height)
 
     def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
         if self.refusal is not None:
-            return _wrapped([self.refusal], width)
+            return wrapped([self.refusal], width)
         if self.state == RUNNING:
             return live_lines(self.live, width, height, in_unicode)
         if self.result is None:
-            return _wrapped([self.failure] if self.failure is not None else self._announcement(), width)
+            return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
         if width not in self.drawn:
             calibration = self.result.calibration
-            text = _wrapped([*conclusion_lines(self.result), "", *cpu_lines(calibration), ""], width)
+            text = wrapped([*conclusion_lines(self.result), "", *cpu_lines(calibration), ""], width)
             charts = histogram_lines(calibration, width, in_unicode)
             self.drawn[width] = [*text, *charts, *cause_lines(self.result, width)]
         return self.drawn[width]
@@ -110,7 +107,3 @@ def calibrate_machine(open_machine: Callable[[], Machine] | None, cpus: CpuSet, 
         return calibrated_with(measured.samples, Budget(), cpus, measured.meanwhile)
     except NoisewatchError as error:
         return str(error)
-
-
-def _wrapped(lines: list[str], width: int) -> list[str]:
-    return [part for line in lines for part in (textwrap.wrap(line, max(width, 10), drop_whitespace=False) or [""])]

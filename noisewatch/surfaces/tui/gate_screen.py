@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,9 +15,17 @@ from noisewatch.surfaces.audience import Audience
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
 from noisewatch.surfaces.reports.formats import FORMATS, Occasion
-from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
 from noisewatch.surfaces.tui.text_row import Row
 
+_STYLES = {  # of the words that lines of the report begin with
+    "noisewatch: STABLE": "good",
+    "noisewatch: UNSTABLE": "bad",
+    "noisewatch: UNKNOWN": "doubt",
+    "FAIL": "grave",
+    "unknown": "unknown",
+    "warn": "notable",
+}
 _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 
 
@@ -58,20 +65,25 @@ class GateScreen(AskedScreen):
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
-        keys = "esc stops" if self.state == RUNNING else "arrows scroll   e exports   esc goes back"
-        return self.framed("preflight of", self._lines(width, max(height - 2, 1), in_unicode), keys, width, height)
+        return self.framed("preflight of", self._lines(width, max(height - 2, 1), in_unicode), width, height)
+
+    def styled(self, line: str) -> Row:
+        """The verdict and the statuses stand out."""
+        first = next((word for word in _STYLES if line.startswith(f"{word} ")), None)
+        if first is None or self.verdict is None:
+            return [(line, "plain")]
+        return [(first, _STYLES[first]), (line[len(first) :], "strong")]
 
     def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
         if self.verdict is not None:
             occasion = Occasion(self.verdict.exit_status, 0.0, width=width)
             *report, summary = FORMATS["text"].render(self.verdict, occasion).splitlines()
             lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
-            return [part for line in lines for part in _wrapped(line, width)]
+            return wrapped(lines, width)
         if self.state == RUNNING:
             return live_lines(self.live, width, height, in_unicode) if self.live.by_cpu else [self.doing]
         said = [self.refusal or self.failure or ""]
-        said = self._announcement() if said == [""] else said
-        return [part for line in said for part in textwrap.wrap(line, max(width, 10)) or [""]]
+        return wrapped(self._announcement() if said == [""] else said, width)
 
     def _announcement(self) -> list[str]:
         if self.source is not None:
@@ -82,12 +94,6 @@ class GateScreen(AskedScreen):
             "",
             "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
         ]
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    """What is too long for the screen goes on below, further in than it began."""
-    begin = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.wrap(line, max(width, 20), subsequent_indent=begin, break_on_hyphens=False) or [""]
 
 
 class _ScreenAudience:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,7 +16,7 @@ from noisewatch.surfaces.following import Followed, Watch, follow
 from noisewatch.surfaces.reports.culprit_text import parts_in_words
 from noisewatch.surfaces.reports.table import align
 from noisewatch.surfaces.reports.trace_text import text_of_followed
-from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources
+from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
 from noisewatch.surfaces.tui.text_row import Row
 
 STRETCH_S = 5.0
@@ -79,10 +78,8 @@ class TraceScreen(AskedScreen):
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
-        keys = "esc goes back"
-        if self.state == RUNNING:
-            keys = f"esc stops   stretch {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
-        return self.framed("following", [line[:width] for line in self._lines(width)], keys, width, height)
+        stretch = f"stretch {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
+        return self.framed("following", self._lines(width), width, height, stretch if self.state == RUNNING else "")
 
     def _lines(self, width: int) -> list[str]:
         if self.followed is not None and self.failure is None:
@@ -91,7 +88,7 @@ class TraceScreen(AskedScreen):
         if said == [""]:
             running = [f"following: {self.done_s:.1f} of {STRETCH_S:g} s"]
             said = running if self.state == RUNNING else self._announcement()
-        return [part for line in said for part in textwrap.wrap(line, max(width, 10)) or [""]]
+        return wrapped(said, width)
 
     def _past_lines(self) -> list[str]:
         """Only of more than what is shown anyway."""
