@@ -26,7 +26,14 @@ from noisewatch.sources.reader import Reader
 from noisewatch.sources.run_queue import read_run_time
 from noisewatch.sources.settings import Settings, read_settings
 from noisewatch.sources.softirqs import Softirqs, read_softirqs
-from noisewatch.sources.target import PinTrial, Target, choose_target, read_own_affinity, read_pin_trial
+from noisewatch.sources.target import (
+    PinTrial,
+    Target,
+    choose_target,
+    read_own_affinity,
+    read_pin_trial,
+    read_requested,
+)
 from noisewatch.sources.tasks import TaskReader, Tasks
 from noisewatch.sources.topology import CpuPlace, read_topology
 
@@ -104,7 +111,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
     isolation = read_isolation(reader, _last_cpu(reader, online), known_isolation)
     topology = kept.topology if kept is not None else read_topology(reader, online.online)
     own_affinity = read_own_affinity(reader, wish.allowed_at_start)
-    target = choose_target(wish.cpus, isolation, online.online, own_affinity, topology)
+    target = choose_target(read_requested(reader, wish.cpus), isolation, online.online, own_affinity, topology)
     frequency = read_frequency(
         reader,
         online.online or frozenset(topology),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from noisewatch.errors import Unreadable
 from noisewatch.machine import Json
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.isolation import Isolation
@@ -14,6 +16,7 @@ from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CpuPlace
 
 OWN_AFFINITY = "CPUs this process may use"
+_REQUESTED = "CPUs that were asked for"
 _PIN = "pin to CPUs"
 
 
@@ -34,6 +37,18 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet
 
     answer = reader.ask(OWN_AFFINITY, ask)
     return _cpus(answer)
+
+
+def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
+    """The CPUs that the user asks for, or else asked for when this was recorded; None where it was left to us."""
+
+    def ask() -> list[int] | None:
+        return sorted(requested) if requested is not None else None
+
+    with suppress(Unreadable):  # a recording of an earlier version does not tell
+        recorded = _cpus(reader.machine.ask(_REQUESTED, ask))
+        return requested if requested is not None else recorded
+    return requested
 
 
 def choose_target(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import Absent, Unreadable
+from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recorder import KEY_FRAME_EVERY, Recorder
 from noisewatch.machine.recording import Recording
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
@@ -103,6 +104,20 @@ def test_modes_and_answers_are_replayed(tmp_path: Path) -> None:
 def test_the_recorders_own_processes_are_known_in_a_replay(tmp_path: Path) -> None:
     content, snapshots = recorded(quiet_files())
     assert Recording(written(tmp_path, content)).own_pids == snapshots[0].own_pids == {700}
+
+
+def test_the_cpus_that_were_asked_for_are_the_target_of_a_replay_until_others_are(tmp_path: Path) -> None:
+    path = tmp_path / "machine.nw"
+    machine = LiveMachine()
+    with path.open("wb") as sink:
+        for asked in (None, frozenset({0})):
+            sink.seek(0)
+            recorder = Recorder(machine, sink, interval_s=1.0)
+            recorded = read_snapshot(recorder, Wish(asked)).target
+            recorder.close()
+            assert read_snapshot(Recording(str(path)), Wish()).target == recorded
+    assert (recorded.cpus, recorded.chosen_by) == (frozenset({0}), "as requested")
+    assert read_snapshot(Recording(str(path)), Wish(frozenset({5}))).target.cpus == {5}
 
 
 def test_a_recording_is_not_this_host(tmp_path: Path) -> None:
