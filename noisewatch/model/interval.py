@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -88,8 +88,11 @@ class Interval:
         return None if load is None else unexplained_ns(self._all_on_cpu.get(cpu, ()), load, self.length_ns, skew_ns)
 
 
-def interval_between(before: Snapshot, after: Snapshot) -> Interval:
-    """The interval from `before` to `after`, which must have been taken later."""
+def interval_between(before: Snapshot, after: Snapshot, between: Iterable[Snapshot] = ()) -> Interval:
+    """The interval from `before` to `after`, which must have been taken later.
+
+    Snapshots `between` them, in their order, tell of threads that have ended since.
+    """
     length_ns = after.taken_at_ns - before.taken_at_ns
     loads = measure_loads(before, after, length_ns)
     return Interval(
@@ -99,7 +102,9 @@ def interval_between(before: Snapshot, after: Snapshot) -> Interval:
         load_by_cpu=loads,
         interrupts=count_interrupts(before.interrupts, after.interrupts),
         softirqs=count_softirqs(before.softirqs, after.softirqs),
-        runs=run_tasks(before.tasks, after.tasks, after.own_pids, loads),
+        runs=run_tasks(
+            before.tasks, after.tasks, after.own_pids, loads, (each.tasks for each in between if each.tasks is not None)
+        ),
         stall_by_resource={
             resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
             for resource in ("cpu", "memory", "io")

@@ -36,15 +36,20 @@ class TaskRun:
 
 
 def run_tasks(
-    before: Tasks | None, after: Tasks | None, own_pids: frozenset[int], load_by_cpu: Mapping[int, CpuLoad]
+    before: Tasks | None,
+    after: Tasks | None,
+    own_pids: frozenset[int],
+    load_by_cpu: Mapping[int, CpuLoad],
+    between: Iterable[Tasks] = (),
 ) -> tuple[TaskRun, ...]:
     """The runs, the longest first. Time is only counted for threads whose time was known at both ends, or that
-    were born in between."""
+    were born in between. One that has ended had what it had when it was seen last."""
     if before is None or after is None:
         return ()
+    seen_last = {tid: task for tasks in (*between, after) for tid, task in tasks.by_tid.items()}
     settled: list[TaskRun] = []
     moved: list[tuple[TaskRun, int]] = []
-    for tid, task in after.by_tid.items():
+    for tid, task in seen_last.items():
         known = before.by_tid.get(tid)
         if known is not None and known.started_ticks != task.started_ticks:
             known = None
@@ -59,7 +64,7 @@ def run_tasks(
         else:
             moved.append((run, known.cpu))
     runs = _within_load(settled + _shared_out(moved, settled, load_by_cpu), load_by_cpu)
-    runs += _children(before, after, own_pids, runs, load_by_cpu)
+    runs += _children({**before.by_tid, **seen_last}, before, after, own_pids, runs, load_by_cpu)
     return tuple(sorted(runs, key=lambda run: -run.ran_ns))
 
 
@@ -136,6 +141,7 @@ def _within_load(runs: list[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> lis
 
 
 def _children(
+    seen_last: Mapping[int, Task],
     before: Tasks,
     after: Tasks,
     own_pids: frozenset[int],
@@ -144,12 +150,12 @@ def _children(
 ) -> list[TaskRun]:
     """Children that came and went leave their time with the parent that waited for them.
 
-    What they had before the interval is taken off, and no more is given to them than their parent's CPU has
+    What they had when they were seen last is taken off, and no more is given to them than their parent's CPU has
     unexplained: they may have run elsewhere.
     """
     ended_ns: dict[int, int] = defaultdict(int)
-    for tid in before.by_tid.keys() - after.by_tid.keys():
-        task = before.by_tid[tid]
+    for tid in seen_last.keys() - after.by_tid.keys():
+        task = seen_last[tid]
         if task.pid not in after.pids:
             ended_ns[task.parent_pid] += task.ran_ns + task.children_ns
     explained = _explained(runs)

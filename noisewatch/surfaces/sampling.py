@@ -104,7 +104,8 @@ class _Sampler:
             self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
             verdict = judge(Case(snapshot, no_sample_reason=_NO_RATES), _SHOWN) if is_last else None
             return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(is_last)))
-        verdict = judge(Case(snapshot, interval_between(self._recent[0], snapshot)), _SHOWN)
+        first, *between, _ = self._recent
+        verdict = judge(Case(snapshot, interval_between(first, snapshot, between)), _SHOWN)
         interval = interval_between(previous, snapshot)
         return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(is_last)))
 

@@ -9,7 +9,7 @@ import pytest
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Fix
 from tests.judgement.judging import finding, judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
+from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 from tests.written import WrittenMachine
 
 
@@ -123,6 +123,16 @@ def test_a_task_is_moved_away_and_back_to_where_it_might_run() -> None:
     fix = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer.fix
     assert fix is not None
     assert (fix.now, fix.undo) == ("sudo taskset -pc 0-1 900", "sudo taskset -pc 0-3 900")
+
+
+def test_a_command_for_a_lesser_culprit_says_so() -> None:
+    before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
+    after = (
+        quiet_files(3.0) | process(900, "hog", 2, 60_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 270}, 300)}
+    )
+    answer = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer
+    assert answer.said.endswith("hog (pid 900): 2.0% of CPU 2; only hog can be moved")
+    assert answer.fix is not None
 
 
 def test_a_bound_kernel_thread_is_named_without_a_command_that_cannot_work() -> None:

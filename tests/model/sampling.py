@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from noisewatch.model.interval import Interval, interval_between
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
@@ -9,15 +11,18 @@ from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import Files, WrittenMachine
 
 
-def interval_of(before: Files, after: Files, **options: object) -> Interval:
-    """The quiet machine with other files at either moment."""
+def interval_of(before: Files, after: Files, *, between: Sequence[Files] = (), **options: object) -> Interval:
+    """The quiet machine with other files at either moment, and at those between, 3 s each."""
+    moments = [before, *between, after]
     machine = WrittenMachine(
-        quiet_files() | dict(before),
-        quiet_files(3.0) | dict(after),
+        *(quiet_files(3.0 * number) | dict(files) for number, files in enumerate(moments)),
         answers=ANSWERS,
         **options,  # type: ignore[arg-type]  # passed through
     )
     task_reader = TaskReader()
-    first = read_snapshot(machine, Wish(), task_reader)
-    machine.advance()
-    return interval_between(first, read_snapshot(machine, Wish(), task_reader, first))
+    snapshots = [read_snapshot(machine, Wish(), task_reader)]
+    while machine.has_next:
+        machine.advance()
+        snapshots.append(read_snapshot(machine, Wish(), task_reader, snapshots[-1]))
+    first, *middle, last = snapshots
+    return interval_between(first, last, middle)

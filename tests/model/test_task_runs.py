@@ -117,6 +117,26 @@ def test_children_that_came_and_went_leave_their_time_with_their_parent() -> Non
     assert [(run.name, run.pid, run.ran_ns) for run in runs] == [("loop", 900, 1_500_000_000)]
 
 
+def test_a_thread_that_has_ended_had_what_it_had_when_it_was_seen_last() -> None:
+    seen, busy = process(900, "hog", 2, 2_500_000_000), {"/proc/stat": stat_file({2: 270}, 600)}
+    interval = interval_of({}, busy, between=[seen])
+    assert [(run.name, run.ran_ns) for run in interval.runs_on(2)] == [("hog", 2_500_000_000)]
+    assert interval.unexplained_ns(2) == 200_000_000
+    known = interval_of(process(900, "hog", 2, 2_000_000_000), busy, between=[seen])
+    assert [(run.name, run.ran_ns) for run in known.runs_on(2)] == [("hog", 500_000_000)]
+
+
+def test_a_child_that_was_seen_and_has_ended_is_not_its_parents_time_as_well() -> None:
+    parent, child = process(900, "loop", 2, 0), process(901, "child", 2, 1_000_000_000, parent=900)
+    after = process(900, "loop", 2, 1_000, children=120) | {"/proc/stat": stat_file({2: 290}, 600)}
+    runs = interval_of(parent, after, between=[parent | child]).runs_on(2)
+    assert [(run.name, run.ran_ns, run.are_children) for run in runs] == [
+        ("child", 1_000_000_000, False),
+        ("loop", 200_000_000, True),
+        ("loop", 1_000, False),
+    ]
+
+
 def test_a_child_that_ran_for_hours_before_is_not_blamed_for_them_when_it_ends() -> None:
     before = process(900, "loop", 2, 0) | process(901, "old-child", 3, 100_000_000_000, parent=900)
     after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}

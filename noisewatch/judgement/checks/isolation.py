@@ -133,6 +133,9 @@ def tasks_on_target(case: Case) -> Answer:
             f"; {len(culprits) - 3} more" if len(culprits) > 3 else ""
         )
         cpus = frozenset(each.cpu for each in culprits)
+        movable = _movable(case, culprits)
+        if movable and culprits[0].tid not in movable:
+            said += f"; only {', '.join(task.name for task in movable.values())} can be moved"
         return Answer(
             FAIL,
             said,
@@ -187,9 +190,7 @@ def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
 
     Never init: all that the system starts from then on would inherit the pin.
     """
-    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
-    blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}
-    movable = [task for task in blamed.values() if not task.is_bound and task.pid not in INIT]
+    movable = list(_movable(case, culprits).values())
     if not movable or not case.housekeeping:
         return None
     undo = [pin(task.tid, task.allowed) for task in movable if task.allowed]
@@ -199,6 +200,13 @@ def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
         None if all(task.is_kernel for task in movable) else f"for a service: AllowedCPUs={housekeeping} in its unit",
         "; ".join(dict.fromkeys(undo)) if len(undo) == len(movable) else None,
     )
+
+
+def _movable(case: Case, culprits: tuple[Disturbance, ...]) -> dict[int, Task]:
+    """By thread. Those that are there still; who has started others that ended is not one of them."""
+    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}
+    return {tid: task for tid, task in blamed.items() if not task.is_bound and task.pid not in INIT}
 
 
 CHECKS = (target_not_isolated, tasks_on_target)
