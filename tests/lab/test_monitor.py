@@ -30,7 +30,7 @@ def monitor(isolated: Lab) -> Iterator[Screen]:
 
 
 def _interval_count(text: str) -> int:
-    found = re.search(r"\d+ of (\d+) intervals", text)
+    found = re.search(r"\d+ of (\d+) (?:intervals|over)", text)
     assert found is not None, text
     return int(found[1])
 

@@ -165,7 +165,7 @@ def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None
         await pilot.press("f")
         await until(pilot, lambda: "taskset" in "".join(shown(app)))
         await pilot.press("y")
-        found.extend([app.clipboard, shown(app)[0]])
+        found.extend([app.clipboard, shown(app)[-1]])
 
     with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
     assert found[:2] == ["", "sudo taskset -pc 0-1 900"]

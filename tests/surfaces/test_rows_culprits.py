@@ -81,7 +81,7 @@ def test_the_screen_names_what_fails_and_else_what_is_unknown() -> None:
     assert "fails in the last 5 s: tasks-on-target" in screen(model_of(failing))[2]
     assert "fails in the last 0.2 s: tasks-on-target" in screen(model_of(replace(failing, judged_s=0.21)))[2]
     assert "fails in the last 60 s: tasks-on-target" in screen(model_of(replace(failing, judged_s=60.1)))[2]
-    assert "  fails: tasks-on-target" in screen(model_of(replace(failing, judged_s=None)))[2]
+    assert "fails: tasks-on-target" in screen(model_of(replace(failing, judged_s=None)))[2]
     assert "unknown: cpu-quota" in screen(model_of(unknown))[2]
 
 

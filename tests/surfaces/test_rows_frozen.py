@@ -39,7 +39,7 @@ def test_the_whole_picture_stays_but_for_its_age() -> None:
 def test_the_header_tells_how_old_the_picture_is() -> None:
     model = _frozen()
     model.add(frame(2, second=15))
-    assert "FROZEN 12 s ago" in screen(model)[0]
+    assert "FROZEN at 12 s ago" in screen(model)[0]
 
 
 def test_the_history_goes_on() -> None:

@@ -107,7 +107,7 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 def test_keys_are_shown_whole_or_not_at_all() -> None:
     shown = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
     wholes = ["", "q quit"]
-    for key in ("? help", "space freeze", "enter CPU", "1-6 screens", "p preflight", "c calibrate", "t trace"):
+    for key in ("? help", "space freeze", "enter CPU", "1-6 screens", "p preflight", "[ ] spikes"):
         wholes.append(f"{wholes[-1]}  {key}")
     assert set(shown) == set(wholes)
 

@@ -235,7 +235,7 @@ def test_the_screen_is_exported_beside_what_is_there(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     _, lines = _after("left", "e")
     written = {path.suffix: path for path in tmp_path.iterdir()}
-    assert f"written: {written['.svg'].stem} .s" in lines[0]
+    assert f"written: {written['.svg'].stem} .s" in lines[-1]
     assert written.keys() >= {".svg", ".json", ".md"}
     assert "hog" in written[".svg"].read_text()
     found = json.loads(written[".json"].read_text())
@@ -269,4 +269,4 @@ def test_where_nothing_can_be_written_it_says_so(tmp_path: Path, monkeypatch: py
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    assert "nothing was written" in _after("e")[1][0]
+    assert "nothing was written" in _after("e")[1][-1]

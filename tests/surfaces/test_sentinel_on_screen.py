@@ -146,7 +146,7 @@ def test_of_a_replay_there_is_nothing_to_spin_on() -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(source="replay of machine.nw"))
         await pilot.press("S")
-        heads.append(shown(app)[0])
+        heads.append(shown(app)[-1])
 
     with_monitor(steps, sampler_program("time.sleep(60)"))
     assert "no sentinel: a replay of machine.nw cannot be spun on" in heads[0]

@@ -25,7 +25,7 @@ def test_a_step_back_shows_who_disturbed_then() -> None:
     model.step(-3)
     text = "\n".join(screen(model))
     assert "hog16 [4711]" in text
-    assert "FROZEN 3 s ago" in text
+    assert "FROZEN at 3 s ago" in text
     model.add(_frame(20))
     assert "hog16 [4711]" in "\n".join(screen(model))
     model.step(2)
@@ -66,6 +66,16 @@ def test_the_disturbance_before_and_after() -> None:
     assert model.number == 4
     model.step_to_disturbed(1)
     assert model.number == 9
+
+
+def test_a_leap_on_a_cpu_that_is_never_quiet_is_a_disturbance_too() -> None:
+    noisy = {2: 8e6, 3: 2e7, 4: 9e6, 5: _LOUD, 6: _LOUD, 7: 8e6}
+    model = model_of(*(_frame(second, noisy.get(second, 20_000.0)) for second in range(10)))
+    stops = []
+    for _ in range(3):
+        model.step_to_disturbed(-1)
+        stops.append(model.number)
+    assert stops == [5, 2, 2]
 
 
 def test_held_the_picture_freezes_at_the_next_disturbance_once() -> None:

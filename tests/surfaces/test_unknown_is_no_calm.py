@@ -58,10 +58,20 @@ def test_a_notice_hides_neither_the_moment_nor_that_the_sampler_has_ended() -> N
     model = model_of(*(frame(second=second) for second in range(5)))
     model.step(-2)
     model.trouble, model.notice = "the sampler ended: boom", "written"
-    head = screen(model, 140)[0]
-    assert "FROZEN 2 s ago when the last frame came" in head
+    head, *_, foot = screen(model, 140)
+    assert "FROZEN at 2 s ago when the last frame came" in head
     assert "the sampler ended: boom" in head
-    assert "written" in head
+    assert "written" in foot
+
+
+def test_of_a_silent_sampler_nothing_is_told_as_if_it_were_now() -> None:
+    failing = [frame(4, second=second, verdict="unstable", failed=("cpu-quota",)) for second in range(20)]
+    model = model_of(*failing)
+    model.notice_silence(9.0)
+    rows = screen(model, 140)
+    assert "worst before that CPU" in rows[1]
+    assert "failed before that: cpu-quota" in rows[2]
+    assert not [row for row in rows if row.rstrip().endswith("now")]
 
 
 def test_a_remark_hides_no_failed_check() -> None:

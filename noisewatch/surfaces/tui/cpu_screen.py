@@ -17,7 +17,7 @@ _KEYS = (
     ("s", "sort"),
     ("f", "fix"),
     ("y", "copy it"),
-    ("[ ]", "disturbances"),
+    ("[ ]", "spikes"),
     ("esc", "back"),
 )
 _LABEL = 15

@@ -14,6 +14,7 @@ KEYS = (
     ("enter", "CPU"),
     ("1-6", "screens"),
     ("p", "preflight"),
+    ("[ ]", "spikes"),
     ("c", "calibrate"),
     ("t", "trace"),
 )
@@ -26,10 +27,10 @@ def moment_keys(model: ScreenModel) -> Sequence[tuple[str, str]]:
         ("q", "quit"),
         ("?", "help"),
         ("space", space),
-        ("left right", "step"),
-        ("[ ]", "disturbances"),
-        ("end", "newest"),
         ("enter", "CPU"),
+        ("[ ]", "spikes"),
+        ("left right", "step"),
+        ("end", "newest"),
     )
 
 

@@ -45,4 +45,7 @@ def page(
     rows += [[] for _ in range(header + room - len(rows))]
     rows += timeline_rows(model, width, timeline, glyphs)
     shown = moment_keys(model) if model.cursor is not None and keys is KEYS else keys
-    return [*rows, *([key_row(width, shown)] if key_height else [])][:height]
+    rows = [*rows, *([key_row(width, shown)] if key_height else [])][:height]
+    if model.notice is not None and height > 1:
+        rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key
+    return rows

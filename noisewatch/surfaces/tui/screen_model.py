@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_FILTER = 60
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
+_LEAP = 10  # times what was lost before: on a CPU that is never quiet it is another disturbance
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 
 
@@ -81,6 +82,11 @@ class ScreenModel:
     def has_room(self) -> bool:
         """Whether more may be taken in without forgetting what has not been shown yet."""
         return self.cursor is None or self.history.count - self.number < self.history.capacity
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the newest picture is no longer what is."""
+        return self.trouble is not None or self.silence is not None
 
     @property
     def number(self) -> int:
@@ -145,8 +151,8 @@ class ScreenModel:
         """Goes that way to where the next disturbance of a target CPU began; stays where there is none."""
         history = self.history
         kept = range(history.first, history.count)
-        disturbed = [False, *((lost or 0) >= GRAVE_NS for lost in history.worst(kept))]
-        begins = [number for number, (was, now) in zip(kept, pairwise(disturbed), strict=True) if now and not was]
+        losses = pairwise([0.0, *(lost or 0.0 for lost in history.worst(kept))])
+        begins = [number for number, (was, now) in zip(kept, losses, strict=True) if _is_beginning(was, now)]
         beyond = [number for number in begins if (number - self.number) * direction > 0]
         if beyond:
             self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
@@ -285,3 +291,8 @@ class ScreenModel:
         if self.frame is None or self.begin_ns is None:
             return 0.0
         return (self.frame.taken_at_ns - self.begin_ns) / 1e9
+
+
+def _is_beginning(was: float, now: float) -> bool:
+    """Whether a disturbance begins with the interval that lost `now`."""
+    return now >= GRAVE_NS and (was < GRAVE_NS or now >= _LEAP * was)

@@ -70,7 +70,8 @@ def _axis_row(model: ScreenModel, window: _Window) -> Row:
     if newest is None or columns < _LEAST_AXIS:
         return []
     begin = f"-{(newest.taken_at_ns - model.history.frame(numbers[0]).taken_at_ns) / 1e9:.0f} s"
-    return [(" " * (len(_LABEL) + window.room - columns), "plain"), (f"{begin:<{columns - 3}}now", "faint")]
+    end = "last" if model.is_stale else "now"
+    return [(" " * (len(_LABEL) + window.room - columns), "plain"), (f"{begin:<{columns - len(end)}}{end}", "faint")]
 
 
 def _marks(model: ScreenModel, window: _Window) -> str:
