@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.surfaces.tui.event_kinds import MARKS
+from noisewatch.surfaces.tui.event_kinds import MARKS, SEVERAL
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
@@ -63,7 +63,7 @@ def _heading(model: ScreenModel) -> str:
     if model.log.filter or model.is_typing:
         return f"filter: {model.log.filter}{'_' if model.is_typing else ''}"
     since = "in the recording" if model.is_recorded else "since the monitor was started"
-    return f"{since}; the letter marks it on the timeline"
+    return f"{since}; the letter marks it on the timeline, {SEVERAL}: several"
 
 
 def _event_row(model: ScreenModel, event: Event) -> Row:

@@ -75,6 +75,11 @@ def duration(ns: float | None) -> str:
     return f"{ns / 1e9:.0f} s"
 
 
+def seconds(value: float) -> str:
+    """`0.2 s`, `5 s`, `60 s`."""
+    return f"{value:.1f} s" if value < 0.95 else f"{value:.0f} s"
+
+
 def change(ns: float | None) -> str:
     """A duration with its sign, in at most seven columns."""
     if ns is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import TARGET
-from noisewatch.surfaces.tui.glyphs import Glyphs, duration, share, style_of, worst_of
+from noisewatch.surfaces.tui.glyphs import Glyphs, duration, seconds, share, style_of, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.sentinel_words import header_words
 from noisewatch.surfaces.tui.text_row import Row, cut, ends, length
@@ -134,6 +134,4 @@ def _counts(model: ScreenModel) -> Iterator[Row]:
 
 
 def _fails(judged_s: float | None) -> str:
-    if judged_s is None:
-        return "fails: "
-    return f"fails in the last {judged_s:.1f} s: " if judged_s < 0.95 else f"fails in the last {judged_s:.0f} s: "
+    return "fails: " if judged_s is None else f"fails in the last {seconds(judged_s)}: "

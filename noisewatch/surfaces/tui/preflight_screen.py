@@ -8,7 +8,7 @@ from functools import cache
 
 from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, WARNED, FindingLine
 from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.tui.glyphs import Glyphs
+from noisewatch.surfaces.tui.glyphs import Glyphs, seconds
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, cut, fitted
@@ -51,7 +51,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 def _heading(frame: Frame) -> str:
     count = Counter(each.gravity for each in frame.findings)
     told = [_counted(count[gravity], word) for gravity, word in _COUNTED.items() if count[gravity]]
-    return f" {', '.join([*told, f'{frame.passed} passed'])}; over 5 s, not calibrated"
+    over = f"over {seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
+    return f" {', '.join([*told, f'{frame.passed} passed'])}; {over}, not calibrated"
 
 
 def _counted(count: int, word: str) -> str:

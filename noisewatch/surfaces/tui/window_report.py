@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from noisewatch.sources.cpulist import format_cpu_list
-from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import OFFLINE, CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.reports.markdown import cell, code, prose, table
-from noisewatch.surfaces.tui.glyphs import GRAVE_NS, duration, rate, share, worst_of
+from noisewatch.surfaces.tui.glyphs import GRAVE_NS, duration, rate, seconds, share, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
@@ -46,7 +45,7 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
         if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
             yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
         yield "`~` is counted and not measured: an estimate.\n"
-    yield from _checks(frame.findings)
+    yield from _checks(frame)
     events = [event for event in model.log.events if _is_in(model, event.at_ns, numbers)][-_MOST_EVENTS:]
     if events:
         yield "### What changed\n"
@@ -90,11 +89,12 @@ def _culprit_cells(line: CulpritLine) -> list[str]:
     return [str(line.cpu), line.kind, cell(line.name + pid), often, lost, share(line.stolen_ns_per_s / 1e9)]
 
 
-def _checks(findings: Sequence[FindingLine]) -> Iterator[str]:
-    if not findings:
+def _checks(frame: Frame) -> Iterator[str]:
+    if not frame.findings:
         return
-    yield "### Checks that did not pass, over 5 s, without a calibration\n"
-    for each in findings:
+    over = f"over {seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
+    yield f"### Checks that did not pass, {over}, without a calibration\n"
+    for each in frame.findings:
         fix = f" Fix: {code(each.fix) if each.is_command else prose(each.fix)}" if each.fix else ""
         yield f"- {each.gravity}: {code(each.id)}: {prose(each.said)}{fix}"
     yield ""
