@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.surfaces.frame import OFFLINE, CpuLine
 from noisewatch.surfaces.tui.density import COLUMN_WIDTH, DENSITIES, LABEL_WIDTH, ROWS, density
-from tests.surfaces.framing import cpu_line, frame, model_of, screen
+from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.tui.screen_model import OVERVIEW
+from tests.surfaces.framing import cpu_line, frame, model_of, screen, screen_of
 
 _LOUD = 200_000_000.0
 
@@ -39,6 +43,8 @@ def test_with_one_cpu_more_they_never_stand_wider(count: int, width: int, rows: 
         (64, 140, 16, "columns"),
         (256, 80, 8, "marks"),
         (512, 140, 16, "marks"),
+        (512, 80, 8, "pairs"),
+        (2048, 140, 16, "pairs"),
         (2048, 80, 8, "groups"),
         (4, 20, 1, "rows"),
     ],
@@ -73,6 +79,30 @@ def test_where_several_share_a_mark_the_worst_of_them_is_shown() -> None:
     assert any(line.startswith(" T1999   200 ms") for line in lines)
 
 
+def _pairs(*lines: CpuLine, glyphs: Glyphs = UNICODE) -> str:
+    """The marks of so many CPUs at the head of 300."""
+    numbered = (replace(line, cpu=cpu) for cpu, line in enumerate(lines))
+    cpus = (*numbered, *(cpu_line(cpu, "target", 0.0) for cpu in range(len(lines), 300)))
+    rows = screen_of(model_of(frame(cpus)), OVERVIEW, 80, 24, glyphs)
+    return next(line for line in rows if line.startswith("   0 "))[5:][: -(-len(lines) // 2)]
+
+
+def test_two_cpus_that_share_a_mark_have_a_column_of_dots_each() -> None:
+    losses = (0.0, 0.0, 2_000.0, 0.0, 0.0, 300_000.0, 4e6, 20e6, _LOUD, 0.0, 0.0, _LOUD, _LOUD, _LOUD)
+    lines = [cpu_line(cpu, "target", lost) for cpu, lost in enumerate(losses)]
+    assert _pairs(*lines) == "·⡀⢠⣶⡇⢸⣿"
+    assert _pairs(*lines, glyphs=ASCII) == "|.-*@@@"
+
+
+def test_a_pair_hides_neither_an_offline_nor_an_unknown_cpu() -> None:
+    known, unknown, gone = cpu_line(0, "target", 0.0), cpu_line(1, "target", None), CpuLine(2, OFFLINE)
+    assert _pairs(known, unknown) == "?"
+    assert _pairs(gone, gone) == "x"
+    assert _pairs(gone, known) == "·"
+    assert _pairs(gone, unknown) == "?"
+    assert _pairs(cpu_line(0, "target", _LOUD), unknown) == "█"
+
+
 def test_a_cell_that_several_share_is_that_of_the_target_and_not_of_who_keeps_house() -> None:
     cpus = tuple(
         cpu_line(cpu, "housekeeping" if cpu % 2 else "target", _LOUD if cpu % 2 else 0.0) for cpu in range(512)
@@ -82,7 +112,8 @@ def test_a_cell_that_several_share_is_that_of_the_target_and_not_of_who_keeps_ho
 
 
 def test_above_the_cells_stands_what_they_show() -> None:
-    assert any("lost/s now, the worst of 2 CPUs each" in line for line in _screen(512, 0))
+    assert any("lost/s now, two CPUs each, side by side" in line for line in _screen(512, 0))
+    assert any("lost/s now, the worst of 8 CPUs each" in line for line in _screen(2048, 0))
     assert any("a CPU each   T target" in line for line in _screen(64, 0))
 
 

@@ -36,7 +36,7 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
         return [heading, *column_rows(model, lines, found, width, glyphs)]
     cells = cell_rows(lines, found, glyphs) if found.kind != ROWS else []
     if _has_cell_heading(found, height):
-        cells.insert(0, cell_heading(found, width))
+        cells.insert(0, cell_heading(found, width, glyphs))
     return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
-from noisewatch.surfaces.tui.density import LABEL_WIDTH, Density, gap_after
-from noisewatch.surfaces.tui.glyphs import OFFLINE_MARK, Glyphs, duration, style_of, worst_of
+from noisewatch.surfaces.tui.density import LABEL_WIDTH, PAIRS, Density, gap_after
+from noisewatch.surfaces.tui.glyphs import OFFLINE_MARK, Glyphs, duration, level_of, style_of, worst_of
 from noisewatch.surfaces.tui.levels import history_pieces, level_pieces
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits
 
 COLUMN_HEADING = f"{'CPU':>5} {'lost/s':>8} "
+_BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
+_DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
 _MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: OFFLINE_MARK}
 
 
@@ -52,6 +54,8 @@ def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[
 
 
 def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
+    if found.kind == PAIRS and glyphs.has_braille and _can_be_paired(group):
+        return [_pair(group, glyphs)]
     there = [line for line in group if line.role != OFFLINE]
     has_mark = found.cell_width > 1
     if not there:
@@ -65,9 +69,26 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     return [(_MARKS.get(role, " "), "strong" if role == TARGET else "faint"), (glyph, style), (" ", "plain")]
 
 
-def cell_heading(found: Density, width: int) -> Row:
+def _can_be_paired(group: Sequence[CpuLine]) -> bool:
+    """Dots tell neither that a CPU is offline nor that it is unknown what it lost."""
+    return all(line.role != OFFLINE and line.stolen_ns_per_s is not None for line in group)
+
+
+def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> tuple[str, str]:
+    """A column of dots for each of two CPUs, a dot for two levels; the colour is that of the worse target CPU."""
+    losses = [line.stolen_ns_per_s or 0.0 for line in group]
+    coloured = [line for line in group if line.role != HOUSEKEEPING] or group
+    dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
+    return chr(_BRAILLE + dots) if dots else glyphs.bullet, style_of(
+        max(line.stolen_ns_per_s or 0.0 for line in coloured)
+    )
+
+
+def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
     """What a cell shows."""
     each = "a CPU each" if found.each == 1 else f"the worst of {found.each} CPUs each"
+    if found.kind == PAIRS and glyphs.has_braille:
+        each = "two CPUs each, side by side"
     marks = "   T target  s sibling  x offline" if found.cell_width > 1 else "   x offline"
     what = f"  CPU lost/s now, {each}"
     return [(first_that_fits([what + marks, what], width), "heading")]

@@ -1,15 +1,15 @@
 """How closely the CPUs have to stand for all of them to be on the screen, by their number and the room.
 
 Where they do not find a row each they stand in columns, with their history; where they do not find that either, each is
-a cell, and the worst have rows all the same; and where there are more than cells, several share one, as the worst of
-them.
+a cell, and the worst have rows all the same; and where there are more than cells, two share one, side by side, or
+several, as the worst of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-ROWS, COLUMNS, CELLS, MARKS, GROUPS = DENSITIES = ("rows", "columns", "cells", "marks", "groups")
+ROWS, COLUMNS, CELLS, MARKS, PAIRS, GROUPS = DENSITIES = ("rows", "columns", "cells", "marks", "pairs", "groups")
 COLUMN_WIDTH = 27  # mark, number, loss, and some history
 LABEL_WIDTH = 5  # the number of the first CPU of the row
 _TOGETHER = 16  # cells without a gap
@@ -44,7 +44,7 @@ def density(count: int, width: int, rows: int) -> Density:
             return Density(kind, across, 1, -(-count // across))
     across = _across(width, 1)
     each = -(-count // (across * room))
-    return Density(GROUPS, across, each, -(-count // (across * each)))
+    return Density(PAIRS if each == 2 else GROUPS, across, each, -(-count // (across * each)))
 
 
 def _across(width: int, cell: int) -> int:

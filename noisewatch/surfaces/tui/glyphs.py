@@ -23,10 +23,11 @@ class Glyphs:
     dash: str
     bullet: str
     cursor: str
+    has_braille: bool  # dots in two columns of four: two levels in one character
 
 
-UNICODE = Glyphs(" ▁▂▃▄▅▆▇█", "?", "~", "–", "·", "▲")
-ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|", "^")
+UNICODE = Glyphs(" ▁▂▃▄▅▆▇█", "?", "~", "–", "·", "▲", has_braille=True)
+ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|", "^", has_braille=False)
 
 
 _FEW_GLYPHS = ("linux", "vt", "ansi", "cons")  # consoles whose fonts lack most block characters
