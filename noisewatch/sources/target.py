@@ -47,7 +47,7 @@ def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
 
     with suppress(Unreadable):  # a recording of an earlier version does not tell
         recorded = _cpus(reader.machine.ask(_REQUESTED, ask))
-        return requested if requested is not None else recorded
+        return requested if requested is not None else recorded or None  # nobody can ask for no CPU
     return requested
 
 
