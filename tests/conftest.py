@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-_ALONE = ("live", "slow", "lab")
+_ALONE = ("live", "slow", "lab", "lab_core")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

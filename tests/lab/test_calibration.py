@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.lab.expected import ISOLATED_CPUS
 from tests.lab.lab import Lab
 
@@ -16,6 +18,7 @@ def _calibrated(lab: Lab, report: str) -> dict[int, dict[str, Any]]:
     return {each["cpu"]: each for each in json.loads((lab.scratch / report).read_text())["calibration"]["cpus"]}
 
 
+@pytest.mark.lab_core
 def test_isolated_cpus_are_found_and_calibrated_though_the_scheduler_hides_them(isolated: Lab) -> None:
     assert isolated.do("nproc") == "4\n"
     isolated.do("noisewatch calibrate --duration 6 --format json --output whole.json")

@@ -36,6 +36,7 @@ def _culprits(report: dict[str, Any], check_id: str) -> list[tuple[str, int, int
     return [(each["name"], each["pid"], each["cpu"]) for each in finding(report, check_id)["culprits"]]
 
 
+@pytest.mark.lab_core
 def test_a_busy_loop_on_an_isolated_cpu_is_named_with_its_share(quiet: Lab) -> None:
     with running(quiet, _LOOP, 2) as pid:
         report = quiet.preflight()
@@ -47,6 +48,7 @@ def test_a_busy_loop_on_an_isolated_cpu_is_named_with_its_share(quiet: Lab) -> N
     assert finding(report, "target-cpu-busy")["cpus"] == [2]
 
 
+@pytest.mark.lab_core
 def test_it_is_gone_by_the_command_that_was_printed(quiet: Lab) -> None:
     with running(quiet, _LOOP, 2) as pid:
         fix = finding(quiet.preflight(), "tasks-on-target")["fix"]
@@ -79,6 +81,7 @@ def test_a_busy_neighbour_in_the_last_level_cache_is_named_and_one_in_another_is
     assert_statuses(far, ON_ONE_NODE)
 
 
+@pytest.mark.lab_core
 def test_a_device_that_interrupts_an_isolated_cpu_is_named_and_steered_away_as_printed(quiet: Lab) -> None:
     rows = quiet.do("grep ahci /proc/interrupts").split()
     irq = int(rows[0].rstrip(":"))

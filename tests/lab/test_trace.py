@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.lab.expected import ISOLATED_CPUS
 from tests.lab.lab import Lab
 from tests.lab.test_disturbances import running
@@ -30,6 +32,7 @@ def test_a_loop_without_a_tick_has_all_of_its_cpu_and_quiet_cpus_are_left_alone(
     assert isolated.do("ls /sys/kernel/tracing/instances") == ""
 
 
+@pytest.mark.lab_core
 def test_a_devices_interrupts_come_with_its_name_and_the_command_that_moves_them(isolated: Lab) -> None:
     rows = isolated.do("grep ahci /proc/interrupts").split()
     irq = int(rows[0].rstrip(":"))

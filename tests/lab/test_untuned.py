@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.lab.expected import ISOLATED_CPUS, QUIET, UNTUNED, assert_statuses, blamed_cpus, finding
 from tests.lab.lab import Lab
 from tests.lab.tuning import settings, tuned
 
 
+@pytest.mark.lab_core
 def test_an_untuned_machine_and_what_its_fixes_and_undos_do(isolated: Lab) -> None:
     before = settings(isolated)
     report = isolated.preflight()
@@ -24,6 +27,7 @@ def test_an_untuned_machine_and_what_its_fixes_and_undos_do(isolated: Lab) -> No
     assert settings(isolated) == before
 
 
+@pytest.mark.lab_core
 def test_show_tells_what_the_kernel_was_booted_with(isolated: Lab) -> None:
     shown = isolated.show()
     assert shown["cpus"] == {
