@@ -115,7 +115,9 @@ def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
 
 
 def name_of_run(run: TaskRun) -> str:
-    """The thread's name; its ended children go by their parent's."""
+    """The thread's name; ended children go by their parent's, ended threads by their process's."""
+    if run.are_ended_threads:
+        return f"ended threads of {run.name}"
     return f"children of {run.name}" if run.are_children else run.name
 
 
@@ -129,7 +131,7 @@ def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
             share=run.ran_ns / interval.length_ns,
             rate_per_s=None,
             pid=run.pid,
-            tid=None if run.are_children else run.tid,
+            tid=None if run.are_children or run.are_ended_threads else run.tid,
             is_inferred=run.is_inferred,
         )
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from noisewatch.model.cpu_load import CpuLoad, measure_loads
+from noisewatch.model.ended import ended_runs
 from noisewatch.model.interrupt_counts import Counts, count_interrupts, count_softirqs
 from noisewatch.model.task_runs import TaskRun, run_tasks, unexplained_ns
 from noisewatch.sources.pressure import Stall
 from noisewatch.sources.snapshot import Snapshot
+from noisewatch.sources.tasks import Tasks
 
 NS_PER_S = 1_000_000_000
 
@@ -71,7 +73,7 @@ class Interval:
     def busy_share(self, cpu: int) -> float | None:
         """The share of the interval that others took of the CPU; None is unknown.
 
-        The larger of what /proc/stat says and what the threads add up to: tasks that sleep at every tick are
+        The larger of what the CPU's counters say and what the threads add up to: tasks that sleep at every tick are
         invisible to a kernel that accounts by ticks.
         """
         load = self.load_by_cpu.get(cpu)
@@ -102,15 +104,24 @@ def interval_between(before: Snapshot, after: Snapshot, between: Iterable[Snapsh
         load_by_cpu=loads,
         interrupts=count_interrupts(before.interrupts, after.interrupts),
         softirqs=count_softirqs(before.softirqs, after.softirqs),
-        runs=run_tasks(
-            before.tasks, after.tasks, after.own_pids, loads, (each.tasks for each in between if each.tasks is not None)
-        ),
+        runs=_runs(before, after, [each.tasks for each in between if each.tasks is not None], loads, length_ns),
         stall_by_resource={
             resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
             for resource in ("cpu", "memory", "io")
         },
         throttled_periods=_grown(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
     )
+
+
+def _runs(
+    before: Snapshot, after: Snapshot, between: Sequence[Tasks], loads: Mapping[int, CpuLoad], length_ns: int
+) -> tuple[TaskRun, ...]:
+    """Of the threads that were seen, and of those that came and went; the longest first."""
+    if before.tasks is None or after.tasks is None:
+        return ()
+    looks = (before.tasks, *between, after.tasks)
+    runs = run_tasks(looks, after.own_pids, loads)
+    return tuple(sorted(runs + ended_runs(looks, after.own_pids, runs, loads, length_ns), key=lambda run: -run.ran_ns))
 
 
 def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> StallShare:

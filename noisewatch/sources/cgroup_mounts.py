@@ -19,7 +19,7 @@ from noisewatch.sources.reader import Reader
 
 MEMBERSHIP = "/proc/self/cgroup"
 MOUNTS = "/proc/mounts"
-_OWN_MOUNTS = "/proc/self/mounts"
+OWN_MOUNTS = "/proc/self/mounts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def parse_membership(text: str) -> dict[str, str]:
 
 def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     """The mounted hierarchies; None where the mounts cannot be read."""
-    own = reader.parsed(_OWN_MOUNTS, parse_cgroup_mounts, expected=False)
+    own = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
     return own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts)
 
 

@@ -23,7 +23,7 @@ from noisewatch.sources.online import Online, read_cpu_folders, read_online
 from noisewatch.sources.platform import Platform, read_platform
 from noisewatch.sources.pressure import Pressure, read_pressure
 from noisewatch.sources.reader import Reader
-from noisewatch.sources.run_queue import read_run_time
+from noisewatch.sources.run_queue import RunTime, read_run_time
 from noisewatch.sources.settings import Settings, read_settings
 from noisewatch.sources.softirqs import Softirqs, read_softirqs
 from noisewatch.sources.target import (
@@ -61,7 +61,7 @@ class Snapshot:
     interrupts: Interrupts | None
     softirqs: Softirqs | None
     cpu_time: Mapping[int, CpuTime] | None
-    run_time_ns: Mapping[int, int] | None
+    run_time: Mapping[int, RunTime] | None
     pressure: Pressure
     background: Background
     machine_lock: MachineLock | None
@@ -101,7 +101,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
     reader = Reader(machine)
     taken_at_ns = machine.now_ns()
     cpu_time = read_cpu_time(reader)
-    run_time_ns = read_run_time(reader)
+    run_time = read_run_time(reader)
     interrupts = read_interrupts(reader, previous.interrupts if previous is not None else None)
     softirqs = read_softirqs(reader)
     online = read_online(reader)
@@ -143,7 +143,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         interrupts=interrupts,
         softirqs=softirqs,
         cpu_time=cpu_time,
-        run_time_ns=run_time_ns,
+        run_time=run_time,
         pressure=read_pressure(reader),
         machine_lock=read_machine_lock(reader),
         background=read_background(reader, target.cpus, settings, hardware.sensors),

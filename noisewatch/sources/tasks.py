@@ -39,6 +39,7 @@ class Task:
     children_ns: int  # of children that ended and were waited for; of the whole process, on its first thread
     started_ticks: int  # since boot: tells a recycled number
     allowed: CpuSet | None = None  # None is not asked, or unknown
+    process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +192,9 @@ class TaskReader:
                 thread, _ = self._read_task(reader, leader.pid, folder, schedstat, target)
             except Absent:
                 continue  # the thread has ended since
-            children_ns = leader.children_ns if tid == leader.pid else 0
-            threads.append(thread if thread.children_ns == children_ns else replace(thread, children_ns=children_ns))
+            is_first = tid == leader.pid
+            children_ns, process_ns = (leader.children_ns, leader.process_ns) if is_first else (0, None)
+            threads.append(replace(thread, children_ns=children_ns, process_ns=process_ns))
         return threads
 
     def _read_task(
@@ -218,6 +220,7 @@ class TaskReader:
             parent_pid=stat.parent_pid,
             children_ns=stat.children_ns,
             started_ticks=stat.started_ticks,
+            process_ns=stat.busy_ns if folder == f"{FOLDER}/{pid}" else None,
         )
         is_named = before is not None and known is not None and known.named == stat.name
         runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may

@@ -83,6 +83,29 @@ def test_a_schedstat_that_stands_still_explains_nothing() -> None:
     assert [culprit.kind for culprit in answer.culprits] == ["unexplained"]
 
 
+def _ran(cpu: int, ran_ns: int, stays: int) -> dict[str, str]:
+    """What tasks ran on that CPU, and none on the others."""
+    rows = [
+        f"cpu{each} 0 0 0 0 0 0 {ran_ns if each == cpu else 7} 0 {stays if each == cpu else 7}" for each in range(4)
+    ]
+    return {"/proc/schedstat": "\n".join(["version 15", *rows, ""])}
+
+
+@pytest.mark.parametrize(
+    ("check_id", "cpu", "files"),
+    [
+        ("target-cpu-busy", 2, {}),
+        ("tasks-on-target", 2, {}),
+        ("busy-sibling", 1, {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}),
+        ("busy-cache-neighbour", 1, {}),
+    ],
+)
+def test_what_runs_between_two_ticks_is_no_idleness(check_id: str, cpu: int, files: dict[str, str]) -> None:
+    answer = answered(check_id, files | _ran(cpu, 0, 0), _ran(cpu, 1_200_000_000, 800))
+    assert answer.status in ("fail", "warn")
+    assert answer.measured == pytest.approx(0.4, abs=0.03)  # and what else the neighbours do
+
+
 def test_a_cpu_that_was_away_for_half_of_the_sample_is_unknown() -> None:
     rows = stat_file({}, 300).splitlines(keepends=True)
     rows[3] = stat_file({}, 160).splitlines(keepends=True)[3]

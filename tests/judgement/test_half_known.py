@@ -24,7 +24,7 @@ def test_a_time_that_runs_backwards_is_unknown_though_all_adds_up() -> None:
 def test_a_thread_that_was_not_read_before_is_not_taken_for_newborn() -> None:
     tasks = TaskReader().read(reading(process(900, "old", 2, 9_000_000_000)), frozenset({2}))
     assert tasks is not None
-    assert run_tasks(Tasks({}, frozenset({900}), frozenset()), tasks, frozenset(), {}) == ()
+    assert run_tasks([Tasks({}, frozenset({900}), frozenset()), tasks], frozenset(), {}) == []
 
 
 def test_an_irq_that_has_a_row_and_no_folder_is_routed_nobody_knows_where() -> None:

@@ -154,3 +154,43 @@ def test_children_get_no_more_than_is_unexplained_on_their_parents_cpu() -> None
 def test_threads_that_sleep_at_every_tick_count_as_load_all_the_same() -> None:
     before, after = process(900, "timer", 2, 0), process(900, "timer", 2, 300_000_000)
     assert interval_of(before, after).busy_share(2) == pytest.approx(0.1)
+
+
+def _schedstat(ran_ns: int, stays: int) -> dict[str, str]:
+    rows = (f"cpu{cpu} 0 0 0 0 0 0 {ran_ns if cpu == 2 else 0} 0 {stays if cpu == 2 else 0}\n" for cpu in range(4))
+    return {"/proc/schedstat": "version 15\n" + "".join(rows)}
+
+
+def test_what_runs_between_two_ticks_is_told_with_its_true_size() -> None:
+    interval = interval_of(_schedstat(0, 0), _schedstat(1_200_000_000, 800))
+    assert interval.unexplained_ns(2) == 1_200_000_000
+    assert interval.busy_share(2) == pytest.approx(0.4)
+
+
+def test_what_somebody_had_before_is_not_taken_for_what_runs_between_two_ticks() -> None:
+    interval = interval_of(_schedstat(0, 0), _schedstat(2_500_000_000, 4))
+    assert (interval.busy_share(2) or 0) <= 0.05 / 3 + 1e-9
+
+
+def test_what_interrupts_threads_is_nobodys_hidden_time() -> None:
+    rows = stat_file({2: 150}, 300).splitlines(keepends=True)
+    words = rows[3].split()
+    words[4], words[7] = str(int(words[4]) - 60), str(int(words[7]) + 60)
+    before = process(900, "server", 2, 0, allowed="2")
+    after = process(900, "server", 2, 1_500_000_000, allowed="2")
+    rows[3] = " ".join(words) + "\n"
+    interval = interval_of(
+        before | _schedstat(0, 0), after | _schedstat(2_100_000_000, 9_000) | {"/proc/stat": "".join(rows)}
+    )
+    assert interval.unexplained_ns(2) == 0
+    assert interval.busy_share(2) == pytest.approx(0.7)
+
+
+def test_the_root_of_cpuacct_tells_of_what_hides_as_schedstat_does() -> None:
+    folder = "/sys/fs/cgroup/cpuacct"
+    mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,cpuacct 0 0\n"
+    files = {"/proc/self/mounts": mounts, f"{folder}/release_agent": "\n"}
+    usage = f"{folder}/cpuacct.usage_percpu"
+    interval = interval_of(files | {usage: "0 0 5 0\n"}, files | {usage: "0 0 900000005 0\n"})
+    assert interval.unexplained_ns(2) == 900_000_000
+    assert interval.busy_share(2) == pytest.approx(0.3)

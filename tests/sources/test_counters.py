@@ -7,7 +7,7 @@ import pytest
 from noisewatch.errors import Malformed
 from noisewatch.sources.cpu_time import TICK_NS, CpuTime, parse_cpu_time, read_cpu_time
 from noisewatch.sources.pressure import Pressure, Stall, parse_stall, read_pressure
-from noisewatch.sources.run_queue import parse_run_time, read_run_time
+from noisewatch.sources.run_queue import RunTime, parse_run_time, read_run_time
 from noisewatch.sources.softirqs import parse_softirqs, read_softirqs
 from tests.written import reading
 
@@ -83,9 +83,19 @@ def test_a_malformed_row_of_time_is_named_by_its_line() -> None:
     assert reader.reason_by_path["/proc/stat"].endswith("2: wanted 4 counts, found 'cpu0 1 2 3'")
 
 
-def test_run_time_is_the_seventh_count_of_a_cpu() -> None:
-    text = "version 17\ntimestamp 4295\ncpu1 0 0 0 0 0 0 281793214 16002335 366\ndomain0 MC 3 1 2 3\n"
-    assert parse_run_time(text) == {1: 281793214}
+@pytest.mark.parametrize(
+    ("version", "skipped"),
+    [
+        (17, "0 0 0 0 0 0"),
+        (16, "9 0 8 7 6 5"),
+        (15, "9 0 8 7 6 5"),
+        (14, "9 9 9 9 8 7 6 5 4"),
+        (12, "1 2 3 4 5 6 7 8 9"),
+    ],
+)
+def test_run_time_is_the_last_count_but_two_of_a_cpu(version: int, skipped: str) -> None:
+    rows = f"cpu1 {skipped} 281793214 16002335 366\ndomain0 MC 3 1 2 3\n"
+    assert parse_run_time(f"version {version}\ntimestamp 4295\n{rows}") == {1: RunTime(281793214, 366)}
 
 
 @pytest.mark.parametrize("text", ["", "version 15\n", "cpu0 0 0 0 0 0 0 5 5\n", "cpu0 0 0 0 0 0 0 5 5 5 5\n", "cpu0"])
@@ -98,6 +108,23 @@ def test_a_kernel_without_schedstat_is_no_news() -> None:
     reader = reading({})
     assert read_run_time(reader) is None
     assert reader.reason_by_path == {}
+
+
+_CPUACCT = {
+    "/proc/self/mounts": "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n",
+    "/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage_percpu": "357140593847 426204447989 \n",
+}
+
+
+def test_without_schedstat_the_root_of_cpuacct_tells_as_much() -> None:
+    files = _CPUACCT | {"/sys/fs/cgroup/cpu,cpuacct/release_agent": "\n"}
+    assert read_run_time(reading(files)) == {0: RunTime(357140593847), 1: RunTime(426204447989)}
+    schedstat = {"/proc/schedstat": "version 15\ncpu0 0 0 0 0 0 0 5 6 7\n"}
+    assert read_run_time(reading(files | schedstat)) == {0: RunTime(5, 7)}
+
+
+def test_a_part_of_cpuacct_does_not_know_of_all_tasks() -> None:
+    assert read_run_time(reading(_CPUACCT)) is None
 
 
 def test_stalls_are_told_in_microseconds_and_kept_in_nanoseconds() -> None:

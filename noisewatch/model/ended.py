@@ -1,0 +1,189 @@
+"""Who had the time of those that came and went unseen: their parent, or their process, has it in its own books.
+
+The kernel adds the time of a child that ended to the parent that waited for it, and that of a thread to its process.
+How long they ran is known by that; where, mostly is not: no CPU is given more of it than nobody else explains there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from noisewatch.model.cpu_load import CpuLoad
+from noisewatch.model.task_runs import DOUBT_NS, TaskRun, explained_ns_by_cpu, is_newborn, run_of
+from noisewatch.sources.cpu_time import TICK_NS
+from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.tasks import Task, Tasks
+
+
+@dataclass(slots=True)
+class _Claim:
+    """Time to be placed: a run without a CPU. `cpus` are where its kind was seen, the likeliest first."""
+
+    run: TaskRun
+    cpus: tuple[int, ...]
+    is_certain: bool  # all of it was had within the interval
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it must have been had on the one CPU: what is started inherits the affinity."""
+        return self.run.allowed is not None and len(self.run.allowed) == 1 and not self.run.is_own
+
+
+def ended_runs(
+    looks: Sequence[Tasks],
+    own_pids: frozenset[int],
+    runs: Sequence[TaskRun],
+    load_by_cpu: Mapping[int, CpuLoad],
+    length_ns: int,
+) -> list[TaskRun]:
+    """The runs of ended children and ended threads, beside the `runs` of those that were seen."""
+    claims = [*_children(looks, own_pids), *_threads(looks, own_pids)]
+    explained = explained_ns_by_cpu(runs)
+    rooms = {cpu: max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items()}
+    found = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
+    for claim in claims:
+        if claim.is_certain and not claim.is_pinned:
+            found += _spread(claim, rooms)
+    hidden_ns = sum(claim.run.ran_ns for claim in claims if claim.is_certain) - sum(rooms.values())
+    return _merged([*found, *_hidden(claims, hidden_ns, explained_ns_by_cpu([*runs, *found]), load_by_cpu, length_ns)])
+
+
+def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
+    """As much of the claim as there is room for on each of the CPUs in turn."""
+    placed = []
+    for cpu in cpus:
+        ran_ns = min(claim.run.ran_ns, rooms.get(cpu, 0))
+        if ran_ns > 0:
+            rooms[cpu] -= ran_ns
+            placed.append(replace(claim.run, cpu=cpu, ran_ns=ran_ns))
+            claim.run = replace(claim.run, ran_ns=claim.run.ran_ns - ran_ns)
+    return placed
+
+
+def _spread(claim: _Claim, rooms: dict[int, int]) -> list[TaskRun]:
+    """The rest of it, by how much is missing on each CPU where more is than the counters may be off by."""
+    open_rooms = {cpu: room for cpu, room in rooms.items() if room > DOUBT_NS}
+    all_ns = sum(open_rooms.values())
+    rest_ns = min(claim.run.ran_ns, all_ns)
+    placed = []
+    for cpu, room in open_rooms.items():
+        ran_ns = rest_ns * room // all_ns
+        if ran_ns > 0:
+            rooms[cpu] -= ran_ns
+            placed.append(replace(claim.run, cpu=cpu, ran_ns=ran_ns))
+    claim.run = replace(claim.run, ran_ns=claim.run.ran_ns - sum(run.ran_ns for run in placed))
+    return placed
+
+
+def _hidden(
+    claims: Sequence[_Claim],
+    hidden_ns: int,
+    explained: Mapping[int, int],
+    load_by_cpu: Mapping[int, CpuLoad],
+    length_ns: int,
+) -> list[TaskRun]:
+    """What is pinned to a CPU whose ticks show too little of it, where nothing counts to the nanosecond.
+
+    `hidden_ns`: so much was had that no CPU's ticks can hold. What they could hold somewhere is left to them.
+    """
+    found = []
+    for claim in claims:
+        load = load_by_cpu.get(claim.cpus[0])
+        if not (claim.is_certain and claim.is_pinned) or load is None or load.exact_tasks_ns is not None:
+            continue
+        free_ns = length_ns - max(load.busy_ns, explained.get(claim.cpus[0], 0))
+        ran_ns = min(claim.run.ran_ns, hidden_ns, free_ns)
+        if ran_ns > DOUBT_NS:
+            hidden_ns -= ran_ns
+            found.append(replace(claim.run, cpu=claim.cpus[0], ran_ns=ran_ns))
+    return found
+
+
+def _merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
+    """One run for each of them on each CPU."""
+    together: dict[tuple[int, int, bool], TaskRun] = {}
+    for run in runs:
+        key = run.cpu, run.pid, run.are_children
+        known = together.get(key)
+        together[key] = run if known is None else replace(known, ran_ns=known.ran_ns + run.ran_ns)
+    return list(together.values())
+
+
+def _children(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
+    """Children that came and went, less what they had when they were seen last.
+
+    A child that nobody had looked at before may bring the time of hours.
+    """
+    before, after = looks[0], looks[-1]
+    ended_ns = _seen_of_ended(looks)
+    claims = []
+    for task, known in _first_threads(before, after):
+        if known is None:
+            continue
+        spent_ns = task.children_ns - known.children_ns - ended_ns[task.pid]
+        if spent_ns > 0:
+            run = replace(run_of(task, spent_ns, own_pids), are_children=True, is_inferred=True)
+            claims.append(_Claim(run, (task.cpu,), before.is_complete))
+    return claims
+
+
+def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
+    """By process that goes on: what its ended children, and theirs, had when they were seen last."""
+    after = looks[-1]
+    ended: dict[int, list[Task]] = defaultdict(list)
+    for task in {tid: task for tasks in looks for tid, task in tasks.by_tid.items()}.values():
+        if task.pid not in after.pids:
+            ended[task.pid].append(task)
+    had_ns: dict[int, int] = defaultdict(int)
+    for threads in ended.values():
+        heir = threads[0].parent_pid
+        for _ in ended:
+            if heir not in ended:
+                break
+            heir = ended[heir][0].parent_pid
+        process_ns = max((thread.process_ns or 0 for thread in threads), default=0)
+        had_ns[heir] += max(process_ns, sum(thread.ran_ns for thread in threads))
+        had_ns[heir] += sum(thread.children_ns for thread in threads)
+    return had_ns
+
+
+def _threads(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
+    """Threads that came and went while their process goes on: what it had, and none of those that were seen."""
+    before = looks[0]
+    spent_ns = {
+        task.pid: task.process_ns - (known.process_ns or 0 if known is not None else 0)
+        for task, known in _first_threads(before, looks[-1])
+        if task.process_ns is not None and (known is None or known.process_ns is not None)
+        if task.waited_ns is not None  # else the threads' own times are in ticks, too
+    }
+    spent_ns = {pid: ns for pid, ns in spent_ns.items() if ns > TICK_NS}  # by which it may be off
+    for task in {tid: task for tasks in looks[1:] for tid, task in tasks.by_tid.items()}.values():
+        if task.pid in spent_ns:
+            earlier = before.by_tid.get(task.tid)
+            is_same = earlier is not None and earlier.started_ticks == task.started_ticks
+            spent_ns[task.pid] -= task.ran_ns - (earlier.ran_ns if earlier is not None and is_same else 0)
+    claims = []
+    for pid, ns in spent_ns.items():
+        if ns > TICK_NS:
+            task = looks[-1].by_tid[pid]
+            run = replace(run_of(task, ns, own_pids), are_ended_threads=True, is_inferred=True)
+            claims.append(_Claim(run, (task.cpu, *_where(looks, task)), is_certain=True))
+    return claims
+
+
+def _where(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
+    """The other CPUs that threads of the process were seen on."""
+    found: CpuSet = frozenset(task.cpu for tasks in looks for task in tasks.by_tid.values() if task.pid == first.pid)
+    return tuple(sorted(found - {first.cpu}))
+
+
+def _first_threads(before: Tasks, after: Tasks) -> Iterable[tuple[Task, Task | None]]:
+    """The first thread of each process that is known now, and as it was before; None where it is younger."""
+    for tid, task in after.by_tid.items():
+        known = before.by_tid.get(tid)
+        if known is not None and known.started_ticks != task.started_ticks:
+            known = None
+        if tid == task.pid and (known is not None or is_newborn(task, before)):
+            yield task, known

@@ -1,0 +1,98 @@
+"""Time of threads and children that came and went between two looks."""
+
+from __future__ import annotations
+
+from noisewatch.model.disturbance import disturbances_of
+from noisewatch.model.interval import Interval
+from tests.model.sampling import interval_of
+from tests.quiet_machine import crowd, process, stat_file
+from tests.written import SECOND_NS
+
+
+def _told(interval: Interval, cpu: int) -> dict[str, float]:
+    """Seconds of threads, and of nobody, on the CPU."""
+    kinds = ("thread", "unexplained")
+    return {
+        each.name: (each.stolen_ns or 0) / SECOND_NS for each in disturbances_of(interval, cpu) if each.kind in kinds
+    }
+
+
+def _pool(busy: int, ran_ns: int = 0) -> dict[str, str]:
+    """A process with one thread left, which as a whole has had so many ticks."""
+    return process(900, "pool", 0, ran_ns, allowed="0-3", busy=busy)
+
+
+def test_ended_threads_are_their_process_where_it_lives_on() -> None:
+    after = _pool(215, 50_000_000) | {"/proc/stat": stat_file({2: 210}, 300)}
+    interval = interval_of(_pool(0), after)
+    (found,) = [each for each in disturbances_of(interval, 2) if each.kind == "thread"]
+    assert (found.name, found.pid, found.tid, found.is_inferred) == ("ended threads of pool", 900, None, True)
+    assert found.stolen_ns == 2_100_000_000
+    assert interval.unexplained_ns(2) == 0
+
+
+def test_ended_threads_have_no_more_than_their_cpu_misses() -> None:
+    after = (
+        _pool(290, 1_000) | process(901, "hog", 2, SECOND_NS, allowed="2") | {"/proc/stat": stat_file({2: 160}, 300)}
+    )
+    interval = interval_of(_pool(0) | process(901, "hog", 2, 0, allowed="2"), after)
+    assert _told(interval, 2) == {"hog": 1.0, "ended threads of pool": 0.6}
+
+
+def test_time_that_no_process_has_had_stays_nobodys() -> None:
+    interval = interval_of(_pool(0), _pool(100, 1_000) | {"/proc/stat": stat_file({2: 250}, 300)})
+    assert _told(interval, 2) == {"ended threads of pool": 0.999_999, "time of no thread seen": 1.500_001}
+
+
+def test_what_the_threads_that_live_on_have_had_is_not_told_twice() -> None:
+    before, after = crowd(900, "pool", [0, 2], "0-3"), crowd(900, "pool", [0, 2], "0-3")
+    after["/proc/900/stat"] = process(900, "pool", 0, 0, busy=200, threads=2)["/proc/900/stat"]
+    after["/proc/900/task/901/schedstat"] = f"{SECOND_NS} 0 0\n"
+    interval = interval_of(before, after | {"/proc/stat": stat_file({2: 200}, 300)})
+    assert _told(interval, 2) == {"pool": 1.0, "ended threads of pool": 1.0}
+
+
+def test_what_a_process_had_by_steps_of_ten_milliseconds_is_no_thread() -> None:
+    interval = interval_of(_pool(0), _pool(31, 300_000_000) | {"/proc/stat": stat_file({2: 60}, 300)})
+    assert "ended threads of pool" not in _told(interval, 2)
+
+
+def test_a_process_that_ended_did_not_have_the_time_of_its_ended_threads_as_its_parents_child() -> None:
+    before = process(900, "loop", 2, 0) | process(901, "child", 3, 1_000, parent=900, busy=10_000)
+    after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
+    assert _told(interval_of(before, after), 2)["children of loop"] == 0.1
+
+
+def test_a_grandchild_that_ran_for_hours_before_is_not_blamed_for_them() -> None:
+    old = process(901, "middle", 3, 0, parent=900) | process(902, "old", 3, 100 * SECOND_NS, parent=901)
+    after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
+    assert _told(interval_of(process(900, "loop", 2, 0) | old, after), 2)["children of loop"] == 0.1
+
+
+def test_children_that_did_not_run_where_their_parent_did_are_told_where_time_is_missing() -> None:
+    after = process(900, "make", 0, 1_000, children=250) | {"/proc/stat": stat_file({2: 200, 3: 100}, 300)}
+    interval = interval_of(process(900, "make", 0, 0), after)
+    both = [_told(interval, cpu)["children of make"] for cpu in (2, 3)]
+    assert (round(sum(both), 1), both[0] > both[1]) == (2.5, True)
+
+
+def test_children_of_a_pinned_parent_hide_between_the_ticks_of_its_cpu() -> None:
+    before = process(900, "loop", 2, 0, allowed="2")
+    after = process(900, "loop", 2, 100_000_000, allowed="2", children=140) | {"/proc/stat": stat_file({2: 3}, 300)}
+    interval = interval_of(before, after)
+    assert _told(interval, 2) == {"children of loop": 1.4, "loop": 0.1}
+    assert interval.busy_share(2) == 0.5
+
+
+def test_children_of_a_pinned_parent_that_others_ticks_explain_hide_nowhere() -> None:
+    before = process(900, "loop", 2, 0, allowed="2")
+    after = process(900, "loop", 2, 1_000_000, allowed="2", children=140) | {"/proc/stat": stat_file({3: 150}, 300)}
+    assert "children of loop" not in _told(interval_of(before, after), 2)
+
+
+def test_a_count_to_the_nanosecond_lets_nothing_hide() -> None:
+    schedstat = "version 15\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 {{}}\n" for cpu in range(4))
+    before = process(900, "loop", 2, 0, allowed="2") | {"/proc/schedstat": schedstat.format(*[0] * 8)}
+    after = process(900, "loop", 2, 1_000_000, allowed="2", children=140)
+    exact = {"/proc/schedstat": schedstat.format(0, 0, 0, 0, 600_000_000, 400, 0, 0)}
+    assert _told(interval_of(before, after | exact), 2) == {"children of loop": 0.599, "loop": 0.001}
