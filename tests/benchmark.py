@@ -15,19 +15,30 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from noisewatch.machine.calibrator.plan import GAPS
+from noisewatch.machine.calibrator.run import Progress
+from noisewatch.machine.calibrator.sheet import Sheet, capacities_for, sheet_words
+from noisewatch.machine.core.twin import COUNT, GAP_WORDS
 from noisewatch.model.interrupt_counts import count_interrupts
 from noisewatch.sources.interrupts import parse_interrupts
+from noisewatch.surfaces.live_gaps import LiveGaps
+from noisewatch.surfaces.live_lines import live_lines
 
 _RUNS = 9
 _COMMAND = [sys.executable, "-m", "noisewatch"]
 
 
+def _timed_ms(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1e3
+
+
 def _median_ms(work: Callable[[], object], runs: int = _RUNS) -> str:
-    times = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        work()
-        times.append((time.perf_counter() - started) * 1e3)
+    return _described_ms([_timed_ms(work) for _ in range(runs)])
+
+
+def _described_ms(times: list[float]) -> str:
     return f"median {statistics.median(times):7.1f} ms, from {min(times):.1f} to {max(times):.1f}"
 
 
@@ -87,9 +98,27 @@ def recording(seconds: int = 60) -> None:
         )
 
 
+def live_picture(cpu_count: int = 512, gaps_each: int = 25) -> None:
+    """A calibration of many CPUs that is watched: what is taken in and drawn four times a second."""
+    capacities = capacities_for({GAPS: 10**9})
+    words = sheet_words(capacities)
+    sheets = {cpu: Sheet(memoryview(bytearray(8 * words)).cast("q"), capacities) for cpu in range(cpu_count)}
+    live, took, drew = LiveGaps(), [], []
+    for _ in range(_RUNS):
+        for cpu, sheet in sheets.items():
+            for number in range(sheet.totals[COUNT], sheet.totals[COUNT] + gaps_each):
+                sheet.gaps[number * GAP_WORDS + 1] = 2_000 + (cpu * 7_919 + number * 104_729) % 200_000
+            sheet.totals[COUNT] += gaps_each
+        took.append(_timed_ms(partial(live.take, Progress(1.0, 5.0, sheets))))
+        drew.append(_timed_ms(partial(live_lines, live, 120, 40, in_unicode=True)))
+    print(f"live calibration of {cpu_count} CPUs: {cpu_count * gaps_each} gaps taken in, {_described_ms(took)}")
+    print(f"live calibration of {cpu_count} CPUs: drawn, {_described_ms(drew)}")
+
+
 def main() -> None:
     """All figures, in the order of the README."""
     start_up()
+    live_picture()
     preflight()
     interrupts()
     recording()

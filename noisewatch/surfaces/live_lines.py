@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.model.figures import describe_ns, describe_share
 from noisewatch.surfaces.charts import gap_chart, strip
-from noisewatch.surfaces.live_gaps import LiveGaps
+from noisewatch.surfaces.live_gaps import LiveCpu, LiveGaps
 
 _RAMP, _ASCII_RAMP = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 _FIGURES_WIDTH = 52
@@ -24,21 +24,20 @@ def progress_line(live: LiveGaps, width: int) -> str:
 def live_lines(live: LiveGaps, width: int, height: int, in_unicode: bool) -> list[str]:
     """The progress, the gaps of all CPUs by length, and a row for each CPU, the worst first; cut to the size."""
     lines = [progress_line(live, width)]
-    cpu_rows = [_cpu_line(live, number, width, in_unicode) for number in range(len(live.by_cpu))]
-    shown = max(min(len(cpu_rows), height // 3), 1)
+    shown = max(min(len(live.by_cpu), height // 3), 1)
     chart_height = min(height - shown - 3, 16)
     if chart_height >= _LEAST_CHART:
-        chart = gap_chart(live.together, min(width, 100), chart_height, in_unicode)
-        lines += [f"{live.together.count} gaps by length, all CPUs"[:width], *chart]
+        together = live.together
+        chart = gap_chart(together, min(width, 100), chart_height, in_unicode)
+        lines += [f"{together.count} gaps by length, all CPUs"[:width], *chart]
         lines += [""] * (chart_height - len(chart))
-    lines += [row[:width] for row in cpu_rows[:shown]]
-    if len(cpu_rows) > shown:
-        lines.append(f"and {len(cpu_rows) - shown} more CPUs"[:width])
+    lines += [_cpu_line(each, width, in_unicode)[:width] for each in live.worst(shown)]
+    if len(live.by_cpu) > shown:
+        lines.append(f"and {len(live.by_cpu) - shown} more CPUs"[:width])
     return lines[: max(height, 1)]
 
 
-def _cpu_line(live: LiveGaps, number: int, width: int, in_unicode: bool) -> str:
-    each = live.worst_first[number]
+def _cpu_line(each: LiveCpu, width: int, in_unicode: bool) -> str:
     text = (
         f"CPU {each.cpu:<4} {each.gap_count:>6} gaps  {describe_share(each.stolen_share):>7}  "
         f"longest {describe_ns(each.longest_ns):<8}"

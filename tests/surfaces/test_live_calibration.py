@@ -13,6 +13,7 @@ from noisewatch.machine.calibrator.plan import GAPS, WORK
 from noisewatch.machine.calibrator.run import Progress
 from noisewatch.machine.calibrator.sheet import Sheet, capacities_for, sheet_words
 from noisewatch.machine.core.twin import COUNT, SPUN_NS
+from noisewatch.model.histogram import Histogram
 from noisewatch.sources.calibration import QUESTION, parse_calibration
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines, progress_line
@@ -64,6 +65,28 @@ def test_the_histogram_grows() -> None:
     live.take(Progress(2.0, 5.0, {2: sheet}))
     assert live_lines(live, 100, 30, in_unicode=True) != before
     assert live.together.count == 51
+
+
+def test_what_all_cpus_have_together_is_what_each_has() -> None:
+    live = LiveGaps()
+    sheets = {cpu: _sheet(2_000, 2_000 + cpu * 1_000) for cpu in range(64)}
+    for done_s in (1.0, 2.0):
+        live.take(Progress(done_s, 5.0, sheets))
+        together = Histogram()
+        for each in live.by_cpu.values():
+            together = together.merged(each.histogram)
+        assert live.together == together
+        for sheet in sheets.values():
+            _add(sheet, 70_000)
+    assert live.together.count == 64 * 3
+
+
+def test_of_many_cpus_the_worst_are_shown_and_the_rest_counted() -> None:
+    live = LiveGaps()
+    live.take(Progress(1.0, 5.0, {cpu: _sheet(2_000 + cpu) for cpu in range(512)}))
+    lines = live_lines(live, 100, 30, in_unicode=False)
+    assert [line.split()[1] for line in lines if line.startswith("CPU")] == [str(cpu) for cpu in range(511, 501, -1)]
+    assert lines[-1] == "and 502 more CPUs"
 
 
 @pytest.mark.parametrize("width", [1, 10, 20, 39, 80, 200])
