@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,10 +12,13 @@ from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Check
+from noisewatch.surfaces.cli.arguments import build_parsers
 from noisewatch.surfaces.reports.explain_text import differences
 from tests.surfaces.running import Run
 
+_ROOT = Path(__file__).parents[2]
 _IDS = [each.id for each in CATALOGUE]
+_KNOWN = {*_IDS, *(each.area for each in CATALOGUE)}
 
 
 def test_the_list_has_one_row_for_each_check(run: Run) -> None:
@@ -96,8 +100,37 @@ def test_markdown_is_read_by_its_own_parser(run: Run, arguments: tuple[str, ...]
 
 
 def test_the_readme_lists_the_checks_as_they_are(run: Run) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    readme = (_ROOT / "README.md").read_text()
     assert run("explain", "--format", "markdown").out in readme, "paste what `explain --format markdown` prints"
+
+
+_NAMING = (  # where a text names checks: options and keys of the configuration, and `explain`
+    r"--(?:ignore|select|severity|limit)[ =]([a-z][a-z-]*)",
+    r"noisewatch explain ([a-z][a-z-]*)",
+    r"(?:ignore|select) = \[([^\]]*)\]",
+    r"(?:severity|limit) = \{ *([a-z][a-z-]*)",
+)
+
+
+def _named(text: str) -> set[str]:
+    found = [name for naming in _NAMING for name in re.findall(naming, text)]
+    return {name.strip(' "') for names in found for name in names.split(",")}
+
+
+def test_every_check_that_docs_and_examples_name_exists() -> None:
+    texts = {path: path.read_text() for path in [_ROOT / "README.md", *sorted((_ROOT / "noisewatch").rglob("*.py"))]}
+    named = {path.relative_to(_ROOT).as_posix(): _named(text) for path, text in texts.items()}
+    assert {path: names - _KNOWN for path, names in named.items() if names - _KNOWN} == {}
+    assert named["noisewatch/surfaces/cli/configuration.py"] == {
+        *("temporary-files-far-away", "turbo-enabled", "target-cpu-busy")
+    }
+    assert named["README.md"] > {"turbo-enabled", "tasks-on-target", "temporary-files-far-away"}
+
+
+def test_every_check_that_a_help_names_exists() -> None:
+    parser, commands = build_parsers()
+    helps = "".join(each.format_help() for each in [parser, *commands.values()])
+    assert _named(helps) <= _KNOWN
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -2,7 +2,7 @@
 
     profile = "strict"
     cpus = "2-7"
-    ignore = ["tmp-on-disk"]
+    ignore = ["temporary-files-far-away"]
     severity = { turbo-enabled = "blocking" }
     limit = { target-cpu-busy = "2%" }
 
