@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Generic
 
-from noisewatch.errors import NO_SUCH_FILE, Absent, Unreadable
+from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
 from noisewatch.machine import Json, T
 from noisewatch.machine.descriptors import OpenFiles
+from noisewatch.machine.hung_reads import AGAIN_AFTER, MOST_STUCK, HungReads
 
 READ_DEADLINE_S = 1.0  # the slowest honest file met, cpufreq on old kernels, takes 0.02 s a CPU
 _ASK_DEADLINE_S = 10.0  # a library that is imported and goes through all devices: 1.5 s on an emulated machine
@@ -41,11 +42,13 @@ class LiveMachine:
     is_live = True
     name = "this host"
 
-    def __init__(self, own_pids: Iterable[int] = (), deadline_s: float = READ_DEADLINE_S) -> None:
+    def __init__(
+        self, own_pids: Iterable[int] = (), deadline_s: float = READ_DEADLINE_S, again_after: float = AGAIN_AFTER
+    ) -> None:
         self.own_pids = frozenset({os.getpid(), *own_pids})
         self._deadline_s = deadline_s
         self._files = OpenFiles()
-        self._hung: set[str] = set()
+        self._hung = HungReads(again_after)
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
@@ -68,7 +71,8 @@ class LiveMachine:
     def within_deadline(self, work: Callable[[], T]) -> T:
         """Runs `work` in a thread; a read that is stuck is given up with its thread, and `work` starts over.
 
-        A read that the kernel does not finish cannot be interrupted from within, so the thread is left behind.
+        A read that the kernel does not finish cannot be interrupted from within, so the thread is left behind. Raises
+        CannotMeasure where that has happened too often.
         """
         while True:
             attempt = _Attempt(work)
@@ -77,27 +81,36 @@ class LiveMachine:
             while not attempt.done.wait(self._deadline_s / 4):
                 path, suspect = suspect, attempt.overdue()
                 if path is not None and path == suspect:
-                    self._hung.add(path)
-                    attempt.is_given_up = True
-                    self._files = OpenFiles()  # the old ones are left to the thread that is stuck in one of them
+                    self._give_up(attempt, path)
                     break
             else:
                 return attempt.result()
 
+    def _give_up(self, attempt: _Attempt[T], path: str) -> None:
+        attempt.is_given_up = True
+        self._hung.add(path, attempt, attempt.deadline_s, time.monotonic())
+        self._files = OpenFiles()  # the old ones are left to the thread that is stuck in one of them
+        stuck = self._hung.stuck
+        if len(stuck) >= MOST_STUCK:
+            raise CannotMeasure(f"{len(stuck)} files give no answer, {stuck[0]} and {path} among them")
+
     def _timed(self, path: str, read: Callable[..., T], *arguments: str, within_s: float | None = None) -> T:
         deadline_s = within_s or self._deadline_s
-        if path in self._hung:
+        thread = threading.current_thread()
+        attempt = thread if isinstance(thread, _Attempt) else None  # where nobody watches, nothing is tried again
+        if path in self._hung and (attempt is None or not self._hung.may_try(path, time.monotonic())):
             raise Unreadable(path, f"gave no answer within {deadline_s:g} s")
-        attempt = threading.current_thread()
-        if isinstance(attempt, _Attempt):
+        if attempt is not None:
             attempt.begin_read(path, deadline_s)
         try:
             return read(*arguments)
         except OSError as error:
             raise unreadable(path, error) from error
         finally:
-            if isinstance(attempt, _Attempt):
+            if attempt is not None:
                 attempt.end_read()
+                if not attempt.is_given_up:
+                    self._hung.answered(path)
 
 
 class _TakenOver(BaseException):
@@ -111,6 +124,7 @@ class _Attempt(threading.Thread, Generic[T]):
         super().__init__(daemon=True, name="noisewatch-reader")
         self.done = threading.Event()
         self.is_given_up = False
+        self.deadline_s = math.inf  # of the read that was begun last
         self._reads: tuple[str, float] | None = None
         self._work = work
         self._values: list[T] = []
@@ -120,6 +134,7 @@ class _Attempt(threading.Thread, Generic[T]):
         """Notes what is being read, and until when. Raises _TakenOver if nobody waits for the answer any more."""
         if self.is_given_up:
             raise _TakenOver
+        self.deadline_s = deadline_s
         self._reads = (path, time.monotonic() + deadline_s)
 
     def end_read(self) -> None:

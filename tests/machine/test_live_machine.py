@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from noisewatch.errors import Absent, Unreadable
+from noisewatch.errors import Absent, CannotMeasure, Unreadable
+from noisewatch.machine.hung_reads import MOST_STUCK
 from noisewatch.machine.live import LiveMachine
 
 DEADLINE_S = 0.2
@@ -152,6 +154,57 @@ def test_a_file_that_hung_is_not_waited_for_a_second_time(pipes: list[str]) -> N
     assert runs == [1]
 
 
+def _release(path: str) -> None:
+    """Lets whoever waits for the file go, and waits for the threads."""
+    os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+    for thread in threading.enumerate():
+        if thread.name == "noisewatch-reader":
+            thread.join()
+
+
+def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: Path, pipes: list[str]) -> None:
+    machine = LiveMachine(deadline_s=DEADLINE_S, again_after=0)
+    read = partial(machine.within_deadline, lambda: _read_or_reason(machine, pipes[0]))
+    assert read() == "gave no answer within 0.2 s"
+    assert read() == "gave no answer within 0.2 s"
+    assert len([each for each in threading.enumerate() if each.name == "noisewatch-reader"]) == 1
+    _release(pipes[0])
+    os.unlink(pipes[0])
+    Path(pipes[0]).write_text("here again")
+    assert read() == "here again"
+    os.unlink(pipes[0])
+    os.mkfifo(pipes[0])
+
+
+def test_a_file_that_hung_is_left_alone_for_a_while_though_its_read_came_back(pipes: list[str]) -> None:
+    machine = LiveMachine(deadline_s=DEADLINE_S)
+    machine.within_deadline(lambda: _read_or_reason(machine, pipes[0]))
+    _release(pipes[0])
+    runs = []
+
+    def work() -> str:
+        runs.append(1)
+        return _read_or_reason(machine, pipes[0])
+
+    assert machine.within_deadline(work) == "gave no answer within 0.2 s"
+    assert runs == [1]
+
+
+def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{number:02}") for number in range(MOST_STUCK + 2)]
+    for path in paths:
+        os.mkfifo(path)
+    machine = LiveMachine(deadline_s=0.02)
+    try:
+        with pytest.raises(CannotMeasure, match=f"^{MOST_STUCK} files give no answer, {paths[0]} and "):
+            machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths])
+        stuck = [each for each in threading.enumerate() if each.name == "noisewatch-reader"]
+        assert len(stuck) == MOST_STUCK
+    finally:
+        for path in paths:
+            os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+
+
 def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path: Path) -> None:
     """Its thread is gone by then, and the system may give its number to the next one."""
     late = tmp_path / "late"
@@ -159,9 +212,6 @@ def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path
     (tmp_path / "other").write_text("there")
     machine = LiveMachine(deadline_s=DEADLINE_S)
     machine.within_deadline(lambda: _read_or_reason(machine, str(late)))
-    os.close(os.open(late, os.O_RDWR | os.O_NONBLOCK))
-    for thread in threading.enumerate():
-        if thread.name == "noisewatch-reader":
-            thread.join()
+    _release(str(late))
     for _ in range(20):
         assert machine.within_deadline(lambda: _read_or_reason(machine, str(tmp_path / "other"))) == "there"
