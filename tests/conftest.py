@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from noisewatch.faults import RAISED
+
+os.environ[RAISED] = "1"  # here and in the programs that tests start: a fault that is contained would be overlooked
 _ALONE = ("live", "slow", "lab", "lab_core")
 
 

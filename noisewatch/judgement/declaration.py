@@ -52,6 +52,7 @@ class Answer:
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
     severity: str | None = None  # where this answer weighs more than the check usually does
+    is_fault: bool = False  # it is noisewatch that failed, which no profile excuses
 
 
 @dataclass(frozen=True, slots=True)

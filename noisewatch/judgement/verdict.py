@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
+from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import (
@@ -126,7 +128,13 @@ def _answer(each: Check, case: Case) -> Answer:
         return not_applicable(each.not_asked_in[case.rules.profile])
     given = case.rules.value_by_limit
     limits = {limit: given[each.id, limit.key] for limit in each.limits if (each.id, limit.key) in given}
-    return each.answer(replace(case, limits=limits) if limits else case)
+    asked = replace(case, limits=limits) if limits else case
+    return contained(lambda: each.answer(asked), partial(_failed, each))
+
+
+def _failed(each: Check, reason: str) -> Answer:
+    """The answer of a check that raised: the one place where that is known of all checks."""
+    return Answer(UNKNOWN, "unknown", reason=f"{each.id}: {reason}", is_fault=True)
 
 
 def _why_not_asked(each: Check, case: Case) -> str | None:
@@ -152,7 +160,7 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
 def _excused(finding: Finding, case: Case) -> Finding:
     """Under the profile `shared`, what a guest cannot know does not apply; what would block has to be measured."""
     is_excused = case.rules.profile == SHARED and finding.check.is_hidden_from_guests and case.is_guest
-    if not is_excused or finding.status != UNKNOWN or finding.is_blocking_unknown:
+    if not is_excused or finding.answer.is_fault or finding.status != UNKNOWN or finding.is_blocking_unknown:
         return finding
     by = f", but {finding.answered_by} has measured what it does" if finding.answered_by else ""
     return replace(finding, answer=not_applicable(f"a guest cannot know it{by}"), answered_by=None)

@@ -12,7 +12,7 @@ import signal
 import sys
 from argparse import Namespace
 
-from noisewatch.errors import NoisewatchError
+from noisewatch.faults import contained
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.frame import encode_frame
 from noisewatch.surfaces.inbox import Inbox
@@ -23,7 +23,16 @@ from noisewatch.surfaces.sentinel import Sentinel
 def main() -> int:
     """Samples until the reader goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal group; the screen decides
-    arguments = Namespace(**json.loads(sys.argv[1]))
+    return contained(lambda: _sample(Namespace(**json.loads(sys.argv[1]))), _tell)
+
+
+def _tell(reason: str) -> int:
+    """Our last words, which the screen shows."""
+    sys.stderr.write(f"{reason}\n")
+    return 2
+
+
+def _sample(arguments: Namespace) -> int:
     try:
         machine = open_machine(arguments, own_pids=[arguments.observer])
         wish = wish_of(arguments, machine, frozenset(arguments.allowed))
@@ -37,9 +46,6 @@ def main() -> int:
             sys.stdout.buffer.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except NoisewatchError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
     return 0
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 
 from noisewatch.errors import CannotMeasure, NoisewatchError
+from noisewatch.faults import describe_fault
 from noisewatch.surfaces.cli.arguments import command_of, parse_arguments
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.formats import Format, format_named_in
@@ -43,9 +43,7 @@ def tell_internal_error(kind: type[BaseException], error: BaseException, trace: 
 
     Python itself would exit with 1, which is what an unstable machine has. Raises SystemExit.
     """
-    frame = traceback.extract_tb(trace)[-1:]
-    place = "".join(f" ({os.path.basename(each.filename)}:{each.lineno})" for each in frame)
-    message = f"internal error: {kind.__name__}: {' '.join(str(error).split())}{place}"
+    message = describe_fault(error)
     print(f"noisewatch: {message}; please report it", file=sys.stderr)
     raise SystemExit(_told_as_wanted(message, _INTERNAL_ERROR, format_named_in(sys.argv[1:])))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from textual.app import App
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.faults import contained
 from noisewatch.surfaces.tui.asked_screen import RUNNING, AskedScreen, Sources
 
 
@@ -43,7 +44,7 @@ class Above:
         screen.state = RUNNING
         if screen.pauses_sampler:
             self._pause()
-        self._app.run_worker(lambda: self._run(screen), thread=True, exit_on_error=False)
+        self._app.run_worker(lambda: self._run(screen), thread=True)
 
     def leave(self) -> None:
         """Goes back to the monitor; what runs is stopped by its next look at the screen."""
@@ -54,9 +55,17 @@ class Above:
     def _run(self, screen: AskedScreen) -> None:
         """In a thread; the screen is changed, and drawn, by the other one."""
         while screen.state == RUNNING and self.screen is screen and self._app.is_running:
-            take = screen.measure(self._sources, lambda change: self._show(screen, change))
+            take = self._measured(screen)
             if self._app.is_running:
                 self._app.call_from_thread(self._finish, screen, take)
+
+    def _measured(self, screen: AskedScreen) -> Callable[[], None]:
+        """What has the screen take in the result, or why there is none."""
+
+        def failed(reason: str) -> Callable[[], None]:
+            return lambda: screen.fail(reason)
+
+        return contained(lambda: screen.measure(self._sources, lambda change: self._show(screen, change)), failed)
 
     def _show(self, screen: AskedScreen, change: Callable[[], None]) -> None:
         """Raises CannotMeasure once the screen was left."""
@@ -68,11 +77,14 @@ class Above:
         change()
         self._draw()
 
+    def _take_in(self, screen: AskedScreen, take: Callable[[], None]) -> None:
+        take()
+        self._keep(screen)
+
     def _finish(self, screen: AskedScreen, take: Callable[[], None]) -> None:
         if self.screen is not screen:
             return
-        take()
-        self._keep(screen)
+        contained(lambda: self._take_in(screen, take), screen.fail)
         self._draw()
         if screen.pauses_sampler and screen.state != RUNNING:
             self._resume()

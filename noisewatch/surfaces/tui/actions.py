@@ -14,6 +14,7 @@ from textual.events import Key, MouseDown
 from textual.worker import Worker
 
 from noisewatch.errors import UsageError
+from noisewatch.faults import contained
 from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
@@ -136,14 +137,16 @@ class KeyedApp(App[None]):
 
     def action_export(self) -> None:
         """Writes the screen as pictures, and what it tells, into the folder that we were started in."""
+        self._tell(contained(self._exported, lambda reason: f"nothing was written: {reason}"))
+
+    def _exported(self) -> str:
         shown = self._above.screen
         reports = shown.reports() if shown is not None else window_reports(self.model, self._intervals())
         svg = self.picture()
         pictures: dict[str, str | bytes] = {"svg": svg}
         with suppress(UsageError):  # without the library, or its font, the SVG has to do
             pictures["png"] = png_of(svg)
-        written = export({**pictures, **reports}, time.localtime())
-        self._tell(written)
+        return export({**pictures, **reports}, time.localtime())
 
     def _tell(self, notice: str) -> None:
         """On the screen that is in front."""
@@ -168,7 +171,14 @@ class KeyedApp(App[None]):
             from noisewatch.surfaces.tui.advising import advise  # all checks: the first picture comes first
 
             target, beside = frozenset(frame.target), frame.culprits
-            self.run_worker(lambda: advise(open_machine, target, selected, beside), thread=True, name="advice")
+            self.run_worker(
+                lambda: contained(
+                    lambda: advise(open_machine, target, selected, beside),
+                    lambda reason: Advice(selected, (f"Nothing can be advised: {reason}",)),
+                ),
+                thread=True,
+                name="advice",
+            )
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         found = event.worker.result

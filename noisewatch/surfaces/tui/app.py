@@ -12,6 +12,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.command import Provider
 
+from noisewatch.faults import contained
 from noisewatch.sources.device_events import DeviceListener, listen
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.picture import plain_svg
@@ -19,7 +20,7 @@ from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.actions import KeyedApp
 from noisewatch.surfaces.tui.asked_screen import AskedScreen, Sources
 from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
-from noisewatch.surfaces.tui.event_kinds import kind_of_device
+from noisewatch.surfaces.tui.event_kinds import MONITOR, kind_of_device
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.help import help_rows
@@ -103,11 +104,23 @@ class MonitorApp(KeyedApp):
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
-        """Shows the sampler's frames until it ends, and then why it ended."""
+        """Shows the sampler's frames until it ends, and then why. One that an error ended is started again, once."""
         reason = await sampler.follow(self._take_in)
+        if reason is not None and not self.model.is_recorded:
+            self._tell_of_restart(reason)
+            reason = await sampler.follow(self._take_in)
         if reason is not None:
             self.model.trouble = f"the sampler ended: {reason}"
             self.draw()
+
+    def _tell_of_restart(self, reason: str) -> None:
+        """What the sampler would have seen until its next frame is missing."""
+        self.model.notice = f"the sampler ended, and was started again: {reason}"
+        if self.model.newest is not None:
+            at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
+            self.model.log.add(Event(at_ns, MONITOR, self.model.notice, number))
+        self._framed_s = time.monotonic()
+        self.draw()
 
     async def on_unmount(self) -> None:
         process = self._sampler.stop() if self._sampler is not None else None
@@ -178,8 +191,12 @@ class MonitorApp(KeyedApp):
         return [[(in_ascii(text), style) for text, style in row] for row in rows]
 
     def _rows(self, width: int, height: int) -> list[Row]:
-        if self._above.screen is not None:
-            return self._above.screen.rows(width, height, self._glyphs is UNICODE)
+        screen = self._above.screen
+        if screen is not None:
+            return contained(
+                lambda: screen.rows(width, height, self._glyphs is UNICODE),
+                lambda reason: screen.rows_of_fault(reason, width, height),
+            )
         if self._shows_help:
             return help_rows(KEYS_IN_HELP, width, height, self._help_offset)
         return rows_of_screen(self.model, width, height, self._glyphs)

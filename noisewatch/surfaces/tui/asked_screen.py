@@ -71,6 +71,14 @@ class AskedScreen(ABC):
         """The gaps that were measured on the way."""
         return None
 
+    def fail(self, reason: str) -> None:
+        """It is over, and nothing came of it."""
+        self.state, self.failure = OVER, f"It failed: {reason}"
+
+    def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
+        """The screen where it cannot be drawn."""
+        return self.framed("nothing to show of", wrapped([f"It cannot be drawn: {reason}"], width), width, height)
+
     @property
     def can_start(self) -> bool:
         return self.state == ANNOUNCED and self.refusal is None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-HOT_PLUG, TARGET_SET, POWER, CLOCK, HEAT, STEAL, BUSY, DEVICE, VERDICT = (
-    "hot-plug", "target", "power", "clock", "heat", "steal", "busy", "device", "verdict",
+HOT_PLUG, TARGET_SET, POWER, CLOCK, HEAT, STEAL, BUSY, DEVICE, VERDICT, MONITOR = (
+    "hot-plug", "target", "power", "clock", "heat", "steal", "busy", "device", "verdict", "monitor",
 )  # fmt: skip
 MARKS = {
     HOT_PLUG: "x",
@@ -17,6 +17,7 @@ MARKS = {
     BUSY: "b",
     DEVICE: "d",
     VERDICT: "v",
+    MONITOR: "m",
 }
 SEVERAL = "*"
 

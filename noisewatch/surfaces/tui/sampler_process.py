@@ -70,7 +70,10 @@ class SamplerProcess:
         said = (await errors.read()).decode("utf-8", "replace").strip().splitlines()
         status = await asyncio.to_thread(process.wait)
         requests.close()
-        if self._process is not process or (is_last and not status):
+        if self._process is not process:
+            return None
+        self._process = None
+        if is_last and not status:
             return None
         return clean(said[-1]) if said else f"status {status}"
 

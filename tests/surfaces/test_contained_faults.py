@@ -1,0 +1,210 @@
+"""A fault of noisewatch's own costs the part that it happens in, which says so: a check, an overlay, a sampler."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.faults import RAISED, contained, describe_fault
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import Answer, Case
+from noisewatch.judgement.rules import SHARED, Rules
+from noisewatch.judgement.verdict import judge
+from noisewatch.machine import Machine
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.surfaces.frame import encode_frame
+from noisewatch.surfaces.reports.verdict_json import describe_verdict
+from noisewatch.surfaces.reports.verdict_text import text_of_verdict
+from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.asked_screen import OVER, Sources
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.surfaces.framing import culprit, frame
+from tests.surfaces.piloting import shown, until, with_monitor
+from tests.surfaces.test_app_sampler import sampler_program
+from tests.written import WrittenMachine
+
+
+@pytest.fixture
+def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faults are contained, as they are outside of tests."""
+    monkeypatch.delenv(RAISED)
+
+
+def _divide(*_: object) -> Answer:
+    raise ZeroDivisionError("division\nby zero")
+
+
+def _case(rules: Rules | None = None) -> Case:
+    case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish(frozenset({2, 3}))))
+    return case if rules is None else replace(case, rules=rules)
+
+
+def _with_fault(check_id: str) -> list[object]:
+    return [replace(each, answer=_divide) if each.id == check_id else each for each in CATALOGUE]
+
+
+def test_a_check_that_raises_is_unknown_by_its_name_and_the_others_are_answered(as_for_users: None) -> None:
+    sound = judge(_case())
+    broken = judge(_case(), _with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks
+    (found,) = [each for each in broken.findings if each.check.id == "target-cpu-unusable"]
+    assert found.status == "unknown"
+    said = "target-cpu-unusable: internal error: ZeroDivisionError: division by zero (test_contained_faults.py:"
+    assert (found.answer.reason or "").startswith(said)
+    others = [(each.check.id, each.status) for each in sound.findings if each.check.id != "target-cpu-unusable"]
+    assert [(each.check.id, each.status) for each in broken.findings if each is not found] == others
+    assert broken.verdict == "unknown"
+    assert "ZeroDivisionError" in text_of_verdict(broken, 0, 100, in_colour=False)
+    assert "ZeroDivisionError" in json.dumps(describe_verdict(broken, None, 0))
+
+
+def test_no_profile_excuses_a_check_that_raises(as_for_users: None) -> None:
+    hidden = [each.id for each in CATALOGUE if each.is_hidden_from_guests and SHARED not in each.not_asked_in]
+    files = quiet_files() | {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), Wish(frozenset({2, 3})))
+    case = Case(snapshot, no_sample_reason="for the test", rules=Rules(SHARED))
+    broken = [replace(each, answer=_divide) if each.id in hidden else each for each in CATALOGUE]
+    statuses = {each.check.id: each.status for each in judge(case, broken).findings if each.check.id in hidden}
+    assert len(statuses) > 3
+    assert set(statuses.values()) == {"unknown"}
+
+
+def test_in_the_tests_a_fault_is_an_error() -> None:
+    with pytest.raises(ZeroDivisionError):
+        judge(_case(), _with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks
+
+
+def test_an_end_that_was_asked_for_is_not_contained(as_for_users: None) -> None:
+    def end() -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        contained(end, describe_fault)  # type: ignore[arg-type]  # is not called
+
+
+def _boom() -> Machine:
+    raise KeyError("boom")
+
+
+_LIVE = encode_frame(frame(4, (culprit("hog"),)))
+_COUNTING = "n = len(os.listdir({folder!r})); open(os.path.join({folder!r}, str(n)), 'w').close()\n"
+
+
+def _after(keys: list[str], holds: Callable[[MonitorApp], bool], sampler: list[str], sources: Sources) -> list[str]:
+    """The rows when it holds, after these keys."""
+    rows: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.model.newest is not None)
+        for key in keys:
+            await pilot.press(key)
+        await until(pilot, lambda: holds(app))
+        await pilot.pause()
+        rows.extend(shown(app))
+
+    with_monitor(steps, sampler, sources=sources)
+    return rows
+
+
+def _starts(folder: Path) -> int:
+    return len(list(folder.iterdir()))
+
+
+@pytest.mark.parametrize(("key", "starts"), [("c", 2), ("p", 2), ("t", 1)])
+def test_a_screen_whose_work_raises_says_so_and_the_sampler_runs_again(
+    key: str, starts: int, tmp_path: Path, as_for_users: None
+) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
+    sources = Sources(_boom, lambda cpus, audience: _boom())  # type: ignore[arg-type, return-value]  # it raises
+
+    def is_over(app: MonitorApp) -> bool:
+        screen = app._above.screen
+        return screen is not None and screen.state == OVER and _starts(tmp_path) == starts
+
+    rows = _after([key, "enter"], is_over, sampler_program(program), sources)
+    assert "It failed: internal error: KeyError: 'boom' (test_contained_faults.py:" in " ".join(rows)
+
+
+def test_a_screen_that_cannot_take_in_its_result_says_so_too(tmp_path: Path, as_for_users: None) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
+    sources = Sources(None, lambda cpus, audience: 5)  # type: ignore[arg-type, return-value]  # no verdict
+
+    def is_told(app: MonitorApp) -> bool:
+        screen = app._above.screen
+        return screen is not None and screen.state == OVER and _starts(tmp_path) == 2
+
+    rows = _after(["p", "enter"], is_told, sampler_program(program), sources)
+    assert "internal error: AttributeError" in " ".join(rows)
+
+
+def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> None:
+    program = f"os.write(1, {_LIVE!r}); time.sleep(60)"
+    sources = Sources(_boom)
+    rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), sources)
+    assert "Nothing can be advised: internal error: KeyError: 'boom'" in " ".join(rows)
+
+
+def test_an_export_that_raises_is_told_in_the_last_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_for_users: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4))
+        await pilot.press("e")
+        await until(pilot, lambda: "nothing was written: internal error: " in (app.model.notice or ""))
+
+    monkeypatch.setattr(MonitorApp, "picture", _divide)
+    with_monitor(steps)
+
+
+def test_a_sampler_that_an_error_ends_is_started_again_and_that_is_told(tmp_path: Path) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + (
+        f"os.write(1, {_LIVE!r})\nif n == 0:\n    sys.exit('boom')\nos.write(1, {_LIVE!r}); time.sleep(60)"
+    )
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.model.history.count == 3)
+        assert "the sampler ended, and was started again: boom" in shown(app)[-1]
+        assert app.model.trouble is None
+        await pilot.press("5")
+        assert "monitor   the sampler ended, and was started again: boom" in " ".join(shown(app))
+
+    with_monitor(steps, sampler_program(program))
+    assert _starts(tmp_path) == 2
+
+
+def test_a_sampler_that_ends_again_is_left_and_says_why(tmp_path: Path) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); sys.exit(f'boom {{n}}')"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "the sampler ended: boom 1" in shown(app)[0])
+
+    with_monitor(steps, sampler_program(program))
+    assert _starts(tmp_path) == 2
+
+
+def test_a_recording_whose_sampler_ends_is_not_read_anew(tmp_path: Path) -> None:
+    line = encode_frame(frame(4, source="replay of x.nw"))
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {line!r}); sys.exit('boom')"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "the sampler ended: boom" in shown(app)[0])
+
+    with_monitor(steps, sampler_program(program))
+    assert _starts(tmp_path) == 1
+
+
+@pytest.mark.parametrize("options", ["[]", '{"replay": 5}'])
+def test_the_sampler_tells_a_fault_in_one_line(options: str, as_for_users: None) -> None:
+    command = [sys.executable, "-m", "noisewatch.surfaces.sampler", options]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1
+    assert ran.stderr.startswith("internal error: ")
