@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from textual.app import App
@@ -9,6 +10,8 @@ from textual.app import App
 from noisewatch.errors import CannotMeasure
 from noisewatch.faults import contained
 from noisewatch.surfaces.tui.asked_screen import RUNNING, AskedScreen, Sources
+
+_DRAW_EVERY_S = 0.25  # a calibration tells more often how far it is, and its chart takes milliseconds to draw
 
 
 class Above:
@@ -30,6 +33,7 @@ class Above:
         self._sources = sources
         self._draw, self._pause, self._resume, self._keep = draw, pause, resume, keep
         self.screen: AskedScreen | None = None
+        self._next_draw_s = 0.0
 
     def announce(self, screen: AskedScreen) -> None:
         """Shows what it will cost; nothing is started yet."""
@@ -75,7 +79,9 @@ class Above:
 
     def _change(self, change: Callable[[], None]) -> None:
         change()
-        self._draw()
+        if time.monotonic() >= self._next_draw_s:
+            self._next_draw_s = time.monotonic() + _DRAW_EVERY_S
+            self._draw()
 
     def _take_in(self, screen: AskedScreen, take: Callable[[], None]) -> None:
         take()

@@ -110,7 +110,7 @@ class MonitorApp(KeyedApp):
             self._tell_of_restart(reason)
             reason = await sampler.follow(self._take_in)
         if reason is not None:
-            self.model.trouble = f"the sampler ended: {reason}"
+            self.model.trouble, self.model.notice = f"the sampler ended: {reason}", None
             self.draw()
 
     def _tell_of_restart(self, reason: str) -> None:
