@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 from textual.pilot import Pilot
@@ -10,7 +11,7 @@ from textual.pilot import Pilot
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.screen_model import Advice
 from tests.surfaces.framing import cpu_line, cpu_order, culprit, frame
-from tests.surfaces.piloting import shown, with_monitor
+from tests.surfaces.piloting import shown, until, with_monitor
 
 _CULPRITS = (culprit("hog"), culprit("away", role="housekeeping"))
 
@@ -227,17 +228,16 @@ def test_markup_in_names_is_drawn_as_plain_text() -> None:
 
 
 def test_a_storm_of_new_sizes_does_no_harm() -> None:
-    sizes = [(1, 1), (200, 60), (1, 60), (80, 24), (200, 1), (7, 7), (1, 1), (100, 30)]
-    heights: list[int] = []
-
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        for width, height in sizes:
+        def fills(height: int) -> bool:
+            return len(shown(app)) == height
+
+        for width, height in [(1, 1), (200, 60), (1, 60), (80, 24), (200, 1), (7, 7), (1, 1), (100, 30)]:
             app.show_frame(frame(64, _CULPRITS))
             await pilot.resize_terminal(width, height)
-            heights.append(len(shown(app)))
+            await until(pilot, partial(fills, height))
 
     with_monitor(steps)
-    assert heights == [height for _, height in sizes]
 
 
 def test_after_a_new_size_the_screen_is_drawn_for_it() -> None:
