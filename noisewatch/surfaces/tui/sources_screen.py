@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.surfaces.frame import MOST_CULPRITS, CulpritLine, Frame
+from noisewatch.surfaces.frame import KINDS, MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.culprit_panel import culprit_table
+from noisewatch.surfaces.tui.filters import unknown_kinds
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import CPU, ScreenModel
@@ -43,7 +44,11 @@ def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
         return []
     said = model.filter + ("_" if model.is_typing else "")
     label = " filter: "
-    return [[(label, "faint"), (said[-max(width - len(label), 1) :], "strong")]]
+    rows: list[Row] = [[(label, "faint"), (said[-max(width - len(label), 1) :], "strong")]]
+    if not model.is_typing:
+        told = [f"no kind {kind!r}: there are {', '.join(KINDS)}" for kind in unknown_kinds(model.filter)]
+        rows += [[(f" {part}", "doubt")] for line in told for part in textwrap.wrap(line, max(width - 2, 10))]
+    return rows
 
 
 def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Glyphs) -> list[Row]:
