@@ -13,6 +13,7 @@ from noisewatch.model.calibration import Calibration, CpuFigures, calibration_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.own_process import UNKNOWN_PROCESS
 from noisewatch.sources.platform import NONE
 from noisewatch.sources.snapshot import Snapshot
 
@@ -110,6 +111,7 @@ class Case:
     under_load: Interval | None = None
     rules: Rules = DEFAULT
     limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check that is being asked, where set by rules
+    starts_benchmark: bool = True  # whether this process was started by whoever starts the benchmark; a monitor was not
 
     def bound(self, limit: Limit) -> float:
         """The value that judges: the user's, else the profile's."""
@@ -119,6 +121,11 @@ class Case:
     def intervals(self) -> list[Interval]:
         """The sample, and the time under load: for what must not happen in either."""
         return [each for each in (self.interval, self.under_load) if each is not None]
+
+    def without_own_process(self) -> Case:
+        """The same machine, seen by a process that knows nothing of itself: neither of its cgroup's weights."""
+        settings = replace(self.snapshot.settings, own=UNKNOWN_PROCESS, cpu_weights=None)
+        return replace(self, snapshot=replace(self.snapshot, own_affinity=None, settings=settings))
 
     @property
     def is_guest(self) -> bool:

@@ -76,6 +76,7 @@ class Check:
     severity_in: Mapping[str, str]  # by profile, where it is another
     not_asked_in: Mapping[str, str]  # profiles under which it does not apply, and why
     is_hidden_from_guests: bool  # a virtual machine or a container cannot know it
+    asks_starter: bool  # about what the benchmark inherits from whoever starts it, read off this process
 
     def severity_under(self, profile: str) -> str:
         """How much its failure weighs under the profile."""
@@ -100,6 +101,7 @@ def check(
     severity_in: Mapping[str, str] | None = None,
     not_asked_in: Mapping[str, str] | None = None,
     is_hidden_from_guests: bool = False,
+    asks_starter: bool = False,
 ) -> Callable[[Callable[[Case], Answer]], Check]:
     """Declares the decorated function as the check's answer."""
 
@@ -122,6 +124,7 @@ def check(
             severity_in or {},
             not_asked_in or {},
             is_hidden_from_guests,
+            asks_starter,
         )
 
     return declare

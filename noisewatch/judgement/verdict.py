@@ -29,6 +29,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
 
 STABLE, UNSTABLE, UNDECIDED = "stable", "unstable", "unknown"
+_ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
 EXIT_STATUS = {STABLE: 0, UNSTABLE: 1, UNDECIDED: 3}
 
 
@@ -129,12 +130,20 @@ def _answer(each: Check, case: Case) -> Answer:
     given = case.rules.value_by_limit
     limits = {limit: given[each.id, limit.key] for limit in each.limits if (each.id, limit.key) in given}
     asked = replace(case, limits=limits) if limits else case
+    if each.asks_starter and not case.starts_benchmark:
+        return _without_starter(each, asked)
     return contained(lambda: each.answer(asked), partial(_failed, each))
 
 
 def _failed(each: Check, reason: str) -> Answer:
     """The answer of a check that raised: the one place where that is known of all checks."""
     return Answer(UNKNOWN, "unknown", reason=f"{each.id}: {reason}", is_fault=True)
+
+
+def _without_starter(each: Check, case: Case) -> Answer:
+    """What the machine's own settings say; what only this process could say is not about the benchmark."""
+    answer = contained(lambda: each.answer(case.without_own_process()), partial(_failed, each))
+    return not_applicable(_ELSEWHERE) if answer.status == UNKNOWN and not answer.is_fault else answer
 
 
 def _why_not_asked(each: Check, case: Case) -> str | None:

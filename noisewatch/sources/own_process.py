@@ -98,6 +98,9 @@ class OwnProcess:
     is_in_user_namespace: bool | None  # where a capability is one for this process's namespace alone
 
 
+UNKNOWN_PROCESS = OwnProcess(None, None, None, None, None, None, None, None)
+
+
 def parse_scheduling(stat: str) -> Scheduling:
     """Nice value and policy of /proc/PID/stat. Raises Malformed."""
     fields = stat.rpartition(")")[2].split()

@@ -102,10 +102,12 @@ class _Sampler:
             self._recent.popleft()
         if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
             self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
-            verdict = judge(Case(snapshot, no_sample_reason=_NO_RATES), _SHOWN) if is_last else None
+            verdict = (
+                judge(Case(snapshot, no_sample_reason=_NO_RATES, starts_benchmark=False), _SHOWN) if is_last else None
+            )
             return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(is_last)))
         first, *between, _ = self._recent
-        verdict = judge(Case(snapshot, interval_between(first, snapshot, between)), _SHOWN)
+        verdict = judge(Case(snapshot, interval_between(first, snapshot, between), starts_benchmark=False), _SHOWN)
         interval = interval_between(previous, snapshot)
         return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(is_last)))
 

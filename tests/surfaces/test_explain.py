@@ -42,9 +42,10 @@ def test_a_page_has_all_sections(run: Run, check: Check) -> None:
     limits = ["Limits"] if check.limits else []
     profiles = ["Under other profiles"] if differences(check) else []
     stand_in = ["Where it cannot be read"] if check.answered_by else []
+    monitor = ["In the monitor"] if check.asks_starter else []
     assert headings == [
         f"{check.id} ({check.area}, {check.severity})",
-        *("Why it matters", "What it reads", *limits, *profiles, *stand_in, "What to do", "Sources"),
+        *("Why it matters", "What it reads", *limits, *profiles, *stand_in, *monitor, "What to do", "Sources"),
     ]
     assert ran.status == 0
 

@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.judgement.declaration import NOT_APPLICABLE
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording import Recording
+from noisewatch.sources.own_process import STAT
 from noisewatch.sources.snapshot import Wish
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.gate import examine
+from noisewatch.surfaces.cli.live import TerminalAudience
 from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, Frame
 from noisewatch.surfaces.sampling import sample_frames
+from tests.judgement.judging import finding
+from tests.quiet.process import own_stat
 from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import quiet_tree, record
 from tests.written import Files
@@ -109,3 +116,11 @@ def test_softirqs_name_themselves_in_plain_text(tmp_path: Path) -> None:
     names = [each.name for each in _replayed(tmp_path, *moments)[-1].culprits]
     assert len(names) > 0
     assert [name for name in names if not name.isprintable()] == []
+
+
+def test_the_monitors_own_nice_value_is_not_told_as_the_benchmarks(tmp_path: Path) -> None:
+    niced = [moment | {STAT: own_stat(nice=10)} for moment in _MOMENTS[:2]]
+    assert "priority-lowered" not in {each.id for each in _replayed(tmp_path, *niced)[-1].findings}
+    arguments = parse_arguments(["preflight", "--replay", str(record(tmp_path / "niced.nw", *niced))])
+    verdict = examine(arguments, frozenset({0}), frozenset({2, 3}), TerminalAudience())
+    assert finding(verdict, "priority-lowered").status == NOT_APPLICABLE

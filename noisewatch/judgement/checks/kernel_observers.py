@@ -157,6 +157,7 @@ _FILTERS = 2
     ),
     remedy="For a container that may do without: --security-opt seccomp=unconfined.",
     sources=("https://docs.kernel.org/userspace-api/seccomp_filter.html",),
+    asks_starter=True,
 )
 def system_calls_filtered(case: Case) -> Answer:
     mode = case.snapshot.settings.own.seccomp_mode

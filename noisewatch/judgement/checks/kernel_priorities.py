@@ -58,6 +58,7 @@ def real_time_work_throttled(case: Case) -> Answer:
     ),
     remedy="Switch the automatic groups off, or do without nice values.",
     sources=("https://man7.org/linux/man-pages/man7/sched.7.html",),
+    asks_starter=True,
 )
 def nice_value_confined_to_session(case: Case) -> Answer:
     groups, scheduling = case.snapshot.settings.knobs.integer(Knob.AUTOGROUP), case.snapshot.settings.own.scheduling

@@ -34,6 +34,7 @@ _AS_EVERYBODY = 0
         "https://man7.org/linux/man-pages/man7/sched.7.html",
         "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files",
     ),
+    asks_starter=True,
 )
 def priority_lowered(case: Case) -> Answer:
     own, weights = case.snapshot.settings.own.scheduling, case.snapshot.settings.cpu_weights

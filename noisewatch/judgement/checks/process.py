@@ -40,6 +40,7 @@ _FULL = 2
         "https://docs.kernel.org/admin-guide/sysctl/kernel.html#randomize-va-space",
         "https://doi.org/10.1145/1508244.1508275",
     ),
+    asks_starter=True,
 )
 def layout_not_random(case: Case) -> Answer:
     level = case.snapshot.settings.knobs.integer(Knob.ADDRESS_RANDOMISATION)
@@ -78,6 +79,7 @@ _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
         "https://man7.org/linux/man-pages/man3/mallopt.3.html",
         "https://doi.org/10.1145/1508244.1508275",
     ),
+    asks_starter=True,
 )
 def environment_alters_programs(case: Case) -> Answer:
     environment = case.snapshot.settings.own.environment
@@ -102,6 +104,7 @@ def environment_alters_programs(case: Case) -> Answer:
     why="A traced process stops at each system call or signal until its tracer has had a look: microseconds each time.",
     remedy="Leave the debugger, or start the benchmark outside of strace.",
     sources=("https://man7.org/linux/man-pages/man2/ptrace.2.html",),
+    asks_starter=True,
 )
 def process_traced(case: Case) -> Answer:
     status = case.snapshot.settings.own.status
@@ -132,6 +135,7 @@ _SPACE = ("Max address space", "Max data size")
     ),
     remedy="Change them with ulimit in the shell that starts the benchmark: `ulimit -t unlimited -v unlimited`.",
     sources=("https://man7.org/linux/man-pages/man2/getrlimit.2.html",),
+    asks_starter=True,
 )
 def resources_limited(case: Case) -> Answer:
     limits = case.snapshot.settings.own.limits
@@ -168,6 +172,7 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
         "https://docs.kernel.org/admin-guide/perf-security.html",
         "https://docs.kernel.org/admin-guide/sysctl/kernel.html#perf-event-paranoid",
     ),
+    asks_starter=True,
 )
 def hardware_counters_unusable(case: Case) -> Answer:
     paranoia = case.snapshot.settings.knobs.integer(Knob.PERF_PARANOID)
@@ -201,6 +206,7 @@ def hardware_counters_unusable(case: Case) -> Answer:
     ),
     remedy="Start the benchmark with taskset, or let it pin itself.",
     sources=("https://man7.org/linux/man-pages/man1/taskset.1.html",),
+    asks_starter=True,
 )
 def started_off_target(case: Case) -> Answer:
     allowed = case.snapshot.own_affinity

@@ -26,6 +26,7 @@ def describe_check(each: Check) -> dict[str, Any]:
         "needs_calibration": each.asks_calibration,
         "answered_by": each.answered_by,
         "hidden_from_guests": each.is_hidden_from_guests,
+        "asks_starter": each.asks_starter,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from noisewatch.judgement.declaration import Check
-from noisewatch.surfaces.reports.explain_text import by_area, differences, substitutes
+from noisewatch.surfaces.reports.explain_text import by_area, differences, remarks_on_monitor, substitutes
 from noisewatch.surfaces.reports.limit_words import describe_limit
 
 
@@ -25,6 +25,7 @@ def markdown_of_check(each: Check) -> str:
         _items("Limits", map(describe_limit, each.limits)),
         _items("Under other profiles", differences(each)),
         _items("Where it cannot be read", substitutes(each)),
+        _items("In the monitor", remarks_on_monitor(each)),
         f"**What to do.** {each.remedy}",
         _items("Sources", (f"<{source}>" for source in each.sources)),
     ]

@@ -9,6 +9,8 @@ from noisewatch.judgement.declaration import Check
 from noisewatch.surfaces.reports.limit_words import describe_limit, describe_value
 from noisewatch.surfaces.reports.table import align
 
+_ASKS_STARTER = "what the monitor was started with says nothing of the benchmark: only settings of the machine count"
+
 
 def text_of_catalogue(checks: Iterable[Check]) -> str:
     """All checks, by area."""
@@ -34,6 +36,7 @@ def text_of_check(each: Check, width: int) -> str:
         _section("Limits", map(describe_limit, each.limits)),
         _section("Under other profiles", differences(each)),
         _section("Where it cannot be read", substitutes(each)),
+        _section("In the monitor", remarks_on_monitor(each)),
         "What to do\n" + _paragraph(each.remedy, width),
         "Sources\n" + _items(each.sources),
     ]
@@ -57,6 +60,11 @@ def substitutes(each: Check) -> list[str]:
     """What stands in for it where nothing can be read."""
     measured = [f"{each.answered_by} answers, which measures it"] if each.answered_by else []
     return measured + (["shared: it does not apply in a guest, if that is measured"] if _is_excused(each) else [])
+
+
+def remarks_on_monitor(each: Check) -> list[str]:
+    """What the monitor can say of it, where that is less."""
+    return [_ASKS_STARTER] if each.asks_starter else []
 
 
 def _is_excused(each: Check) -> bool:

@@ -1,0 +1,64 @@
+"""What a process inherits is the benchmark's only where one shell starts both: the monitor's own says nothing of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.declaration import NOT_APPLICABLE, PASS, WARN
+from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.sources.knobs import Knob
+from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, PERSONALITY, STAT, STATUS
+from noisewatch.sources.target import OWN_AFFINITY
+from tests.judgement.example import Example
+from tests.judgement.judging import finding
+from tests.quiet.process import own_limits, own_stat, own_status
+
+_ALTERED = {  # all that this process has inherited, and that it would pass on
+    STAT: own_stat(nice=10),
+    PERSONALITY: "00040000\n",
+    STATUS: own_status(tracer=700).replace("Seccomp:\t0", "Seccomp:\t2"),
+    LIMITS: own_limits(cpu_time="10"),
+}
+_ANSWERS = {ENVIRONMENT: {"names": ["LD_PRELOAD"], "bytes": 100}, OWN_AFFINITY: [1, 2]}
+_OF_NOISEWATCH_ITSELF = {"privileges-limited"}
+
+
+def _in_monitor(verdict: Verdict) -> Verdict:
+    return judge(replace(verdict.case, starts_benchmark=False))
+
+
+def _statuses(verdict: Verdict) -> dict[str, str]:
+    return {each.check.id: each.status for each in verdict.findings if each.check.id not in _OF_NOISEWATCH_ITSELF}
+
+
+def test_how_the_monitor_was_started_changes_no_answer_in_it() -> None:
+    usual = Example("", "").judged()
+    altered = Example("", "", _ALTERED, answers=_ANSWERS).judged()
+    changed = {name for name, status in _statuses(altered).items() if status != _statuses(usual)[name]}
+    assert {"priority-lowered", "process-traced", "layout-not-random", "environment-alters-programs"} <= changed
+    assert _statuses(_in_monitor(altered)) == _statuses(_in_monitor(usual))
+
+
+def test_a_nice_value_is_the_benchmarks_in_the_script_that_starts_it_and_not_in_the_monitor() -> None:
+    verdict = Example("", "", {STAT: own_stat(nice=10)}).judged()
+    assert finding(verdict, "priority-lowered").status == WARN
+    in_monitor = finding(_in_monitor(verdict), "priority-lowered")
+    assert in_monitor.status == NOT_APPLICABLE
+    assert in_monitor.answer.reason is not None
+    assert "noisewatch preflight" in in_monitor.answer.reason
+
+
+@pytest.mark.parametrize(
+    ("check_id", "changed", "status"),
+    [
+        ("layout-not-random", {Knob.ADDRESS_RANDOMISATION: "0\n"}, WARN),
+        ("hardware-counters-unusable", {Knob.PERF_PARANOID: "2\n"}, PASS),
+        ("nice-value-confined-to-session", {Knob.AUTOGROUP: "0\n"}, PASS),
+    ],
+)
+def test_what_the_machines_own_settings_tell_counts_in_the_monitor_too(
+    check_id: str, changed: dict[str, str], status: str
+) -> None:
+    assert finding(_in_monitor(Example("", "", changed).judged()), check_id).status == status
