@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from noisewatch.surfaces.frame import KINDS, OFFLINE, TARGET, Frame, decode_frame, encode_frame
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
+from noisewatch.surfaces.tui.leaps import USUAL_INTERVALS, beginnings, is_beginning
 
 CAPACITY = 3600  # an hour of intervals of a second
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
@@ -100,17 +101,21 @@ class History:
         """What the most disturbed target CPU lost."""
         return self._read(self._worst, numbers)
 
+    def disturbances(self) -> list[int]:
+        """The intervals that are kept in which a disturbance of a target CPU begins."""
+        return [self.first + at for at in beginnings(self.worst(range(self.first, self.count)))]
+
+    def is_disturbance(self, number: int) -> bool:
+        """Whether one begins in that interval."""
+        numbers = range(max(number - 2 * USUAL_INTERVALS, self.first), number + 1)
+        return bool(numbers) and is_beginning(self.worst(numbers), len(numbers) - 1)
+
     def _read(self, column: array[float] | None, numbers: Iterable[int]) -> list[float | None]:
         if column is None:
             return [None for _ in numbers]
         first, count, capacity = self.first, self.count, self.capacity
         values = (column[number % capacity] if first <= number < count else math.nan for number in numbers)
         return [None if math.isnan(value) else value for value in values]
-
-
-def is_disturbed(frame: Frame) -> bool:
-    """Whether a target CPU lost too much."""
-    return any(line.role == TARGET and (line.stolen_ns_per_s or 0) >= GRAVE_NS for line in frame.cpus)
 
 
 def _column(capacity: int) -> array[float]:

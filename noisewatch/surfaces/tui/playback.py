@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from noisewatch.surfaces.tui.history import is_disturbed
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -61,7 +60,7 @@ class Playback:
             model.plays = False
         elif model.number + 1 < model.history.count:
             model.cursor = model.number + 1
-            if model.holds and is_disturbed(model.history.frame(model.cursor)):
+            if model.holds and model.history.is_disturbance(model.cursor):
                 model.plays = model.holds = False
 
     def _is_at_end(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from noisewatch.surfaces.finding_line import FindingLine
@@ -12,8 +11,7 @@ from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CulpritLine, Frame
 from noisewatch.surfaces.tui.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.events import EventLog
 from noisewatch.surfaces.tui.filters import matching
-from noisewatch.surfaces.tui.glyphs import GRAVE_NS
-from noisewatch.surfaces.tui.history import History, is_disturbed
+from noisewatch.surfaces.tui.history import History
 from noisewatch.surfaces.tui.ordering import BY_CHANGE, SORTS, culprits_in_order, known_or_grave
 from noisewatch.surfaces.tui.own_cost import OwnCost
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
 _LONGEST_FILTER = 60
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
-_LEAP = 10  # times what was lost before: on a CPU that is never quiet it is another disturbance
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 
 
@@ -104,7 +101,7 @@ class ScreenModel:
         if self.cursor is not None:
             if self.cursor < self.history.first:
                 self.cursor, self.notice = self.history.first, "that moment is not kept any more: this is the oldest"
-        elif self.holds and not self.is_recorded and is_disturbed(frame):
+        elif self.holds and not self.is_recorded and self.history.is_disturbance(self.history.count - 1):
             self.cursor, self.holds = self.history.count - 1, False
 
     def notice_silence(self, silent_s: float) -> None:
@@ -148,14 +145,12 @@ class ScreenModel:
             self.go_to_number(kept[min(at, len(kept) - 1)])
 
     def step_to_disturbed(self, direction: int) -> None:
-        """Goes that way to where the next disturbance of a target CPU began; stays where there is none."""
-        history = self.history
-        kept = range(history.first, history.count)
-        losses = pairwise([0.0, *(lost or 0.0 for lost in history.worst(kept))])
-        begins = [number for number, (was, now) in zip(kept, losses, strict=True) if _is_beginning(was, now)]
-        beyond = [number for number in begins if (number - self.number) * direction > 0]
+        """Goes that way to where the next disturbance of a target CPU began; stays where there is none, and says so."""
+        beyond = [number for number in self.history.disturbances() if (number - self.number) * direction > 0]
         if beyond:
             self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
+        else:
+            self.notice = f"no leap above what was usual {'after' if direction > 0 else 'before'} this moment"
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
@@ -291,8 +286,3 @@ class ScreenModel:
         if self.frame is None or self.begin_ns is None:
             return 0.0
         return (self.frame.taken_at_ns - self.begin_ns) / 1e9
-
-
-def _is_beginning(was: float, now: float) -> bool:
-    """Whether a disturbance begins with the interval that lost `now`."""
-    return now >= GRAVE_NS and (was < GRAVE_NS or now >= _LEAP * was)
