@@ -27,7 +27,6 @@ CHARACTERS = {
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
 }
-_SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)
 
 
 def _moved(by: int) -> Callable[[str], Change]:
@@ -38,9 +37,12 @@ def _moved(by: int) -> Callable[[str], Change]:
             return {"event": min(24 - by, 29)}
         if screen == MAP:
             return {}
-        if screen == OVERVIEW and abs(by) == 1:
-            return {"row": 5 + by}
-        return {"row" if screen in _SELECTING else "offset": max(5 + by, 0)}
+        row = max(5 + by, 0)
+        if screen == PREFLIGHT:
+            return {"row": row, "chosen": f"check-{row}"}
+        if screen == OVERVIEW and abs(by) > 1:
+            return {"offset": row}
+        return {"row": row, "chosen": f"hog {3 * row if screen == CPU else row}"}  # of one CPU it is every third
 
     return change
 
@@ -48,8 +50,8 @@ def _moved(by: int) -> Callable[[str], Change]:
 def _beside(direction: int) -> Callable[[str], Change]:
     def change(screen: str) -> Change:
         if screen == CPU:
-            return {"cpu": 30 + direction}
-        return {"screen": SCREENS[(SCREENS.index(screen) + direction) % len(SCREENS)], "row": 0}
+            return {"cpu": 30 + direction, "row": 0, "chosen": None}
+        return {"screen": SCREENS[(SCREENS.index(screen) + direction) % len(SCREENS)]}
 
     return change
 
@@ -58,9 +60,22 @@ def _same(**change: object) -> Callable[[str], Change]:
     return lambda screen: change
 
 
+_DRILLED: Change = {"screen": CPU, "row": 1, "chosen": "hog 5", "cpu": 32}
+_ENTERED: dict[str, Change] = {
+    OVERVIEW: _DRILLED,
+    SOURCES: _DRILLED,
+    CPU: {},
+    EVENTS: {"screen": OVERVIEW, "cursor": 24},
+}
+_ASKED: dict[str, Change] = {
+    OVERVIEW: {**_DRILLED, "advice": "hog 5"},
+    SOURCES: {"advice": "hog 5"},
+    CPU: {"advice": "hog 15"},
+    PREFLIGHT: {"notice": "its fix, if there is one, stands below it"},
+}
 # What is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed, on each
-# screen: CPU 30, row and offset 5, the fifth event from the top of one in each interval, a baseline of interval 5. What
-# is not named must be as it was.
+# screen: CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval
+# 5. What is not named must be as it was.
 EFFECTS: dict[str, Callable[[str], Change]] = {
     "space": _same(cursor=None),
     "less_than_sign": _same(),
@@ -85,25 +100,18 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "c": _same(above="CalibrationScreen announced"),
     "t": _same(above="TraceScreen announced"),
     "p": _same(above="GateScreen announced"),
-    **{str(number): _same(screen=name, row=0) for number, name in enumerate(SCREENS, start=1)},
+    **{str(number): _same(screen=name) for number, name in enumerate(SCREENS, start=1)},
     "tab": _beside(1),
     "shift+tab": _beside(-1),
     "slash": lambda screen: (
-        {"is_typing": True} | ({} if screen in (SOURCES, EVENTS) else {"screen": SOURCES, "row": 0})
+        {"is_typing": True, "row": 0, "chosen": None, "event": None}
+        | ({} if screen in (SOURCES, EVENTS) else {"screen": SOURCES})
     ),
-    "f": lambda screen: (
-        {"advice": "hog 15" if screen == CPU else "hog 5"}
-        if screen in (CPU, SOURCES)
-        else {"screen": CPU, "row": 0, "advice": "hog 2", "cpu": 32}
-    ),
+    "f": lambda screen: _ASKED.get(screen, {"notice": "no source is selected here"}),
     "e": _same(notice="written"),
     "y": _same(notice="no command to copy"),
-    "enter": lambda screen: (
-        {"screen": OVERVIEW, "row": 0, "cursor": 24}
-        if screen == EVENTS
-        else {"screen": CPU, "row": 0, "cpu": 30 if screen == CPU else 32}
-    ),
-    "escape": _same(screen=OVERVIEW, row=0),
+    "enter": lambda screen: _ENTERED.get(screen, {"screen": CPU}),
+    "escape": _same(screen=OVERVIEW),
     "question_mark": _same(shows_help=True),
     "h": _same(shows_help=True),
     "f1": _same(shows_help=True),
@@ -129,7 +137,7 @@ EFFECTS_ABOVE: dict[str, Change] = {
 }
 EFFECTS_WHILE_TYPING: dict[str, Change] = {
     "enter": {"is_typing": False},
-    "escape": {"is_typing": False, "filter": ""},
+    "escape": {"is_typing": False, "filter": "before"},
     **{key: {"filter": f"ho{character}"} for key, character in CHARACTERS.items()},
     **{key: {"filter": f"ho{key}"} for key in KEYS if len(key) == 1},
 }

@@ -133,7 +133,7 @@ def test_what_was_not_asked_for_is_not_copied() -> None:
     assert command_to_copy(model) == (None, "no command to copy: f asks for one")
 
 
-def test_what_was_said_stays_while_the_rows_move_and_goes_when_another_is_selected() -> None:
+def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it_is_closed() -> None:
     model = model_of(frame(4, (_HOG,)))
     model.go_to("sources")
     model.advice = Advice(_HOG, ("said",), (("now", "one"),))
@@ -141,7 +141,29 @@ def test_what_was_said_stays_while_the_rows_move_and_goes_when_another_is_select
     assert command_to_copy(model)[0] == "one"
     assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in sources_rows(model, 100, 30, UNICODE)]
     model.select(1)
-    assert command_to_copy(model) == (None, "no command to copy: f asks for one")
+    assert command_to_copy(model)[0] == "one"
+    model.go_back()
+    assert (model.screen, command_to_copy(model)) == ("sources", (None, "no command to copy: f asks for one"))
+
+
+def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    model.go_to("sources")
+    model.advice = Advice(_HOG, tuple(f"line {number}" for number in range(40)), (("now", "one"),))
+
+    def drawn() -> str:
+        return "\n".join(strip_of(row, 100).text for row in sources_rows(model, 100, 30, UNICODE))
+
+    assert "hog [900] on CPU 2" in drawn()
+    assert "down scrolls" in drawn()
+    assert "line 39" not in drawn()
+    for _ in range(100):
+        model.select(1)
+        last = drawn()
+    assert "line 39" in last
+    assert "down scrolls" not in last
+    model.select(-1)
+    assert "line 39" not in drawn()
 
 
 def test_of_a_check_its_fix_is_copied() -> None:

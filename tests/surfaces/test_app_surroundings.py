@@ -64,9 +64,9 @@ def test_a_press_on_the_timeline_shows_that_moment_and_the_wheel_scrolls() -> No
         rows.append(app.model.number)
         await pilot.press("3")
         app.on_mouse_scroll_down()
-        rows.append(app.model.row)
+        rows.append(app.model.selection.row)
         app.on_mouse_scroll_up()
-        rows.append(app.model.row)
+        rows.append(app.model.selection.row)
 
     with_monitor(steps)
     assert rows == [20, 1, 0]

@@ -20,7 +20,8 @@ from noisewatch.surfaces.tui.bindings import SCROLLING
 from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
-from noisewatch.surfaces.tui.screen_model import OVERVIEW, SCREENS, SOURCES, ScreenModel
+from noisewatch.surfaces.tui.screen_model import OVERVIEW, PREFLIGHT, SCREENS, SOURCES, WITH_SOURCES, ScreenModel
+from noisewatch.surfaces.tui.selection import Selection
 from tests.quiet_machine import quiet_files
 from tests.surfaces.framing import SECOND_NS, cpu_line, culprit, frame, model_of
 from tests.surfaces.key_effects import (
@@ -57,6 +58,7 @@ class _Look:
     baseline: int | None  # the number of its last interval
     cpu: int | None
     row: int
+    chosen: str | None  # the source, or the check, that is selected
     event: int | None  # that is chosen in the log, by its interval
     offset: int
     sort: str
@@ -81,7 +83,8 @@ def _look(app: MonitorApp) -> _Look:
         model.speed,
         model.baseline.taken_at_ns // SECOND_NS - 1 if model.baseline is not None else None,
         model.cpu,
-        model.row,
+        model.selection.row,
+        _chosen(model),
         model.log.chosen.number if model.log.chosen is not None else None,
         model.offset,
         model.sort,
@@ -93,6 +96,18 @@ def _look(app: MonitorApp) -> _Look:
         app._shows_help,
         f"{type(above).__name__} {above.state}" if above is not None else None,
     )
+
+
+def _chosen(model: ScreenModel) -> str | None:
+    chosen = model.selection.chosen
+    return None if chosen is None else chosen.id if isinstance(chosen, FindingLine) else chosen.name
+
+
+def _sixth(model: ScreenModel) -> Selection:
+    """The sixth row of the screen, where it has rows that can be selected."""
+    if model.screen == PREFLIGHT:
+        return Selection(model.findings().lines[5], 5)
+    return Selection(model.listed()[5], 5) if model.screen in WITH_SOURCES else Selection()
 
 
 @cache
@@ -117,14 +132,16 @@ def _begin(app: MonitorApp, place: str) -> None:
     app.model = model = copy(_thirty_intervals())
     app._shows_help, app._above.screen = place == HELP, None
     model.screen = place if place in SCREENS else SOURCES if place == TYPING else OVERVIEW
-    model.cpu, model.row, model.offset, model.cursor = 30, 5, 5, 15
+    model.cpu, model.offset, model.cursor = 30, 5, 15
+    model.selection = _sixth(model)
     model.log.filter, model.log.chosen = "", None if place == TYPING else model.log.listed()[5]
     model.baseline = baseline_of(model.history, 5)
     if place == RECORDED and model.newest is not None:
         model.newest = replace(model.newest, source="replay of x.nw")
         app._player = Player(app, model, SamplerProcess(()), app.draw)
     if place == TYPING:
-        model.filter, model.is_typing, model.row = "ho", True, 0
+        model.filter, model.filter_before, model.is_typing = "ho", "before", True
+        model.selection = Selection()
     if place in ABOVE:
         app._above.screen = ABOVE[place].of(model.newest)
     app.draw()
@@ -142,7 +159,7 @@ def _expected(place: str, key: str, before: _Look) -> _Look:
     if change.get("above") == OVER:
         change = {"above": (before.above or "").replace(ANNOUNCED, OVER)}
     if "screen" in change:
-        change = {"event": None, **change}
+        change = {"event": None, "row": 0, "chosen": None, **change}
     return replace(before, **change)  # type: ignore[arg-type]  # a name that is none fails here
 
 

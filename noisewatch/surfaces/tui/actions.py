@@ -18,11 +18,11 @@ from noisewatch.faults import contained
 from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
-from noisewatch.surfaces.tui.baseline import source_of
 from noisewatch.surfaces.tui.bindings import ABOVE, BINDINGS, SCROLLING, WHILE_TYPING
 from noisewatch.surfaces.tui.copying import command_to_copy
 from noisewatch.surfaces.tui.event_steps import show_event, step_to_event
 from noisewatch.surfaces.tui.export import export
+from noisewatch.surfaces.tui.filter_typing import begin_filter, type_key
 from noisewatch.surfaces.tui.overview import cpu_room
 from noisewatch.surfaces.tui.page import number_at
 from noisewatch.surfaces.tui.player import Player
@@ -35,9 +35,11 @@ from noisewatch.surfaces.tui.screen_model import (
     PREFLIGHT,
     SCREENS,
     SOURCES,
+    WITH_SOURCES,
     Advice,
     ScreenModel,
 )
+from noisewatch.surfaces.tui.selection import Selection, is_same
 from noisewatch.surfaces.tui.sentinel_words import toggle_sentinel
 from noisewatch.surfaces.tui.window_report import window_reports
 
@@ -80,7 +82,7 @@ class KeyedApp(App[None]):
     def on_key(self, event: Key) -> None:
         if self.model.is_typing:
             event.prevent_default()
-            self.model.type(event.key, event.character)
+            type_key(self.model, event.key, event.character)
             self.draw()
         elif self._shows_help and event.key not in SCROLLING:
             event.prevent_default()
@@ -115,6 +117,9 @@ class KeyedApp(App[None]):
 
     def action_event(self, direction: int) -> None:
         self._changed(lambda: step_to_event(self.model, direction))
+
+    def action_filter(self) -> None:
+        self._changed(lambda: begin_filter(self.model))
 
     def action_copy(self) -> None:
         """Hands the command of the advice that is shown to the terminal's clipboard (OSC 52); nothing is executed."""
@@ -161,15 +166,18 @@ class KeyedApp(App[None]):
         return self.size.width * self.model.zoom
 
     def action_advise(self) -> None:
-        """Asks what helps against the selected source, where it can be told; the machine is read in a thread."""
-        if self.model.screen not in (SOURCES, CPU):
-            self.model.drill_in()
-        selected = self.model.selected()
+        """Asks what helps against the source that the user sees selected; the machine is read in a thread."""
+        selected, frame = self.model.selected(), self.model.frame
         open_machine = self._sources.open_machine
-        frame = self.model.frame
-        if selected is not None and open_machine is not None and frame is not None:
+        if self.model.screen not in WITH_SOURCES:
+            said = "its fix, if there is one, stands below it: y copies that"
+            self._tell(said if self.model.screen == PREFLIGHT else "no source is selected here: 1, 3 and 4 list them")
+        elif selected is not None and open_machine is not None and frame is not None:
             from noisewatch.surfaces.tui.advising import advise  # all checks: the first picture comes first
 
+            if self.model.screen == OVERVIEW:
+                self.model.drill_in()
+            self.model.selection = Selection(selected)
             target, beside = frozenset(frame.target), frame.culprits
             self.run_worker(
                 lambda: contained(
@@ -184,8 +192,8 @@ class KeyedApp(App[None]):
         found = event.worker.result
         if event.worker.name != "advice" or not isinstance(found, Advice):
             return
-        selected = self.model.selected() if self.model.screen in (SOURCES, CPU) else None
-        if selected is not None and source_of(selected) == source_of(found.about):
+        chosen = self.model.selection.chosen
+        if chosen is not None and is_same(chosen, found.about):
             self.model.advice = found
             self.draw()
 

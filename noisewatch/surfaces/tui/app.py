@@ -182,6 +182,7 @@ class MonitorApp(KeyedApp):
         """What has changed since the last time."""
         self._drawn_s = time.monotonic()
         self._view.update()
+        self.model.note_drawn()
 
     def rows(self, width: int, height: int) -> list[Row]:
         """The screen as it is now."""

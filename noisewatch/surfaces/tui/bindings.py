@@ -35,7 +35,7 @@ BINDINGS = [
     *(Binding(str(number + 1), f"do('go_to', '{name}')", name) for number, name in enumerate(SCREENS)),
     Binding("tab", "next(1)", "next CPU, next screen", priority=True),
     Binding("shift+tab", "next(-1)", "the one before", priority=True),
-    Binding("slash", "do('begin_filter')", "filter"),
+    Binding("slash", "filter", "filter"),
     Binding("f", "advise", "what helps"),
     Binding("y", "copy", "copy the command that helps"),
     Binding("e", "export", "export"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine, Frame
 from noisewatch.surfaces.tui.baseline import Baseline
 from noisewatch.surfaces.tui.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
+from noisewatch.surfaces.tui.selection import Listing
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits, fitted, length
 
 _NARROW = 60
@@ -17,13 +16,10 @@ _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Who disturbs the target CPUs, or all if that is asked for."""
-    lines = model.disturbers()
+    listing = model.listing()
     who = f"who disturbs {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
-    room = max(height - 1, 0)
-    at = min(model.row, max(len(lines) - 1, 0))
-    first = max(min(at - room // 2, len(lines) - room), 0)
-    rows = culprit_table(lines[first : first + room], who, width, height, glyphs, at - first, model.baseline)
-    if not lines and model.frame is not None:
+    rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
+    if not listing.lines and model.frame is not None:
         rows.append(_why_none(model.frame))
     return rows[: max(height, 0)]
 
@@ -41,16 +37,15 @@ def _why_none(frame: Frame) -> Row:
 
 
 def culprit_table(
-    lines: Sequence[CulpritLine],
+    listing: Listing[CulpritLine],
     who: str,
     width: int,
     height: int,
     glyphs: Glyphs,
-    selected: int | None = None,
     baseline: Baseline | None = None,
 ) -> list[Row]:
-    """A heading, and a row for each of them. A narrow screen leaves out kind, rate and share; a baseline takes the
-    share's place.
+    """A heading, and as many rows as find room, the selected one among them. A narrow screen leaves out kind, rate and
+    share; a baseline takes the share's place.
 
     Of a heading that finds no room, what stands behind the commas goes first.
     """
@@ -59,14 +54,28 @@ def culprit_table(
     is_narrow = width < _NARROW
     last = "  change" if baseline is not None else "" if is_narrow else "  share"
     name_width = min(max(width - (14 if is_narrow else 37) - len(last), 8), _WIDEST_NAME)
+    room = height - 1
+    first = listing.first_in(room)
+    shown = listing.lines[first : first + room]
+    who += (
+        f", rows {first + 1} to {first + len(shown)} of {len(listing.lines)}" if len(shown) < len(listing.lines) else ""
+    )
     parts = who.split(", ")
     said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], name_width)
     heading = f" CPU {'' if is_narrow else 'kind          '}{fitted(said, name_width)}"
     heading += f"{'' if is_narrow else '      /s'}   lost/s{last}"
-    rows = [_culprit_row(line, name_width, is_narrow, glyphs, baseline) for line in lines]
-    if selected is not None and selected < len(rows):
-        rows[selected] = [("".join(text for text, _ in rows[selected]), "selected")]
+    rows = [_culprit_row(line, name_width, is_narrow, glyphs, baseline) for line in shown]
+    at = listing.at - first
+    if at < len(rows):
+        row = _gone_row(shown[at], name_width, is_narrow) if listing.is_gone else rows[at]
+        rows[at] = [("".join(text for text, _ in row), "selected")]
     return [[(heading, "heading")], *rows]
+
+
+def _gone_row(line: CulpritLine, name_width: int, is_narrow: bool) -> Row:
+    """The selected source, of which nothing was seen in this interval, or which the filter leaves out."""
+    kind, rate_of = ("", "") if is_narrow else (f"{line.kind:<13} ", " " * 8)
+    return [(f"{line.cpu:>4} {kind}{_named(line, name_width)}{rate_of} not seen", "selected")]
 
 
 def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Glyphs, baseline: Baseline | None) -> Row:

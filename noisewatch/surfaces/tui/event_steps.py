@@ -16,10 +16,10 @@ def step_to_event(model: ScreenModel, direction: int) -> None:
 
 def show_event(model: ScreenModel) -> None:
     """Shows, on the overview, who was there at the moment of the chosen event."""
-    listed = model.log.listed()
-    if not listed:
+    event = model.log.selected()
+    if event is None:
         return
-    number = min(listed[model.log.row()].number, model.history.count - 1)  # of a device it may have just been said
+    number = min(event.number, model.history.count - 1)  # of a device it may have just been said
     if number < model.history.first:
         model.notice = "that moment is not kept any more"
     elif number >= 0:

@@ -33,6 +33,7 @@ class EventLog:
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
     silence: str | None = None  # why nothing is heard of devices
     chosen: Event | None = None  # in the list of them; None is the newest
+    drawn: Event | None = None  # what the user has seen selected
     filter: str = ""
     _judged: Frame | None = None  # the last frame with a verdict
     _settings: KnownSettings = field(default_factory=KnownSettings)
@@ -68,9 +69,19 @@ class EventLog:
         return [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
 
     def row(self) -> int:
-        """Where the chosen one is listed; the newest where that is forgotten."""
+        """Where the chosen one is listed; where it is forgotten, or left out, the one before it."""
+        listed, chosen = self.listed(), self.chosen
+        if chosen is None or chosen in listed:
+            return listed.index(chosen) if chosen is not None else 0
+        before = (at for at, event in enumerate(listed) if event.at_ns <= chosen.at_ns)
+        return next(before, max(len(listed) - 1, 0))
+
+    def selected(self) -> Event | None:
+        """The one that the user sees selected."""
         listed = self.listed()
-        return listed.index(self.chosen) if self.chosen in listed else 0
+        if self.chosen is None and self.drawn in listed:
+            return self.drawn
+        return listed[self.row()] if listed else None
 
     def choose(self, rows: int) -> None:
         """Moves so many rows down the list."""

@@ -6,6 +6,7 @@ import textwrap
 
 from noisewatch.surfaces.tui.event_kinds import MARKS, SEVERAL
 from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.filter_typing import hint
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
@@ -60,8 +61,10 @@ def _when_s(model: ScreenModel, event: Event) -> float:
 
 
 def _heading(model: ScreenModel) -> str:
-    if model.log.filter or model.is_typing:
-        return f"filter: {model.log.filter}{'_' if model.is_typing else ''}"
+    if model.is_typing:
+        return f"filter: {model.log.filter}_  {hint(model)}"
+    if model.log.filter:
+        return f"filter: {model.log.filter}"
     since = "in the recording" if model.is_recorded else "since the monitor was started"
     return f"{since}; the letter marks it on the timeline, {SEVERAL}: several"
 

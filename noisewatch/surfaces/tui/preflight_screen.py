@@ -22,6 +22,7 @@ _LABELS = {
 }
 _COUNTED = {FAILED: "failed", UNANSWERED: "blocking unknown", WARNED: "warning", OPEN: "other unknown"}
 _NARROW = 60
+NOT_NOW = "at this moment it neither fails nor warns, nor is it unknown"
 _LABEL, _ID = 8, 30
 _DETAIL_SHARE = 0.4
 
@@ -35,15 +36,15 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     frame = model.frame
     if frame is None or frame.verdict is None:
         return [[(" nothing was judged yet", "faint")]]
-    selected = model.selected_finding()
-    detail = _detail(selected, width)[: int(height * _DETAIL_SHARE)] if selected is not None else []
+    listing = model.findings()
+    selected = listing.selected
+    detail = _detail(selected, listing.is_gone, width)[: int(height * _DETAIL_SHARE)] if selected is not None else []
     room = max(height - 1 - len(detail), 0)
-    findings = frame.findings
-    at = min(model.row, max(len(findings) - 1, 0))
-    first = max(min(at - room // 2, len(findings) - room), 0)
-    rows = [_row(each, width) for each in findings[first : first + room]]
+    first = listing.first_in(room)
+    rows = [_row(each, width) for each in listing.lines[first : first + room]]
     if selected is not None and rows:
-        rows[at - first] = [(fitted("".join(text for text, _ in rows[at - first]), width), "selected")]
+        row = _gone_row(selected, width) if listing.is_gone else rows[listing.at - first]
+        rows[listing.at - first] = [(fitted("".join(text for text, _ in row), width), "selected")]
     rows = [[(_heading(frame), "heading")], *rows]
     return [*rows, *detail]
 
@@ -68,6 +69,10 @@ def _row(finding: FindingLine, width: int) -> Row:
     return cut(row, width)
 
 
+def _gone_row(finding: FindingLine, width: int) -> Row:
+    return cut([(f" {'-':<{_LABEL}}", "faint"), (finding.id, "strong")], width)
+
+
 def _named(name: str, wide: int) -> str:
     return fitted(name if len(name) <= wide else name[: wide - 1] + "…", wide) + " "
 
@@ -80,9 +85,9 @@ def _questions() -> dict[str, str]:
     return {each.id: each.question for each in CATALOGUE}
 
 
-def _detail(finding: FindingLine, width: int) -> list[Row]:
+def _detail(finding: FindingLine, is_gone: bool, width: int) -> list[Row]:
     """The whole sentence and the command, which a row may have cut."""
-    lines = [f"{finding.id}: {_questions().get(finding.id, '')}".rstrip(" :"), finding.said]
-    lines += [f"fix: {finding.fix}"] if finding.fix else []
+    lines = [f"{finding.id}: {_questions().get(finding.id, '')}".rstrip(" :"), NOT_NOW if is_gone else finding.said]
+    lines += [f"fix: {finding.fix}"] if finding.fix and not is_gone else []
     wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") for line in lines)
     return [[], *([(f" {part}", "plain")] for parts in wrapped for part in parts)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from noisewatch.surfaces.finding_line import FindingLine
@@ -14,14 +14,15 @@ from noisewatch.surfaces.tui.filters import matching
 from noisewatch.surfaces.tui.history import History
 from noisewatch.surfaces.tui.ordering import BY_CHANGE, SORTS, culprits_in_order, known_or_grave
 from noisewatch.surfaces.tui.own_cost import OwnCost
+from noisewatch.surfaces.tui.selection import Listing, Selection
 
 OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
     "overview", "map", "sources", "cpu", "events", "preflight",
 )  # fmt: skip
+WITH_SOURCES = (OVERVIEW, SOURCES, CPU)  # the screens that list sources, of which one is selected
 if TYPE_CHECKING:
     from noisewatch.model.calibration import Calibration
 
-_LONGEST_FILTER = 60
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 
@@ -33,6 +34,7 @@ class Advice:
     about: CulpritLine
     lines: tuple[str, ...]
     commands: tuple[tuple[str, str], ...] = ()  # and what each is for: now, undo, persist
+    offset: int = 0  # rows that were scrolled
 
 
 @dataclass(slots=True)
@@ -49,14 +51,15 @@ class ScreenModel:
     zoom: int = ZOOMS[0]
     screen: str = OVERVIEW
     cpu: int | None = None  # that the screen of one CPU is about
-    row: int = 0  # that is selected, of the screens that have a selection
+    selection: Selection = Selection()  # noqa: RUF009 - frozen
     baseline: Baseline | None = None
     calibration: Calibration | None = None  # the last one
     calibrated_at_ns: int | None = None
     pace_s: float = 1.0  # at which frames are to come
     filter: str = ""
+    filter_before: str = ""  # what was there before the one that is typed
     is_typing: bool = False  # the filter
-    advice: Advice | None = None  # that was asked for, until something else is selected
+    advice: Advice | None = None  # that was asked for, until it is closed
     log: EventLog = field(default_factory=EventLog)
     shows_all_cpus: bool = False
     sort: str = SORTS[0]
@@ -154,7 +157,8 @@ class ScreenModel:
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.row, self.log.chosen, self.advice = screen, 0, None, None
+        self.screen, self.advice = screen, None
+        self.forget_selection()
         if screen == CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
             self.cpu = max(targets, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
@@ -172,42 +176,21 @@ class ScreenModel:
         if cpus:
             at = cpus.index(self.cpu) if self.cpu in cpus else 0
             self.cpu, self.advice = cpus[(at + direction) % len(cpus)], None
+            self.selection = Selection()
 
     def drill_in(self) -> None:
-        """To the CPU of the selected source."""
+        """To the CPU of the selected source, which stays selected."""
+        if self.screen == CPU:
+            return
         selected = self.selected()
         if selected is not None:
             self.cpu = selected.cpu
         self.go_to(CPU)
+        self.selection = Selection(selected)
 
-    def begin_filter(self) -> None:
-        """From now on keys are part of the filter, on the screen that has one."""
-        if self.screen not in (SOURCES, EVENTS):
-            self.go_to(SOURCES)
-        self.is_typing = True
-
-    def type(self, key: str, character: str | None) -> None:
-        """Takes in a key of the filter: enter keeps it, escape leaves it empty."""
-        if key == "enter":
-            self.is_typing = False
-        elif key == "escape":
-            self._set_filter("")
-            self.is_typing = False
-        elif key == "backspace":
-            self._set_filter(self._filter()[:-1])
-        elif character is not None and character.isprintable():
-            self._set_filter((self._filter() + character)[:_LONGEST_FILTER])
-        self.row, self.log.chosen, self.advice = 0, None, None
-
-    def _filter(self) -> str:
-        """That of the screen that is shown."""
-        return self.log.filter if self.screen == EVENTS else self.filter
-
-    def _set_filter(self, text: str) -> None:
-        if self.screen == EVENTS:
-            self.log.filter = text
-        else:
-            self.filter = text
+    def forget_selection(self) -> None:
+        """Until the next key that moves it the first row is selected."""
+        self.selection, self.log.chosen = Selection(), None
 
     def listed(self) -> list[CulpritLine]:
         """The sources that the screen lists, filtered and sorted."""
@@ -227,27 +210,49 @@ class ScreenModel:
         return culprits_in_order(shown, self.sort, self.baseline)
 
     def select(self, rows: int) -> None:
-        """Moves the selection."""
+        """Moves the selection; while it is shown what helps against it, that is scrolled."""
         if self.screen == EVENTS:
             self.log.choose(rows)
+        elif self.advice is not None:
+            self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
+        elif self.screen == PREFLIGHT:
+            self.selection = self.selection.moved(self.findings(), rows)
         else:
-            self.row, self.advice = max(min(self.row + rows, self._row_count() - 1), 0), None
+            self.selection = self.selection.moved(self.listing(), rows)
 
-    def _row_count(self) -> int:
-        """Of the screen that is shown."""
-        if self.screen == PREFLIGHT:
-            return len(self.frame.findings) if self.frame is not None else 0
-        return len(self.listed())
+    def listing(self) -> Listing[CulpritLine]:
+        """The sources in their order, and the selected one, wherever it has come to stand."""
+        listing = self.selection.listing(self.listed(), CulpritLine)
+        self.selection = self.selection.after(listing)
+        return listing
+
+    def findings(self) -> Listing[FindingLine]:
+        """The same of the checks that did not pass."""
+        listing = self.selection.listing(list(self.frame.findings if self.frame is not None else ()), FindingLine)
+        self.selection = self.selection.after(listing)
+        return listing
 
     def selected(self) -> CulpritLine | None:
-        """The source in the selected row."""
-        listed = self.listed()
-        return listed[min(self.row, len(listed) - 1)] if listed else None
+        """The source that the user sees selected; None on screens that select none."""
+        if self.screen not in WITH_SOURCES:
+            return None
+        drawn = self.selection.drawn
+        return drawn if isinstance(drawn, CulpritLine) else self.listing().selected
+
+    def note_drawn(self) -> None:
+        """What is selected now is what a key is about that comes before the next picture."""
+        if self.screen == EVENTS:
+            listed = self.log.listed()
+            self.log.drawn = listed[self.log.row()] if listed else None
+        elif self.screen in WITH_SOURCES:
+            self.selection = replace(self.selection, drawn=self.listing().selected)
+        elif self.screen == PREFLIGHT:
+            self.selection = replace(self.selection, drawn=self.findings().selected)
 
     def selected_finding(self) -> FindingLine | None:
-        """The finding in the selected row."""
-        findings = self.frame.findings if self.frame is not None else ()
-        return findings[min(self.row, len(findings) - 1)] if findings else None
+        """The finding that the user sees selected."""
+        drawn = self.selection.drawn
+        return drawn if isinstance(drawn, FindingLine) else self.findings().selected
 
     def toggle_all_cpus(self) -> None:
         """Shows the sources of noise on all CPUs, or on target CPUs alone."""

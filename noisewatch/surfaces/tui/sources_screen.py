@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
+from dataclasses import replace
 
 from noisewatch.surfaces.frame import KINDS, MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.culprit_panel import culprit_table
+from noisewatch.surfaces.tui.filter_typing import hint
 from noisewatch.surfaces.tui.filters import unknown_kinds
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
@@ -45,7 +48,9 @@ def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
     said = model.filter + ("_" if model.is_typing else "")
     label = " filter: "
     rows: list[Row] = [[(label, "faint"), (said[-max(width - len(label), 1) :], "strong")]]
-    if not model.is_typing:
+    if model.is_typing:
+        rows[0].append((f"  {hint(model)}", "faint"))
+    else:
         told = [f"no kind {kind!r}: there are {', '.join(KINDS)}" for kind in unknown_kinds(model.filter)]
         rows += [[(f" {part}", "doubt")] for line in told for part in textwrap.wrap(line, max(width - 2, 10))]
     return rows
@@ -53,13 +58,9 @@ def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
 
 def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The table of what is listed, scrolled so that the selected row can be seen."""
-    listed, room = model.listed(), max(height - 1, 0)
-    at = min(model.row, max(len(listed) - 1, 0))
-    first = max(min(at - room // 2, len(listed) - room), 0)
-    shown = listed[first : first + room]
-    who += f", rows {first + 1} to {first + len(shown)} of {len(listed)}" if len(shown) < len(listed) else ""
-    rows = culprit_table(shown, who, width, height, glyphs, at - first, model.baseline)
-    if not listed:
+    listing = model.listing()
+    rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
+    if not model.listed():
         is_cut = model.frame is not None and not _tells_all(model, model.frame)
         said = f"nothing among the {MOST_CULPRITS} costliest sources: there may be others" if is_cut else "nothing"
         rows.append([(f"     {said}", "doubt" if is_cut else "faint")])
@@ -67,22 +68,28 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
 
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """What helps against the source that was asked about, whose row may have moved; a sign where it finds no room."""
+    """What helps against the source that was asked about; scrolled, and with a sign, where it finds no room."""
     advice = model.advice
     if advice is None:
         return []
     about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
-
-    def wrapped(line: str) -> list[str]:
-        return textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""]
-
-    lines = [part for line in advice.lines for part in wrapped(line)]
-    rows: list[Row] = [about, *([(f" {line}", "plain")] for line in lines)]
+    rows: list[Row] = [about, *_advised(advice.lines, width)]
+    if len(rows) < most:
+        return [[], *rows]
     if len(rows) > most and advice.commands:  # what to do comes before why
-        rows = [about, *([(f" {part}", "plain")] for part in wrapped(advice.commands[0][1]))]
-    if len(rows) > most:
-        rows = [*rows[: max(most - 1, 0)], [(" …", "faint")]]
-    return ([[], *rows] if len(rows) < most else rows)[: max(most, 0)]
+        name, command = advice.commands[0]
+        others = [line for line in advice.lines if line != f"{name}: {command}"]
+        rows = [about, *_advised([command, *others], width)]
+    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
+    shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
+    if shown and model.advice.offset + most < len(rows):
+        shown[-1] = [(" … down scrolls, esc closes", "faint")]
+    return shown
+
+
+def _advised(lines: Iterable[str], width: int) -> list[Row]:
+    wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""] for line in lines)
+    return [[(f" {part}", "plain")] for parts in wrapped for part in parts]
 
 
 def _named(line: CulpritLine) -> str:

@@ -1,0 +1,87 @@
+"""The row that is selected: it follows its source, or its check, while the others are sorted anew around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from noisewatch.surfaces.finding_line import FindingLine
+from noisewatch.surfaces.frame import CulpritLine
+
+Line = TypeVar("Line", CulpritLine, FindingLine)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Line]):
+    """Rows, and which of them is selected. `is_gone`: it is not among what is shown, and keeps its place there."""
+
+    lines: tuple[Line, ...]
+    at: int
+    is_gone: bool = False
+
+    @property
+    def selected(self) -> Line | None:
+        return self.lines[self.at] if self.lines else None
+
+    def first_in(self, room: int) -> int:
+        """The row to begin with where there is room for so many, so that the selected one can be seen."""
+        return max(min(self.at - room // 2, len(self.lines) - room), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Until a key has chosen something, the first row is selected, whatever stands there."""
+
+    chosen: CulpritLine | FindingLine | None = None
+    row: int = 0  # where it was seen last
+    drawn: CulpritLine | FindingLine | None = None  # what the user has seen selected
+
+    def listing(self, lines: list[Line], of: type[Line]) -> Listing[Line]:
+        """The lines with the chosen one among them; where it has gone, as it was, where it was."""
+        chosen = self.chosen
+        if not isinstance(chosen, of):
+            return Listing(tuple(lines), 0)
+        found = _place_of(chosen, lines)
+        if found is not None:
+            return Listing(tuple(lines), found)
+        at = min(self.row, len(lines))
+        with_it = lines.copy()
+        with_it.insert(at, chosen)
+        return Listing(tuple(with_it), at, is_gone=True)
+
+    def after(self, listing: Listing[Line]) -> Selection:
+        """With the chosen line as it is now."""
+        return self if self.chosen is None else replace(self, chosen=listing.selected, row=listing.at)
+
+    def moved(self, listing: Listing[Line], rows: int) -> Selection:
+        """So many rows further down."""
+        at = max(min(listing.at + rows, len(listing.lines) - 1), 0)
+        return Selection(listing.lines[at], at) if listing.lines else self
+
+
+def is_same(one: CulpritLine | FindingLine, other: CulpritLine | FindingLine) -> bool:
+    """Whether it is the same source, on whichever CPU, or the same check."""
+    return _identity(one) == _identity(other)
+
+
+def _identity(line: CulpritLine | FindingLine) -> tuple[object, ...]:
+    """Of a thread its number, as kernel threads change their names with what they do."""
+    if isinstance(line, FindingLine):
+        return (line.id,)
+    return ("thread", line.tid) if line.tid is not None else (line.kind, line.name, line.pid, line.irq)
+
+
+def _place_of(chosen: CulpritLine | FindingLine, lines: list[Line]) -> int | None:
+    """Where it stands; a thread that has moved to another CPU is still that thread."""
+    same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
+    here = [at for at in same if _cpu_of(lines[at]) == _cpu_of(chosen)]
+    found = here or (same if isinstance(chosen, CulpritLine) and chosen.tid is not None else [])
+    return max(found, key=lambda at: _name_of(lines[at]) == _name_of(chosen), default=None)
+
+
+def _cpu_of(line: CulpritLine | FindingLine) -> int | None:
+    return line.cpu if isinstance(line, CulpritLine) else None
+
+
+def _name_of(line: CulpritLine | FindingLine) -> str:
+    return line.name if isinstance(line, CulpritLine) else line.id
