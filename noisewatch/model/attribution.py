@@ -93,9 +93,10 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
 
 def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Culprit, ...]:
     """Who made the gaps of one CPU, the costliest first; lengths are those of the gaps."""
-    together: dict[tuple[str, str, int | None], list[GapCause]] = defaultdict(list)
+    together: dict[tuple[str, str, int | None, int | None], list[GapCause]] = defaultdict(list)
     for cause in causes:
-        together[cause.kind, cause.name, cause.thread.tid if cause.thread is not None else None].append(cause)
+        tid = cause.thread.tid if cause.thread is not None else None
+        together[cause.kind, cause.name, cause.pid, tid].append(cause)
     found = [_culprit(each, cpu, spun_ns) for each in together.values()]
     return tuple(sorted(found, key=lambda each: -(each.disturbance.stolen_ns or 0)))
 
@@ -111,7 +112,7 @@ def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
         stolen_ns=stolen_ns,
         share=stolen_ns / spun_ns if spun_ns else None,
         rate_per_s=len(causes) * 1e9 / spun_ns if spun_ns else None,
-        pid=thread.pid if thread is not None else None,
+        pid=first.pid,
         tid=thread.tid if thread is not None else None,
         irq=first.parts[0].source.irq if first.parts and first.kind == "irq" else None,
         is_inferred=first.kernel_ns is None,

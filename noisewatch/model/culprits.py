@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.model.crowds import Crowd, crowds_of
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.trace import CpuPieces, Trace, TracedSource
@@ -79,12 +80,20 @@ def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
 
 def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     together: dict[_Key, list[int]] = defaultdict(list)
+    crowds: dict[Crowd, list[int]] = defaultdict(list)
+    crowd_by_number = crowds_of(cpu.sources, lambda source: name_of_source(source, irqs))
     for number, source in enumerate(cpu.sources):
-        if source.kind != _IDLE and cpu.spells[number].count:
+        if number in crowd_by_number:
+            crowds[crowd_by_number[number]].append(number)
+        elif source.kind != _IDLE and cpu.spells[number].count:
             tid = source.thread.tid if source.thread is not None else None
             name = source.thread.name if source.kind in ("thread", "kernel-thread") and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
     found = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together, length_ns).items()]
+    found += [
+        _culprit(cpu, numbers, (crowd.kind, crowd.name, None), length_ns, crowd.pid)
+        for crowd, numbers in crowds.items()
+    ]
     found.sort(key=lambda each: -(each.disturbance.stolen_ns or 0))
     works = next((each for each in found if each.disturbance.kind == "thread" and each.disturbance.tid), None)
     if works is not None and (works.disturbance.share or 0.0) < MOSTLY:
@@ -112,7 +121,8 @@ def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int)
     return found
 
 
-def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int) -> Culprit:
+def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid: int | None = None) -> Culprit:
+    """All of them as one; `pid` is who has started a crowd."""
     _, name, tid = key
     source = cpu.sources[numbers[0]]
     spells = [cpu.spells[number] for number in numbers]
@@ -128,7 +138,7 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int) -> C
         stolen_ns=own_ns,
         share=own_ns / length_ns if length_ns else None,
         rate_per_s=count * 1e9 / length_ns if length_ns else None,
-        pid=thread.pid if thread is not None and tid is not None else None,
+        pid=thread.pid if thread is not None and tid is not None else pid,
         tid=tid,
         irq=source.irq,
     )

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from noisewatch.model.crowds import Crowd, crowds_of
 from noisewatch.model.culprits import name_of_source
 from noisewatch.model.tick_phase import starts_of_ticks
 from noisewatch.sources.calibration import CpuSamples, Gaps
@@ -29,11 +30,12 @@ _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one source had of a stretch of time, altogether."""
+    """What one source had of a stretch of time, altogether; or a `crowd` of them, of which `source` is one."""
 
     source: TracedSource
     name: str
     ns: int
+    crowd: Crowd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,15 @@ class GapCause:
 
     @property
     def thread(self) -> Thread | None:
-        """That has made it, or that has called for it."""
-        return self.parts[0].source.thread if self.parts and self.kind not in ("outside", "unexplained") else None
+        """That has made it, or that has called for it; None of a crowd."""
+        has_one = self.parts and self.kind not in ("outside", "unexplained") and self.parts[0].crowd is None
+        return self.parts[0].source.thread if has_one else None
+
+    @property
+    def pid(self) -> int | None:
+        """The thread's process, or who has started the crowd."""
+        crowd = self.parts[0].crowd if self.parts and self.kind not in ("outside", "unexplained") else None
+        return crowd.pid if crowd is not None else self.thread.pid if self.thread is not None else None
 
 
 def causes_by_trace(
@@ -66,21 +75,39 @@ def causes_by_trace(
         for start, length in zip(samples.gaps.start_ns, samples.gaps.length_ns, strict=True)
     ]
     usual_ns = _usual_rest_ns(samples.gaps, found)
+    crowds = crowds_in(pieces, irqs)
     causes = []
     for start, length, shares in zip(samples.gaps.start_ns, samples.gaps.length_ns, found, strict=True):
         kernel_ns = sum(shares.values())
         rest_ns = length - kernel_ns
-        parts = parts_of(shares, pieces, irqs)
-        if not parts or rest_ns > max(2 * usual_ns * len(parts), kernel_ns):
+        parts = parts_of(shares, pieces, irqs, crowds)
+        if not parts or rest_ns > max(2 * usual_ns * len(shares), kernel_ns):
             causes.append(GapCause(*nobody, start, length, kernel_ns, parts))
         else:
             causes.append(GapCause(parts[0].source.kind, parts[0].name, start, length, kernel_ns, parts))
     return causes
 
 
-def parts_of(shares: Mapping[int, int], pieces: CpuPieces, irqs: Irqs | None) -> tuple[Part, ...]:
+def crowds_in(pieces: CpuPieces, irqs: Irqs | None) -> Mapping[int, Crowd]:
+    """Of a CPU's sources, by their numbers."""
+    return crowds_of(pieces.sources, lambda source: name_of_source(source, irqs))
+
+
+def parts_of(
+    shares: Mapping[int, int], pieces: CpuPieces, irqs: Irqs | None, crowds: Mapping[int, Crowd]
+) -> tuple[Part, ...]:
     """The shares of a stretch, in ns by the number of the source, as parts with names; the longest first."""
-    found = [Part(each := pieces.sources[number], name_of_source(each, irqs), ns) for number, ns in shares.items()]
+    found = [
+        Part(each := pieces.sources[number], name_of_source(each, irqs), ns)
+        for number, ns in shares.items()
+        if number not in crowds
+    ]
+    numbers: dict[Crowd, list[int]] = defaultdict(list)
+    for number in shares.keys() & crowds.keys():
+        numbers[crowds[number]].append(number)
+    for crowd, members in numbers.items():
+        had_ns = sum(shares[number] for number in members)
+        found.append(Part(pieces.sources[min(members)], crowd.name, had_ns, crowd))
     return tuple(sorted(found, key=lambda part: -part.ns))
 
 

@@ -24,6 +24,15 @@ _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", 
 
 
 @dataclass(frozen=True, slots=True)
+class Parent:
+    """The process that has started a thread, or its parents; `is_process`: the one that it was a thread of."""
+
+    pid: int
+    name: str
+    is_process: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Thread:
     """A thread as it was when it was traced. `pid` is None where it had ended before anybody asked."""
 
@@ -31,6 +40,7 @@ class Thread:
     name: str
     pid: int | None
     is_kernel: bool
+    parent: Parent | None = None  # of one that has ended; None where nobody saw it begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +137,15 @@ def _parse_thread(tid: str, said: Json) -> Thread:
         raise Malformed("a thread of a trace", str(said))
     name = clean(str(said.get("name") or "?"))
     is_kernel = said.get("is_kernel")
-    return Thread(int(tid), name, pid, is_kernel is True or (is_kernel is None and name.startswith(_KERNELS)))
+    is_worker = is_kernel is None and name.startswith(_KERNELS)
+    return Thread(int(tid), name, pid, is_kernel is True or is_worker, _parse_parent(said.get("parent")))
+
+
+def _parse_parent(said: Json) -> Parent | None:
+    """None where it is not told, as in recordings before it was."""
+    if not isinstance(said, dict) or type(said.get("pid")) is not int:
+        return None
+    return Parent(said["pid"], clean(str(said.get("name") or "?")), said.get("is_process") is True)
 
 
 def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:

@@ -22,6 +22,7 @@ from noisewatch.sources.names import clean
 from noisewatch.sources.task_files import parse_stat
 from noisewatch.sources.trace import EVENTS, NO_TRACER, NOT_TRACED, OSNOISE
 from noisewatch.sources.trace_events import (
+    BIRTHS,
     ESSENTIAL,
     ON_ALL,
     ON_TARGET,
@@ -76,6 +77,7 @@ class TraceCollector:
             condition = " || ".join(f"cpu == {cpu}" for cpu in sorted(self._cpus))
             is_short = len(self._cpus) <= _MOST_NAMED
             traced += [name for name in ON_ALL if self._all.enable(name, condition if is_short else None)]
+            self._all.enable(BIRTHS)
             self.untold = untold(traced)
 
             @cache
@@ -139,6 +141,11 @@ class TraceCollector:
             for source in trace.sources:
                 if source.kind in ("thread", "ipi"):
                     self._know(source.number, source.name)
+                if source.kind == "thread" and source.name and self._threads[source.number]["pid"] is None:
+                    self._threads[source.number]["name"] = clean(
+                        source.name
+                    )  # what it has become, and not its parent's
+        self._tell_parents()
         return {
             "begin_ns": self._begin_ns,
             "length_ns": self._end_ns - self._begin_ns,
@@ -170,6 +177,18 @@ class TraceCollector:
     def _know(self, tid: int, name: str = "") -> None:
         if tid and tid not in self._threads:
             self._threads[tid] = _describe_thread(tid, name)
+
+    def _tell_parents(self) -> None:
+        """Of each thread that has ended the nearest one that has started it, or its parents, and lives."""
+        alive: dict[int, dict[str, Json]] = {}
+        for tid, known in self._threads.items():
+            for ancestor, is_process in self._sends.ancestors(tid) if known["pid"] is None else ():
+                if ancestor not in alive:
+                    alive[ancestor] = self._threads.get(ancestor) or _describe_thread(ancestor, "")
+                parent = alive[ancestor]
+                if parent["pid"] is not None:
+                    known["parent"] = {"pid": parent["pid"], "name": parent["name"], "is_process": is_process}
+                    break
 
 
 def _tracefs() -> Path:

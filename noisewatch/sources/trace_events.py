@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from noisewatch.sources.trace_format import TraceFormat
-from noisewatch.sources.trace_records import ENTER, EXIT, NMI, NOISE, SEND, SWITCH, Event
+from noisewatch.sources.trace_records import BORN, ENTER, EXIT, NMI, NOISE, SEND, SWITCH, Event
 
 # Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
 _VECTORS = {
@@ -34,6 +34,7 @@ _NOISES = {  # of the osnoise tracer: each when it is over
     "osnoise/nmi_noise": ("nmi", None),
 }
 _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
+BIRTHS = "task/task_newtask"  # written by whoever starts a thread or a process
 ESSENTIAL = (_SWITCH,)
 ON_TARGET = (_SWITCH, _NMI, *(name for pair in _FRAMED for name in pair))
 ON_TARGET_BY_OSNOISE = (_SWITCH, *_NOISES)
@@ -90,11 +91,15 @@ def events_on_target(formats: Formats) -> Mapping[int, Event]:
 
 
 def events_of_senders(formats: Formats) -> Mapping[int, Event]:
-    """The same of what is traced on all CPUs: who calls whom."""
+    """The same of what is traced on all CPUs: who calls whom, and who starts whom."""
     found = {name: format for name in _SENDS if (format := formats(name)) is not None}
-    return {
+    events = {
         each.id: Event(SEND, "ipi", name, _word(each, "cpu"), _word(each, _SENDS[name])) for name, each in found.items()
     }
+    born = formats(BIRTHS)
+    if born is not None:
+        events[born.id] = Event(BORN, "thread", "", _word(born, "pid"), _word(born, "clone_flags"))
+    return events
 
 
 def _word(of: TraceFormat, name: str) -> int | None:

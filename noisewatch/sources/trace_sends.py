@@ -1,4 +1,4 @@
-"""Who has called which CPU, from the buffers of all CPUs.
+"""Who has called which CPU, and who has started whom, from the buffers of all CPUs.
 
 What is sent from within an interrupt is not the doing of the thread that was interrupted: common_flags tells.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from noisewatch.sources.trace_records import Event, records
+from noisewatch.sources.trace_records import BORN, Event, records
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
+_IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
 _SOON_NS = 2_000_000  # by which an interrupt arrives, of a virtual machine too
 _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
 
@@ -24,6 +25,7 @@ class Sends:
         self._events = events
         # By the CPU that is called, and whether a function is: time, thread (0: none), function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
+        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread, who, and whether as a thread of its process
 
     @property
     def tids(self) -> set[int]:
@@ -40,9 +42,23 @@ class Sends:
             event = self._events.get(words[at] & 0xFFFF)
             if event is None or event.word is None or event.second is None:
                 continue
+            if event.action == BORN:
+                self._started_by[words[at + event.word]] = words[at + 1], bool(words[at + event.second] & _IN_PROCESS)
+                continue
             function = words[at + event.second] | words[at + event.second + 1] << 32
             tid = 0 if words[at] >> 16 & _IN_INTERRUPT else words[at + 1]
             self._sent.setdefault((words[at + event.word], bool(function)), deque()).append((now, tid, function))
+
+    def ancestors(self, tid: int) -> Iterator[tuple[int, bool]]:
+        """Who has started the thread, and who that one, as far as seen; whether it still is the thread's process."""
+        is_same_process, seen = True, {tid}
+        while tid in self._started_by:
+            tid, is_thread = self._started_by[tid]
+            is_same_process = is_same_process and is_thread
+            if tid in seen:  # a number that was given again
+                return
+            seen.add(tid)
+            yield tid, is_same_process
 
     def sort(self) -> None:
         """Into the order of time, after the pages of each CPU have been taken in one after the other."""

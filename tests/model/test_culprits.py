@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from noisewatch.model.culprits import TracedCpu, culprits_of
 from noisewatch.sources.trace import parse_trace
 from tests.traced import written_trace
@@ -56,6 +58,38 @@ def test_a_thread_that_had_ended_has_no_process_and_a_worker_of_the_kernels_is_o
     found = {each.disturbance.tid: each.disturbance for each in culprits_of(parse_trace(said), None)[0].culprits}
     assert (found[30].kind, found[30].pid, found[30].process) == ("kernel-thread", None, "thread 30")
     assert (found[456].pid, found[456].process) == (None, "thread 456")
+
+
+def _ended(*parents: dict[str, Any] | None) -> TracedCpu:
+    """CPU 2 with a thread that has ended for each of the parents that it is told to have had."""
+    said = written_trace()
+    for tid, parent in enumerate(parents, start=1_000):
+        said["cpus"][0]["sources"].append(["thread", "sh", tid, None])
+        said["cpus"][0]["spells"].append([2, 3 * _MS, 2 * _MS, [_MS, 1, 2 * _MS, 1]])
+        said["threads"][str(tid)] = {"name": "sh", "pid": None, "is_kernel": None, "parent": parent}
+    return culprits_of(parse_trace(said), None)[0]
+
+
+_MAKE = {"pid": 500, "name": "make", "is_process": False}
+
+
+def test_ended_threads_of_one_name_and_parent_are_one_source() -> None:
+    traced = _ended(*[_MAKE] * 400, {**_MAKE, "pid": 501})
+    assert _shells(traced) == [
+        ("sh (400 ended children of make)", 500, None, 800, 1_200 * _MS),
+        ("sh", None, 1400, 2, 3 * _MS),
+    ]
+    assert traced.culprits[0].max_ns == 2 * _MS
+    assert traced.culprits[0].count_by_length == {_MS: 400, 2 * _MS: 400}
+
+
+def test_ended_threads_of_a_process_that_lives_are_its_threads_and_others_are_nobodys() -> None:
+    assert _shells(_ended(*[{**_MAKE, "is_process": True}] * 2))[0][:2] == ("sh (2 ended threads of make)", 500)
+    assert _shells(_ended(None, None))[0][:2] == ("sh (2 ended threads)", None)
+
+
+def test_a_trace_recorded_before_parents_were_kept_is_read_all_the_same() -> None:
+    assert _shells(_ended({"pid": "?"}, {}))[0][:2] == ("sh (2 ended threads)", None)
 
 
 def test_no_time_is_lost_by_it() -> None:

@@ -15,7 +15,7 @@ from noisewatch.model.gap_causes import (
 )
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples, Gaps
 from noisewatch.sources.irqs import Irq, Irqs
-from noisewatch.sources.trace import CpuPieces, Spells, Thread, Trace, TracedSource
+from noisewatch.sources.trace import CpuPieces, Parent, Spells, Thread, Trace, TracedSource
 
 _SPINNER = Thread(50, "python3", 50, False)
 _HOG = Thread(901, "hog", 900, False)
@@ -156,3 +156,29 @@ def test_a_trace_that_lost_events_is_not_believed() -> None:
         attribution = attribution_of(samples, Meanwhile(trace))
         assert attribution.reason == "events were lost"
         assert [each.kind for each in attribution.causes_by_cpu[1]] == ["unexplained"]
+
+
+def test_gaps_of_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
+    parent = Parent(900, "make", is_process=False)
+    threads = [Thread(tid, "cc1", None, False, parent) for tid in range(1_000, 1_300)]
+    sources = tuple(TracedSource("thread", "cc1", thread=thread) for thread in threads)
+    spells, starts = (Spells(1, 9_000, 9_000, {}),) * 300, tuple(range(0, 6_000_000, 20_000))
+    ends = tuple(start + 9_000 for start in starts)
+    pieces = CpuPieces(1, 0, 0, 0, sources, spells, starts, ends, tuple(range(300)))
+    gaps = _gaps(*((start, 10_000) for start in starts))
+    (culprit,) = gap_culprits(causes_by_trace(_samples(gaps), pieces, 0, None), 1, 10_000_000)
+    told = culprit.disturbance
+    assert (told.name, told.pid, told.tid) == ("cc1 (300 ended children of make)", 900, None)
+    assert (culprit.count, told.stolen_ns, told.share) == (300, 3_000_000, 0.3)
+
+
+def test_a_long_gap_of_many_that_came_and_went_is_theirs_and_not_of_the_one_who_had_most() -> None:
+    sources = (
+        TracedSource("thread", "make", thread=Thread(900, "make", 900, False)),
+        *(TracedSource("thread", "cc1", thread=Thread(tid, "cc1", None, False)) for tid in range(1_000, 1_004)),
+    )
+    edges = (0, 40_000, 60_000, 80_000, 100_000, 120_000)
+    pieces = CpuPieces(1, 0, 0, 0, sources, (Spells(1, 1, 1, {}),) * 5, edges[:-1], edges[1:], tuple(range(5)))
+    (cause,) = causes_by_trace(_samples(_gaps((0, 120_500))), pieces, 0, None)
+    assert (cause.name, cause.pid, cause.thread) == ("cc1 (4 ended threads)", None, None)
+    assert [(part.name, part.ns) for part in cause.parts] == [("cc1 (4 ended threads)", 80_000), ("make", 40_000)]

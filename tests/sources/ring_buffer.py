@@ -41,6 +41,10 @@ _FIELDS: Mapping[str, tuple[int, tuple[tuple[str, int, int], ...]]] = {
     ),
     "osnoise/softirq_noise": (481, (("u64 start", 8, 8), ("u64 duration", 16, 8), ("int vector", 24, 4))),
     "osnoise/nmi_noise": (479, (("u64 start", 8, 8), ("u64 duration", 16, 8))),
+    "task/task_newtask": (
+        370,
+        (("pid_t pid", 8, 4), ("char comm[16]", 12, 16), ("u64 clone_flags", 32, 8), ("short oom_score_adj", 40, 2)),
+    ),
     "csd/csd_queue_cpu": (
         529,
         (("unsigned int cpu", 8, 4), ("void * callsite", 16, 8), ("void * func", 24, 8), ("void * csd", 32, 8)),

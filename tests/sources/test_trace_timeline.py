@@ -17,6 +17,8 @@ _EVENTS = events_on_target(event_format)
 _TICK, _TICK_ENDS = record("irq_vectors/local_timer_entry", 7), record("irq_vectors/local_timer_exit", 7)
 _CALL = "irq_vectors/call_function_single"
 
+_CLONE_THREAD = 0x10000
+
 
 def _traced(*pages: bytes, end_ns: int = 0, sends: Sends | None = None) -> CpuTrace:
     trace = CpuTrace(1, _EVENTS, sends or Sends({}), 0)
@@ -230,3 +232,19 @@ def test_of_calls_that_came_together_the_first_has_caused_the_interrupt() -> Non
     sends.sort()
     assert sends.take(1, "call_function_single", 5_000) == (100, 100)
     assert sends.take(1, "call_function_single", 6_000) == (0, 0)
+
+
+def test_who_has_started_whom_is_told_up_to_the_first_that_was_seen() -> None:
+    sends = Sends(events_of_senders(event_format))
+    births = [(10, 900, 901, 0), (20, 901, 902, _CLONE_THREAD), (30, 902, 903, _CLONE_THREAD)]
+    sends.feed(
+        page([(at, record("task/task_newtask", by, pid=tid, clone_flags=flags)) for at, by, tid, flags in births])
+    )
+    assert list(sends.ancestors(903)) == [(902, True), (901, True), (900, False)]
+    assert list(sends.ancestors(900)) == []
+
+
+def test_a_number_that_was_given_again_has_no_endless_line_of_ancestors() -> None:
+    sends = Sends(events_of_senders(event_format))
+    sends.feed(page([(at, record("task/task_newtask", by, pid=tid)) for at, by, tid in ((10, 7, 8), (20, 8, 7))]))
+    assert list(sends.ancestors(8)) == [(7, False)]

@@ -64,7 +64,7 @@ def _part(part: Part) -> dict[str, Any]:
     return {
         "kind": part.source.kind,
         "name": part.name,
-        "tid": thread.tid if thread is not None else None,
+        "tid": thread.tid if thread is not None and part.crowd is None else None,
         "irq": part.source.irq,
         "ns": part.ns,
     }
