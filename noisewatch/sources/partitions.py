@@ -12,10 +12,10 @@ a valid partition becomes invalid later, as when another one claims its CPUs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
-from noisewatch.errors import Malformed
+from noisewatch.errors import Malformed, Unreadable
 from noisewatch.sources.cgroup_mounts import is_inside_namespace, read_unified_mount
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
 from noisewatch.sources.names import clean
@@ -23,7 +23,9 @@ from noisewatch.sources.reader import Reader
 
 ISOLATED, ROOT, _MEMBER = "isolated", "root", "member"
 _KIND = re.compile(rf"({ISOLATED}|{ROOT})(?: invalid(?: \((.*)\))?)?")
-_DEEPEST = 4  # partitions nest, but nobody nests them deeper by hand
+_DEEPEST = 32  # containers in containers in pods are a dozen levels deep
+_LONGEST_NS = 2_000_000_000  # of the first look: some 30,000 groups
+_GROUPS_BETWEEN = 256  # looks at the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Partitions:
     isolated: CpuSet | None
     all: tuple[Partition, ...] = ()
     root: PartitionRoot | None = None  # where one could be made
+    unseen: str | None = None  # why there may be others; None: these are all
+    interface_files: frozenset[str] = frozenset()  # names with a dot that were found to be no groups
 
 
 def parse_partition_kind(text: str) -> tuple[str, str | None]:
@@ -78,14 +82,20 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
     if listed is None and reader.names_or_none(root) is None:
         return Partitions(None)
-    found = {each.folder: each for each in _walk(reader, root, _DEEPEST, is_thorough=previous is None)}
+    walk = _Walk(reader, previous)
+    found = {each.folder: each for each in walk.below(root)}
     for known in previous.all if previous is not None else ():
         if known.folder not in found:
             found.update((each.folder, each) for each in _read_partition(reader, known.folder)[1])
-    valid = [each.has for each in found.values() if each.kind == ISOLATED and not each.invalid_reason]
-    isolated = listed if listed is not None else None if None in valid else frozenset().union(*filter(None, valid))
     place = previous.root if previous is not None else _read_root(reader, root)
-    return Partitions(isolated, tuple(found[folder] for folder in sorted(found)), place)
+    isolated = listed if listed is not None or walk.unseen is not None else _isolated_by(found.values())
+    everything = tuple(found[folder] for folder in sorted(found))
+    return Partitions(isolated, everything, place, walk.unseen, frozenset(walk.interface_files))
+
+
+def _isolated_by(partitions: Iterable[Partition]) -> CpuSet | None:
+    valid = [each.has for each in partitions if each.kind == ISOLATED and not each.invalid_reason]
+    return None if None in valid else frozenset().union(*filter(None, valid))
 
 
 def _read_root(reader: Reader, folder: str) -> PartitionRoot | None:
@@ -94,15 +104,65 @@ def _read_root(reader: Reader, folder: str) -> PartitionRoot | None:
     return PartitionRoot(folder, "cpuset" in delegated.split()) if "cpuset" in controllers.split() else None
 
 
-def _walk(reader: Reader, folder: str, depth: int, is_thorough: bool) -> Iterator[Partition]:
-    """Below a group without the controller there are no partitions; below a mere member hardly ever."""
-    for name in reader.names_or_none(folder, expected=False) or []:
-        if "." in name and not name.endswith((".slice", ".scope", ".service")):
-            continue  # an interface file, not a child
-        kind, found = _read_partition(reader, f"{folder}/{name}")
-        yield from found
-        if depth > 1 and (found or (is_thorough and kind == _MEMBER)):
-            yield from _walk(reader, f"{folder}/{name}", depth - 1, is_thorough)
+@dataclass(slots=True)
+class _Walk:
+    """The way through the groups, the first time through all of them. `unseen` is why it did not come to its end."""
+
+    reader: Reader
+    previous: Partitions | None
+    unseen: str | None = None
+    interface_files: set[str] = field(init=False)
+    _begin_ns: int = field(init=False)
+    _groups: int = 0
+
+    def __post_init__(self) -> None:
+        self.interface_files = set(self.previous.interface_files if self.previous is not None else ())
+        self.unseen = self.previous.unseen if self.previous is not None else None
+        self._begin_ns = self.reader.machine.now_ns()
+
+    def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
+        """Below a group without the controller there are no partitions; below a mere member hardly ever."""
+        for name in self._names(folder):
+            path = f"{folder}/{name}"
+            if name in self.interface_files or self._is_over():
+                continue
+            kind, found = _read_partition(self.reader, path)
+            if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
+                self.interface_files.add(name)  # each group has the same ones: asked once, and not in thousands
+            yield from found
+            if not found and (kind != _MEMBER or self.previous is not None):
+                continue
+            if depth < _DEEPEST:
+                yield from self.below(path, depth + 1)
+            else:
+                self.unseen = f"{path}: groups more than {_DEEPEST} levels deep are not looked at"
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return self.reader.names(folder, expected=False)
+        except Unreadable as error:
+            if not error.is_missing:  # and not one that has gone meanwhile
+                self.unseen = str(error)
+        return []
+
+    def _is_over(self) -> bool:
+        """Whether this takes too long; a recording answers what was so when it was made."""
+        if self._groups < 0:
+            return True
+        self._groups += 1
+        if self._groups % _GROUPS_BETWEEN:
+            return False
+        try:
+            if self.reader.machine.ask(f"whether {self._groups} cgroups were looked at in time", self._is_in_time):
+                return False
+        except Unreadable:
+            return False  # a copy takes no time from anybody
+        self.unseen = f"not all cgroups were looked at for partitions within {_LONGEST_NS / 1e9:g} s"
+        self._groups = -1
+        return True
+
+    def _is_in_time(self) -> bool:
+        return self.reader.machine.now_ns() - self._begin_ns < _LONGEST_NS
 
 
 def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:

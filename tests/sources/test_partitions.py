@@ -6,7 +6,7 @@ from collections.abc import Set
 
 import pytest
 
-from noisewatch.errors import Malformed
+from noisewatch.errors import Malformed, Unreadable
 from noisewatch.sources.partitions import (
     Partition,
     PartitionRoot,
@@ -14,7 +14,8 @@ from noisewatch.sources.partitions import (
     parse_partition_kind,
     read_partitions,
 )
-from tests.written import Files, reading
+from noisewatch.sources.reader import Reader
+from tests.written import Files, WrittenMachine, reading
 
 CGROUP = "/sys/fs/cgroup"
 MOUNTED = {"/proc/self/mounts": f"cgroup2 {CGROUP} cgroup2 rw 0 0\n"}
@@ -105,6 +106,75 @@ def test_without_the_list_isolated_partitions_are_looked_for() -> None:
 
 def test_without_any_partition_none_is_isolated() -> None:
     assert _read(MOUNTED | {f"{CGROUP}/a/cpuset.cpus.partition": "member\n"}).isolated == frozenset()
+
+
+@pytest.mark.parametrize("name", ["bench.1", "lxc.payload.x", "cpu.max", "a.slice", "x.y/inner.z"])
+def test_a_group_with_a_dot_in_its_name_is_a_group(name: str) -> None:
+    """`cpu.max` too, where the controller is off and no file is called so."""
+    files = MOUNTED | {f"{CGROUP}/cgroup.procs": "1\n", f"{CGROUP}/memory.stat": "anon 1\n"}
+    files |= _group(name.split("/")[0], "member", "", "0-7") | _group(name, "isolated", "2-3", "2-3")
+    first = _read(files)
+    assert (first.isolated, first.unseen) == (frozenset({2, 3}), None)
+    broken = files | _group(name, f"isolated invalid ({OVERLAP})", "2-3", "0-7")
+    assert [each.invalid_reason for each in _read(broken, first).all] == [OVERLAP]
+
+
+def test_an_interface_file_is_asked_once_and_not_in_each_group() -> None:
+    files = dict(MOUNTED)
+    for number in range(50):
+        files |= _group(f"pod{number}", "member", "", "0-7") | {f"{CGROUP}/pod{number}/memory.stat": "anon 1\n"}
+    machine = WrittenMachine(files)
+    first = read_partitions(Reader(machine))
+    assert sum("memory.stat" in path for path in machine.reads) == 2  # to read from it, and to list it
+    machine.reads.clear()
+    read_partitions(Reader(machine), first)
+    assert [path for path in machine.reads if "memory.stat" in path] == []
+
+
+def _nested(depth: int) -> dict[str, str]:
+    files = dict(MOUNTED)
+    for level in range(1, depth):
+        files |= _group("/".join(["pod"] * level), "member", "", "0-7")
+    return files | _group("/".join(["pod"] * depth), "isolated", "2-3", "2-3")
+
+
+def test_a_partition_in_a_container_in_a_container_is_found() -> None:
+    assert _read(_nested(12)).isolated == frozenset({2, 3})
+
+
+def test_groups_below_what_is_looked_at_leave_the_answer_unknown() -> None:
+    found = _read(_nested(40))
+    assert found.isolated is None
+    assert found.unseen is not None
+    assert "levels deep" in found.unseen
+
+
+def test_a_look_that_takes_too_long_ends_and_leaves_the_answer_unknown() -> None:
+    files = dict(MOUNTED)
+    for number in range(1000):
+        files |= _group(f"pod{number}", "member", "", "0-7")
+    machine = WrittenMachine(files, answers={"whether 512 cgroups were looked at in time": False, "whether": True})
+    found = read_partitions(Reader(machine))
+    assert found.isolated is None
+    assert found.unseen is not None
+    assert "within 2 s" in found.unseen
+    assert len(machine.reads) < 3000
+    assert read_partitions(Reader(machine), found).unseen == found.unseen
+
+
+def test_a_group_that_cannot_be_listed_leaves_the_answer_unknown() -> None:
+    machine = _Unlisted(MOUNTED | _group("locked", "member", "", "0-7") | _group("locked/bench", "isolated", "2", "2"))
+    found = read_partitions(Reader(machine))
+    assert (found.isolated, found.unseen) == (None, f"{CGROUP}/locked: permission denied")
+
+
+class _Unlisted(WrittenMachine):
+    """One folder of which is closed to us."""
+
+    def list_names(self, path: str) -> list[str]:
+        if path.endswith("/locked"):
+            raise Unreadable(path, "permission denied")
+        return super().list_names(path)
 
 
 def test_without_cgroups_of_version_two_there_are_no_partitions() -> None:

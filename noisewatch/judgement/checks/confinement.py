@@ -42,8 +42,6 @@ _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
 )
 def partition_invalid(case: Case) -> Answer:
     partitions = case.snapshot.isolation.partitions
-    if partitions.isolated is None:
-        return unknown(case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts"))
     invalid = [each for each in partitions.all if each.invalid_reason is not None]
     concerned = [each for each in invalid if not each.wanted or each.wanted & case.target]
     evidence = {"partitions": {each.folder: each.invalid_reason or each.kind for each in partitions.all}}
@@ -51,6 +49,10 @@ def partition_invalid(case: Case) -> Answer:
         said = "; ".join(map(_describe, concerned))
         cpus = frozenset().union(*(each.wanted or frozenset() for each in concerned))
         return Answer(FAIL, said, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
+    if partitions.unseen is not None:
+        return unknown(partitions.unseen)
+    if partitions.isolated is None:
+        return unknown(case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts"))
     unread = [path for path in sorted(case.snapshot.reason_by_path) if path.endswith("/cpuset.cpus.partition")]
     if unread:
         return unknown(case.why_unknown(unread[0]))

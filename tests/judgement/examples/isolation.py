@@ -7,15 +7,19 @@ from tests.judgement.example import Example
 from tests.quiet_machine import CPUS, crowd, process, stat_file
 
 
-def _partition(kind: str, cpus: str) -> dict[str, str]:
+def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:
     files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": "0-3"}
-    return {f"/sys/fs/cgroup/bench/{file}": f"{text}\n" for file, text in files.items()}
+    return {f"/sys/fs/cgroup/{group}/{file}": f"{text}\n" for file, text in files.items()}
 
+
+_DEEP = {path: text for depth in range(1, 35) for path, text in _partition("member", "", "/".join("a" * depth)).items()}
 
 EXAMPLES = [
     Example("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),
     Example("partition-invalid", "pass", _partition("isolated invalid (not exclusive)", "0"), "(not exclusive)"),
     Example("partition-invalid", "fail", _partition("isolated invalid (no cpus)", ""), "(no cpus)"),
+    Example("partition-invalid", "fail", _partition("root invalid (x)", "2", "lxc.payload.x"), "lxc.payload.x", {2}),
+    Example("partition-invalid", "unknown", _DEEP),
     Example("partition-invalid", "unknown", _partition("isolated perhaps", "2")),
     Example("partition-invalid", "unknown", gone=("/proc/self/mounts",)),
     Example("partition-invalid", "pass", _partition("isolated", "2"), "all valid"),
