@@ -10,7 +10,7 @@ from functools import cache
 
 from noisewatch.machine import Json
 from tests import quiet
-from tests.written import Files, WrittenMachine
+from tests.written import Files, WrittenMachine, mounted
 
 CPUS = "/sys/devices/system/cpu"
 TARGET = frozenset({2, 3})
@@ -142,7 +142,7 @@ def _quiet_files(seconds: float) -> Mapping[str, str]:
         "/proc/interrupts": _INTERRUPTS.format(eth=500 + ticks, nvme=100 + ticks // 10, tick=9000 + ticks),
         "/proc/softirqs": _SOFTIRQS.format(eth=500 + ticks, tick=9000 + ticks),
         "/proc/self/cgroup": "0::/\n",
-        "/proc/self/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n",
+        **mounted("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"),
         "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids\n",
         "/sys/fs/cgroup/cgroup.subtree_control": "cpu memory\n",
         "/sys/fs/cgroup/cpuset.cpus.isolated": "\n",

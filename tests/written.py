@@ -109,6 +109,16 @@ def _folders_of(files: Files) -> Mapping[str, set[str]]:
     return folders
 
 
+def mounted(mounts: str, root: str = "/") -> dict[str, str]:
+    """The files that tell of these mounts, lines as in /proc/mounts; `root` is what each of them shows."""
+    lines = [line.split(" ") for line in mounts.splitlines()]
+    info = [
+        f"{number} 1 0:{number} {root} {folder} rw shared:{number} - {kind} {device} {options}\n"
+        for number, (device, folder, kind, options, *_) in enumerate(lines, start=2)
+    ]
+    return {"/proc/self/mounts": mounts, "/proc/self/mountinfo": "".join(info)}
+
+
 def reading(files: Files, *, is_copy: bool = False) -> Reader:
     """A reader of one moment."""
     return Reader(WrittenMachine(files, is_copy=is_copy))

@@ -61,6 +61,7 @@ _TELLING_MOUNTS = (" cgroup2 ", " cgroup ", *(f" /proc/{name} fuse" for name in 
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
+_MOUNT_ROOTS = "/proc/self/mountinfo"
 
 
 class Scrubber:
@@ -94,6 +95,8 @@ class Scrubber:
             return _telling_assignments(text)
         if path in _MOUNTS:
             return _lines_with(text, _TELLING_MOUNTS) or "none / none rw 0 0\n"
+        if path == _MOUNT_ROOTS:
+            return _lines_with(text, _TELLING_MOUNTS) or "1 1 0:1 / / rw - none none rw\n"
         if path == _CPUINFO:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):

@@ -11,6 +11,7 @@ from noisewatch.model.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.ended import ended_runs
 from noisewatch.model.interrupt_counts import Counts, count_interrupts, count_softirqs
 from noisewatch.model.task_runs import TaskRun, run_tasks, unexplained_ns
+from noisewatch.model.throttles import Throttle, throttles_between
 from noisewatch.sources.pressure import Stall
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.sources.tasks import Tasks
@@ -40,7 +41,8 @@ class Interval:
     softirqs: Counts
     runs: tuple[TaskRun, ...]
     stall_by_resource: Mapping[str, StallShare]
-    throttled_periods: int | None
+    throttled_periods: int | None  # of all cgroups that this process is in
+    throttles: tuple[Throttle, ...]  # those of them that are known to have been stopped
     _all_on_cpu: Mapping[int, Sequence[TaskRun]] = field(init=False, repr=False, compare=False)
     _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -110,6 +112,7 @@ def interval_between(before: Snapshot, after: Snapshot, between: Iterable[Snapsh
             for resource in ("cpu", "memory", "io")
         },
         throttled_periods=_grown(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
+        throttles=throttles_between(before.cgroup, after.cgroup),
     )
 
 

@@ -2,30 +2,65 @@
 
     v2  cpu.max              50000 100000      (quota and period in µs; `max` is no quota)
         cpu.stat             nr_throttled 12
+                             throttled_usec 600000
     v1  cpu.cfs_quota_us     50000             (-1 is no quota)
         cpu.cfs_period_us    100000
         cpu.stat             nr_throttled 12
+                             throttled_time 600000000  (ns)
+
+A group counts what its own quota did, not its parents'. The time is summed over all CPUs that it was stopped on.
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html (CPU), https://docs.kernel.org/scheduler/sched-bwc.html
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup_mounts import (
     MEMBERSHIP,
+    CgroupMount,
     find_hierarchy,
     folders_up,
-    lies_outside,
+    is_true_root,
     parse_membership,
     read_cgroup_mounts,
+    why_outside,
 )
 from noisewatch.sources.numbers import are_counts, is_count, lines_of, parse_integer
 from noisewatch.sources.reader import Reader
 
 UNLIMITED = float("inf")
+NS_PER_US = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """How often a group ran out of its quota, since it was made; and for how long its threads were stopped."""
+
+    periods: int
+    ns: int | None  # over all CPUs; None is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupLevel:
+    """One group on the path. None is unknown; `period_us` is None without a quota as well."""
+
+    folder: str
+    quota_share: float | None  # of one CPU; infinite without a quota
+    throttling: Throttling | None
+    limit_text: str | None = None
+    period_us: int | None = None
+
+    @property
+    def described(self) -> str:
+        """`/sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
+        if self.quota_share in (None, UNLIMITED) or self.period_us is None:
+            return self.folder
+        quota_ms, period_ms = (self.quota_share or 0.0) * self.period_us / 1e3, self.period_us / 1e3
+        return f"{self.folder}: {quota_ms:g} ms in each {period_ms:g} ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +74,16 @@ class Cgroup:
     limit_text: str | None  # what the quota's file there says
     folder: str | None = None  # this process's own
     known_quota_share: float = UNLIMITED  # of the levels that could be read
-    folders: tuple[str, ...] = ()  # from this process's own to the root of what is mounted
+    levels: tuple[CgroupLevel, ...] = ()  # that can be seen, from this process's own to the root of what is mounted
     reaches_root: bool = False  # False: this process lies outside of what is mounted
 
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    quota_share: float | None
-    throttled_periods: int | None
-    limit_text: str | None = None
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(level.folder for level in self.levels)
 
 
-_UNLIMITED = _Level(UNLIMITED, 0)
-_UNKNOWN = _Level(None, None)
+_UNSEEN = Cgroup(None, None, None, None, None)
+_NEVER = Throttling(0, 0)
 
 
 def read_cgroup(reader: Reader) -> Cgroup:
@@ -59,107 +91,119 @@ def read_cgroup(reader: Reader) -> Cgroup:
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
-        return Cgroup(None, None, None, None, None)
+        return _UNSEEN
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu")
     if hierarchy is None:
         reader.note(MEMBERSHIP, "no hierarchy with the cpu controller is mounted, so limits cannot be seen")
-        return Cgroup(None, None, None, None, None)
+        return _UNSEEN
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
-    folders = folders_up(mount.folder, path)
-    levels = [(folder, read_level(reader, folder, folder == mount.folder)) for folder in folders]
-    is_outside = lies_outside(path)
-    if is_outside:
-        reader.note(MEMBERSHIP, f"{path} lies outside of what is mounted")
-        levels.append((mount.folder, _UNKNOWN))
-    return replace(_combined(mount.version, levels), folders=tuple(folders), reaches_root=not is_outside)
+    levels = tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
+    reason = why_outside(mount, path)
+    if reason is not None:
+        reader.note(MEMBERSHIP, reason)
+    return _combined(mount.version, levels, reaches_root=reason is None)
 
 
-def _read_v2(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:
-    """The true root, and a level without the cpu controller, have no bandwidth control.
+def _unlimited(folder: str) -> CgroupLevel:
+    return CgroupLevel(folder, UNLIMITED, _NEVER)
 
-    A mount's root that has cgroup.events is not the true one: what limits it from outside cannot be seen.
-    """
-    listed = reader.names_or_none(folder)
+
+def _unknown(folder: str) -> CgroupLevel:
+    return CgroupLevel(folder, None, None)
+
+
+def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
+    """The true root, and a level without the cpu controller, have no bandwidth control."""
+    names = reader.names_or_none(folder)
     controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
-    if listed is None:
-        return _UNKNOWN
-    names = set(listed)
-    is_true_root = is_mounted_root and not names & {"cgroup.events", "cpu.max"}
-    if is_true_root and controllers is not None:
-        return _UNLIMITED
+    if names is None:
+        return _unknown(folder)
+    if folder == mount.folder and is_true_root(mount, names) and "cpu.max" not in names and controllers is not None:
+        return _unlimited(folder)
     if controllers is not None and "cpu" not in controllers.split() and "cpu.max" not in names:
-        return _outside(reader, folder) if is_mounted_root else _UNLIMITED
-    limit = reader.text_or_none(f"{folder}/cpu.max")
-    level = _Level(
-        reader.parsed(f"{folder}/cpu.max", parse_cpu_max),
-        reader.parsed(f"{folder}/cpu.stat", parse_throttled),
-        limit.strip() if limit is not None else None,
+        return _at_the_border(reader, _unlimited(folder), mount, names)
+    limit = reader.parsed(f"{folder}/cpu.max", parse_cpu_max)
+    text = reader.text_or_none(f"{folder}/cpu.max")
+    level = CgroupLevel(
+        folder,
+        limit[0] if limit is not None else None,
+        reader.parsed(f"{folder}/cpu.stat", parse_throttling),
+        text.strip() if text is not None else None,
+        limit[1] if limit is not None else None,
     )
-    return _outside(reader, folder, level) if is_mounted_root else level
+    return _at_the_border(reader, level, mount, names)
 
 
-def _outside(reader: Reader, folder: str, level: _Level = _UNLIMITED) -> _Level:
-    """The level of a container's root: a quota there is known, but not that there is none."""
-    if level.quota_share is not None and level.quota_share != UNLIMITED:
+def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names: Collection[str]) -> CgroupLevel:
+    """The root of what a container sees: a quota there is known, but not that there is none further out."""
+    if level.folder != mount.folder or is_true_root(mount, names):
         return level
-    reader.note(folder, "the root of a container: limits outside of it cannot be seen")
-    return _UNKNOWN
+    if level.quota_share is None or level.quota_share != UNLIMITED:
+        return level
+    reader.note(level.folder, "the root of a container: limits outside of it cannot be seen")
+    return replace(level, quota_share=None, throttling=None)
 
 
-def _read_v1(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:
+def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
     """A kernel without CONFIG_CFS_BANDWIDTH has no such files, but always cpu.shares."""
     names = reader.names_or_none(folder)
     if names is None:
-        return _UNKNOWN
+        return _unknown(folder)
     if reader.is_absent(f"{folder}/cpu.cfs_quota_us") and "cpu.shares" in names:
-        return _UNLIMITED
-    throttled = reader.parsed(f"{folder}/cpu.stat", parse_throttled)
+        return _at_the_border(reader, _unlimited(folder), mount, names)
+    throttling = reader.parsed(f"{folder}/cpu.stat", parse_throttling)
     quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", parse_integer)
     if quota_us is None or quota_us < 0:
-        return _Level(None if quota_us is None else UNLIMITED, throttled)
+        level = CgroupLevel(folder, None if quota_us is None else UNLIMITED, throttling)
+        return _at_the_border(reader, level, mount, names)
     period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", parse_integer)
-    return _Level(quota_us / period_us if period_us else None, throttled, str(quota_us))
+    return CgroupLevel(
+        folder, quota_us / period_us if period_us else None, throttling, str(quota_us), period_us or None
+    )
 
 
-def parse_cpu_max(text: str) -> float:
-    """The quota as a share of one CPU; infinite for `max`. Raises Malformed."""
+def parse_cpu_max(text: str) -> tuple[float, int | None]:
+    """The quota as a share of one CPU, infinite for `max`; and the period in µs, of a quota. Raises Malformed."""
     words = text.split()
     if len(words) != 2 or not are_counts(words[1:]) or int(words[1]) == 0:
         raise Malformed("`max 100000` or `50000 100000`", text.strip())
     if words[0] == "max":
-        return UNLIMITED
+        return UNLIMITED, None
     if not is_count(words[0]):
         raise Malformed("`max 100000` or `50000 100000`", text.strip())
-    return int(words[0]) / int(words[1])
+    return int(words[0]) / int(words[1]), int(words[1])
 
 
-def parse_throttled(text: str) -> int:
-    """How many periods were throttled. Raises Malformed, also where the line is missing: it was cut off."""
+def parse_throttling(text: str) -> Throttling:
+    """The counters of cpu.stat. Raises Malformed, also where a line is missing: it was cut off."""
+    counts = {}
     for number, line in enumerate(lines_of(text), start=1):
         name, _, count = line.partition(" ")
         if not name or not is_count(count.strip()):
             raise Malformed("a name and a count", line, number)
-        if name == "nr_throttled":
-            return int(count)
-    raise Malformed("a line `nr_throttled 0`", text[-20:])
+        counts[name] = int(count)
+    if "nr_throttled" not in counts:
+        raise Malformed("a line `nr_throttled 0`", text[-20:])
+    usec = counts.get("throttled_usec")
+    return Throttling(counts["nr_throttled"], usec * NS_PER_US if usec is not None else counts.get("throttled_time"))
 
 
-def _combined(version: int, levels: list[tuple[str, _Level]]) -> Cgroup:
+def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
     """The narrowest quota on the path; unknown where any level is, but what is known to limit limits all the same."""
-    limits = [
-        (level.quota_share, folder, level.limit_text) for folder, level in levels if level.quota_share is not None
-    ]
-    narrowest = min(limits, key=lambda limit: limit[0], default=(UNLIMITED, None, None))
-    is_known = len(limits) == len(levels)
-    is_limited = narrowest[0] != UNLIMITED
-    throttled = [level.throttled_periods for _, level in levels]
+    known = [level for level in levels if level.quota_share is not None]
+    narrowest = min(known, key=lambda level: level.quota_share or 0.0, default=_unlimited(""))
+    is_known = reaches_root and len(known) == len(levels)
+    is_limited = narrowest.quota_share != UNLIMITED
+    periods = [level.throttling.periods if level.throttling is not None else None for level in levels]
     return Cgroup(
         version=version,
-        cpu_quota_share=narrowest[0] if is_known else None,
-        throttled_periods=None if None in throttled else sum(count or 0 for count in throttled),
-        limited_by=narrowest[1] if is_limited else None,
-        limit_text=narrowest[2] if is_limited else None,
-        folder=levels[0][0],
-        known_quota_share=narrowest[0],
+        cpu_quota_share=narrowest.quota_share if is_known else None,
+        throttled_periods=None if None in periods or not reaches_root else sum(count or 0 for count in periods),
+        limited_by=narrowest.folder if is_limited else None,
+        limit_text=narrowest.limit_text if is_limited else None,
+        folder=levels[0].folder if levels else None,
+        known_quota_share=UNLIMITED if narrowest.quota_share is None else narrowest.quota_share,
+        levels=levels,
+        reaches_root=reaches_root,
     )

@@ -2,15 +2,19 @@
 
     /proc/self/mounts   cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,… 0 0
                         cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
-    /proc/self/cgroup   0::/user.slice/session-1.scope
+    /proc/self/mountinfo    30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw
+                        the fourth field is what the mount shows, seen from the root of this cgroup namespace: `/..`
+                        lies outside of it
+    /proc/self/cgroup   0::/user.slice/session-1.scope     seen from there as well
                         1:cpu,cpuacct:/docker/4f…
 
-https://man7.org/linux/man-pages/man7/cgroups.7.html
+https://man7.org/linux/man-pages/man7/cgroups.7.html, https://man7.org/linux/man-pages/man7/cgroup_namespaces.7.html
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from noisewatch.errors import Malformed
@@ -20,6 +24,8 @@ from noisewatch.sources.reader import Reader
 MEMBERSHIP = "/proc/self/cgroup"
 MOUNTS = "/proc/mounts"
 OWN_MOUNTS = "/proc/self/mounts"
+MOUNT_ROOTS = "/proc/self/mountinfo"
+_FIELDS_BEFORE_DASH = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,7 @@ class CgroupMount:
     folder: str
     version: int
     controllers: frozenset[str]
+    root: str | None = None  # the part of the hierarchy that it shows; None is unknown
 
 
 @lru_cache(maxsize=4)  # asked several times a snapshot, of machines with thousands of mounts
@@ -49,6 +56,22 @@ def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
     return tuple(mounts)
 
 
+@lru_cache(maxsize=4)
+def parse_mount_roots(text: str) -> Mapping[str, str]:
+    """What each mount of a cgroup hierarchy shows, by folder; of several on one folder the last. Raises Malformed."""
+    if not text.strip():
+        raise Malformed("mounts with their roots", "", 1)
+    roots = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        fields, dash, kind = line.partition(" - ")
+        words = fields.split(" ")
+        if not dash or len(words) < _FIELDS_BEFORE_DASH:
+            raise Malformed("a mount with its root", line, number)
+        if kind.startswith(("cgroup ", "cgroup2 ")):
+            roots[words[4]] = words[3]
+    return roots
+
+
 def parse_membership(text: str) -> dict[str, str]:
     """This process's cgroup by controller; the unified hierarchy's controller is the empty string. Raises Malformed."""
     paths: dict[str, str] = {}
@@ -66,13 +89,17 @@ def parse_membership(text: str) -> dict[str, str]:
 def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     """The mounted hierarchies; None where the mounts cannot be read."""
     own = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
-    return own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts)
+    mounts = own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts)
+    if not mounts:
+        return mounts
+    roots = reader.parsed(MOUNT_ROOTS, parse_mount_roots) or {}
+    return tuple(replace(mount, root=roots.get(mount.folder)) for mount in mounts)
 
 
 def find_hierarchy(
     reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str], controller: str
 ) -> tuple[CgroupMount, str] | None:
-    """The mount that holds the controller, and the path in it; None where none is mounted.
+    """The mount that holds the controller, and the path below it; None where none is mounted.
 
     Where several mounts would do, the one that shows the path: others may belong to somebody else.
     """
@@ -82,20 +109,46 @@ def find_hierarchy(
     else:
         fitting = [mount for mount in mounts if mount.version == 2 and "" in membership]
         path = membership.get("", "/")
-    showing = [mount for mount in fitting if reader.names_or_none(f"{mount.folder}{path}".rstrip("/"), expected=False)]
-    chosen = next(iter(showing or fitting), None)
-    return None if chosen is None else (chosen, path)
+    placed = [(mount, _below(mount, path)) for mount in fitting]
+    showing = [
+        (mount, below)
+        for mount, below in placed
+        if reader.names_or_none(f"{mount.folder}{below}".rstrip("/"), expected=False)
+    ]
+    return next(iter(showing or placed), None)
 
 
-def folders_up(root: str, path: str) -> list[str]:
-    """This process's folder and its parents up to the root, the innermost first."""
-    parts = [part for part in path.removesuffix(" (deleted)").split("/") if part and part != ".."]
-    return ["/".join([root, *parts[:count]]) for count in range(len(parts), -1, -1)]
+def _below(mount: CgroupMount, path: str) -> str:
+    """The path seen from what the mount shows: a container without a namespace has only its own part mounted."""
+    root = (mount.root or "").rstrip("/")
+    return path.removeprefix(root) or "/" if f"{path}/".startswith(f"{root}/") else path
 
 
-def lies_outside(path: str) -> bool:
-    """Whether the path leads out of what is mounted."""
-    return ".." in path.split("/") or path.endswith(" (deleted)")
+def folders_up(mount: CgroupMount, path: str) -> list[str]:
+    """This process's folder and its parents up to the root, the innermost first; none where its folder is not known."""
+    if ".." in [*path.split("/"), *(mount.root or "").split("/")]:
+        return []
+    parts = [part for part in path.removesuffix(" (deleted)").split("/") if part]
+    return ["/".join([mount.folder, *parts[:count]]) for count in range(len(parts), -1, -1)]
+
+
+def why_outside(mount: CgroupMount, path: str) -> str | None:
+    """Why groups that this process is in cannot be seen in what is mounted; None where all of them can."""
+    if ".." in path.split("/") or path.endswith(" (deleted)"):
+        return f"{path} lies outside of what is mounted"
+    if mount.root is None:
+        return f"{MOUNT_ROOTS} does not tell what {mount.folder} shows, so groups outside of it cannot be excluded"
+    if ".." in mount.root.split("/"):
+        return f"this process is in a cgroup namespace that {mount.folder} is not of: its groups there are not known"
+    return None
+
+
+def is_true_root(mount: CgroupMount, names: Collection[str]) -> bool:
+    """Whether the folder of the mount, which has these files, is the root of the hierarchy.
+
+    Only that one has release_agent in version 1, and lacks cgroup.events in version 2.
+    """
+    return "release_agent" in names if mount.version == 1 else bool(names) and "cgroup.events" not in names
 
 
 def is_inside_namespace(reader: Reader) -> bool:

@@ -22,11 +22,13 @@ from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup_mounts import (
     MEMBERSHIP,
     MOUNTS,
+    CgroupMount,
     find_hierarchy,
     folders_up,
-    lies_outside,
+    is_true_root,
     parse_membership,
     read_cgroup_mounts,
+    why_outside,
 )
 from noisewatch.sources.memory import parse_vmstat
 from noisewatch.sources.numbers import is_count, parse_integer
@@ -73,9 +75,10 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
         return MemoryLimits((), MEMBERSHIP)
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
-    levels = [read_level(reader, folder, folder == mount.folder) for folder in folders_up(mount.folder, path)]
-    if lies_outside(path):
-        reader.note(MEMBERSHIP, f"{path} lies outside of what is mounted")
+    levels = [read_level(reader, folder, mount) for folder in folders_up(mount, path)]
+    reason = why_outside(mount, path)
+    if reason is not None:
+        reader.note(MEMBERSHIP, reason)
         levels.append((None, MEMBERSHIP))
     return MemoryLimits(
         tuple(limit for limit, _ in levels if limit is not None),
@@ -83,19 +86,19 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
     )
 
 
-def _read_v2(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:
+def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
     """The true root, and a level without the memory controller, limit nothing.
 
-    A mount's root that has cgroup.events is not the true one: what limits it from outside cannot be seen.
+    What limits the root of what a container sees from outside cannot be seen.
     """
     names = reader.names_or_none(folder)
     controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
     if names is None:
         return None, folder
-    is_root = is_mounted_root and not {"cgroup.events", "memory.max"} & set(names)
-    if is_root and controllers is not None:
+    is_root = folder == mount.folder and is_true_root(mount, names)
+    if is_root and "memory.max" not in names and controllers is not None:
         return None, None
-    is_outside_hidden = is_mounted_root and not is_root
+    is_outside_hidden = folder == mount.folder and not is_root
     if controllers is not None and "memory" not in controllers.split() and "memory.max" not in names:
         return _nothing_but_what_is_outside(reader, folder) if is_outside_hidden else (None, None)
     return _read_limited_v2(reader, folder, is_outside_hidden)
@@ -130,12 +133,13 @@ def _read_hits(reader: Reader, folder: str) -> int | None:
     return _sum_of(reader, f"{folder}/memory.events", _HITS)
 
 
-def _read_v1(reader: Reader, folder: str, is_mounted_root: bool) -> _Level:
+def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
     limit_bytes = reader.parsed(f"{folder}/memory.limit_in_bytes", parse_integer)
     if limit_bytes is None:
         return None, f"{folder}/memory.limit_in_bytes"
     if limit_bytes >= UNLIMITED:
-        return None, None
+        is_root = folder != mount.folder or is_true_root(mount, reader.names_or_none(folder) or ())
+        return (None, None) if is_root else _nothing_but_what_is_outside(reader, folder)
     with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_integer, expected=False)
     limit = MemoryLimit(
         folder=folder,

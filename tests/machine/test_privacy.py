@@ -77,6 +77,7 @@ def test_the_user_of_a_process_is_not_recorded() -> None:
 def test_mounts_that_are_no_cgroups_are_not_recorded() -> None:
     files = quiet_files()
     files["/proc/self/mounts"] += "//nas/alice /home/alice cifs rw,username=alice,domain=ACME,addr=10.0.0.9 0 0\n"
+    files["/proc/self/mountinfo"] += "40 1 0:40 / /home/alice rw - cifs //nas/alice rw,username=alice\n"
     content, _ = recorded(files)
     assert "cgroup2" in _text(content)
     assert "alice" not in _text(content)

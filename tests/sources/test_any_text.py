@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.boot_configuration import parse_grub
-from noisewatch.sources.cgroup import parse_cpu_max, parse_throttled
+from noisewatch.sources.cgroup import parse_cpu_max, parse_throttling
 from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership
 from noisewatch.sources.cgroup_weights import parse_uclamp
 from noisewatch.sources.consoles import parse_consoles
@@ -96,7 +96,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_stall: _STALL,
     parse_stat: stat_line(4711, "a (b) c", 1),
     parse_swaps: _FILES["/proc/swaps"],
-    parse_throttled: "nr_periods 1\nnr_throttled 12\n",
+    parse_throttling: "nr_periods 1\nnr_throttled 12\n",
     parse_timers: '[{"next":1589485390891904,"left":1,"unit":"dnf-makecache.timer"},{"next":null,"unit":"a.timer"}]',
     parse_uclamp: "45.00\n",
     parse_uptime: "34521.77 66120.03\n",

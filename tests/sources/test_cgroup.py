@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.cgroup import UNLIMITED, parse_cpu_max, parse_throttled, read_cgroup
-from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts, parse_membership, read_unified_mount
-from tests.written import Files, reading, without
+from noisewatch.sources.cgroup import UNLIMITED, Throttling, parse_cpu_max, parse_throttling, read_cgroup
+from noisewatch.sources.cgroup_mounts import (
+    MOUNT_ROOTS,
+    parse_cgroup_mounts,
+    parse_membership,
+    parse_mount_roots,
+    read_unified_mount,
+)
+from tests.written import Files, mounted, reading, without
 
 ROOT = "/sys/fs/cgroup"
 V1 = f"{ROOT}/cpu,cpuacct"
@@ -15,7 +21,7 @@ V1 = f"{ROOT}/cpu,cpuacct"
 
 def _v2(path: str = "/") -> dict[str, str]:
     return {
-        "/proc/self/mounts": f"proc /proc proc rw 0 0\ncgroup2 {ROOT} cgroup2 rw,nosuid 0 0\n",
+        **mounted(f"proc /proc proc rw 0 0\ncgroup2 {ROOT} cgroup2 rw,nosuid 0 0\n"),
         "/proc/self/cgroup": f"0::{path}\n",
         f"{ROOT}/cgroup.controllers": "cpuset cpu io\n",
     }
@@ -33,7 +39,8 @@ def _level(path: str, cpu_max: str, throttled: int = 0) -> dict[str, str]:
 
 def _v1(path: str = "/") -> dict[str, str]:
     return {
-        "/proc/self/mounts": f"cgroup {V1} cgroup rw,relatime,cpu,cpuacct 0 0\ncgroup {ROOT}/x cgroup rw,pids 0 0\n",
+        **mounted(f"cgroup {V1} cgroup rw,relatime,cpu,cpuacct 0 0\ncgroup {ROOT}/x cgroup rw,pids 0 0\n"),
+        f"{V1}/release_agent": "\n",
         "/proc/self/cgroup": f"4:pids:/elsewhere\n3:cpu,cpuacct:{path}\n1:name=systemd:/init.scope\n",
     }
 
@@ -138,6 +145,66 @@ def test_without_any_hierarchy_limits_cannot_be_seen() -> None:
     assert _quota(files) == (None, None, None)
 
 
+def _reasons(files: Files) -> str:
+    reader = reading(files)
+    read_cgroup(reader)
+    return "; ".join(reader.reason_by_path.values())
+
+
+def test_in_a_namespace_whose_mount_shows_more_than_it_nobody_knows_which_group_is_ours() -> None:
+    """`unshare --cgroup` leaves the mounts as they are: what is `/` to us is any group of the mount."""
+    throttled = _v1() | _v1_level("", "-1") | mounted(f"cgroup {V1} cgroup rw,cpu,cpuacct 0 0\n", "/..")
+    namesake = _v2("/a") | _level("/a", "50000 100000", 3) | mounted(f"cgroup2 {ROOT} cgroup2 rw 0 0\n", "/../..")
+    for files in (throttled, namesake):
+        cgroup = read_cgroup(reading(files))
+        assert (cgroup.cpu_quota_share, cgroup.throttled_periods, cgroup.folder) == (None, None, None)
+        assert (cgroup.known_quota_share, cgroup.reaches_root) == (UNLIMITED, False)
+        assert "cgroup namespace" in _reasons(files)
+
+
+def test_in_a_namespace_with_a_mount_of_its_own_limits_further_out_are_not_known() -> None:
+    files = without(_v1() | _v1_level("", "-1"), f"{V1}/release_agent")
+    assert _quota(files) == (None, None, None)
+    assert "limits outside of it cannot be seen" in _reasons(files)
+    assert _quota(files | {f"{V1}/cpu.cfs_quota_us": "20000\n"}) == (0.2, 0, V1)
+
+
+def test_a_container_without_a_namespace_sees_its_own_part_where_it_is_mounted() -> None:
+    files = without(_v1("/docker/4f/job"), f"{V1}/release_agent") | _v1_level("", "50000") | _v1_level("/job", "-1")
+    files |= mounted(f"cgroup {V1} cgroup rw,cpu,cpuacct 0 0\n", "/docker/4f")
+    assert [level.folder for level in read_cgroup(reading(files)).levels] == [f"{V1}/job", V1]
+    assert _quota(files)[2] == V1
+
+
+def test_where_nobody_tells_what_a_mount_shows_no_limit_is_no_answer() -> None:
+    for files in (_v2(), _v1() | _v1_level("", "-1")):
+        for told in (without(files, MOUNT_ROOTS), files | {MOUNT_ROOTS: "rubbish\n"}):
+            assert _quota(told) == (None, None, None)
+            assert MOUNT_ROOTS in _reasons(told)
+
+
+def test_a_group_tells_for_how_long_it_was_stopped() -> None:
+    (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", "50000 100000", 12))).levels
+    assert (level.throttling, level.described) == (Throttling(12, 1_000), f"{ROOT}/a: 50 ms in each 100 ms")
+    (level, _) = read_cgroup(reading(_v1("/a") | _v1_level("", "-1") | _v1_level("/a", "500", "1000", 5))).levels
+    assert (level.throttling, level.described) == (Throttling(5, 0), f"{V1}/a: 0.5 ms in each 1 ms")
+    assert parse_throttling("nr_throttled 3\n") == Throttling(3, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "30 23 0:26 / /sys/fs/cgroup rw shared:9 cgroup2 cgroup2 rw\n", "/ - cgroup2 cgroup2 rw\n"]
+)
+def test_mounts_with_roots_that_make_no_sense_are_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_mount_roots(text)
+
+
+def test_of_several_mounts_on_one_folder_the_last_one_shows() -> None:
+    line = "30 23 0:26 {} /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+    other = "31 23 0:27 / /mnt rw - ext4 /dev/vda rw\n"
+    assert parse_mount_roots(line.format("/") + other + line.format("/..")) == {"/sys/fs/cgroup": "/.."}
+
+
 @pytest.mark.parametrize("gone", ["/proc/self/mounts", "/proc/self/cgroup"])
 def test_without_mounts_or_membership_the_limit_is_unknown(gone: str) -> None:
     assert _quota(without(_v2(), gone)) == (None, None, None)
@@ -177,4 +244,4 @@ def test_a_cpu_max_that_makes_no_sense_is_malformed(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "nr_periods 5\n", "nr_throttled\n", "nr_throttled x\n", "rubbish"])
 def test_a_cpu_stat_without_throttling_was_cut(text: str) -> None:
     with pytest.raises(Malformed):
-        parse_throttled(text)
+        parse_throttling(text)

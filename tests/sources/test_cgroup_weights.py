@@ -7,11 +7,11 @@ import pytest
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup import read_cgroup
 from noisewatch.sources.cgroup_weights import UNCLAMPED, CpuWeight, CpuWeights, parse_uclamp, read_cpu_weights
-from tests.written import Files, reading
+from tests.written import Files, mounted, reading
 
 ROOT = "/sys/fs/cgroup"
-V2 = {"/proc/self/mounts": f"cgroup2 {ROOT} cgroup2 rw 0 0\n", f"{ROOT}/cgroup.controllers": "cpu\n"}
-V1 = {"/proc/self/mounts": f"cgroup {ROOT}/cpu cgroup rw,cpu 0 0\n", "/proc/self/cgroup": "1:cpu:/a\n"}
+V2 = mounted(f"cgroup2 {ROOT} cgroup2 rw 0 0\n") | {f"{ROOT}/cgroup.controllers": "cpu\n"}
+V1 = mounted(f"cgroup {ROOT}/cpu cgroup rw,cpu 0 0\n") | {"/proc/self/cgroup": "1:cpu:/a\n"}
 
 
 def _read(files: Files, *, is_copy: bool = False) -> CpuWeights | None:
@@ -60,10 +60,12 @@ def test_the_true_root_shares_with_nobody() -> None:
     assert _read(V2 | {"/proc/self/cgroup": "0::/\n"}) == CpuWeights(2, (), reaches_root=True)
 
 
-def test_a_process_outside_of_what_is_mounted_does_not_see_the_root() -> None:
-    weights = _read(V2 | {"/proc/self/cgroup": "0::/../other\n"})
-    assert weights is not None
-    assert not weights.reaches_root
+def test_of_a_process_outside_of_what_is_mounted_nothing_is_known() -> None:
+    assert _read(V2 | {"/proc/self/cgroup": "0::/../other\n"}) is None
+
+
+def test_in_a_namespace_below_what_is_mounted_the_own_group_is_not_known() -> None:
+    assert _read(V2 | mounted(f"cgroup2 {ROOT} cgroup2 rw 0 0\n", "/..") | {"/proc/self/cgroup": "0::/\n"}) is None
 
 
 def test_version_one_counts_in_shares() -> None:

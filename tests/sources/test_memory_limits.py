@@ -6,17 +6,18 @@ import pytest
 
 from noisewatch.errors import Malformed
 from noisewatch.sources.memory_limits import UNLIMITED, MemoryLimit, MemoryLimits, parse_limit, read_memory_limits
-from tests.written import Files, reading, without
+from tests.written import Files, mounted, reading, without
 
 ROOT = "/sys/fs/cgroup"
 V1 = f"{ROOT}/memory"
 _V2 = {
-    "/proc/self/mounts": f"cgroup2 {ROOT} cgroup2 rw,nosuid 0 0\n",
+    **mounted(f"cgroup2 {ROOT} cgroup2 rw,nosuid 0 0\n"),
     "/proc/self/cgroup": "0::/a/b\n",
     f"{ROOT}/cgroup.controllers": "cpu memory\n",
 }
 _V1 = {
-    "/proc/self/mounts": f"cgroup {V1} cgroup rw,memory 0 0\ncgroup {ROOT}/cpu cgroup rw,cpu 0 0\n",
+    **mounted(f"cgroup {V1} cgroup rw,memory 0 0\ncgroup {ROOT}/cpu cgroup rw,cpu 0 0\n"),
+    f"{V1}/release_agent": "\n",
     "/proc/self/cgroup": "4:memory:/a\n3:cpu:/elsewhere\n",
     f"{V1}/memory.limit_in_bytes": "9223372036854771712\n",
 }
@@ -140,3 +141,10 @@ def test_a_limit_is_bytes_or_max(text: str) -> None:
     assert parse_limit("4096\n") == 4096
     with pytest.raises(Malformed):
         parse_limit(text)
+
+
+def test_from_inside_a_namespace_nobody_knows_that_no_group_further_out_is_limited() -> None:
+    inside = without(_V1 | {"/proc/self/cgroup": "4:memory:/\n"}, f"{V1}/release_agent")
+    outer = _V1 | mounted(f"cgroup {V1} cgroup rw,memory 0 0\n", "/..")
+    for files in (inside, outer, without(_V1, "/proc/self/mountinfo")):
+        assert _read(files).unread is not None

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
+from noisewatch.model.throttles import Throttle
 from noisewatch.sources.cgroup import UNLIMITED, Cgroup
-from noisewatch.sources.cgroup_mounts import MEMBERSHIP
+from noisewatch.sources.cgroup_mounts import MEMBERSHIP, MOUNT_ROOTS
 
 _THROTTLED = Limit(
     "fails", "throttled periods in the sample", 0, "periods", "each one stops all threads for tens of milliseconds"
@@ -20,13 +25,16 @@ _THROTTLED = Limit(
     severity=BLOCKING,
     reads=(
         MEMBERSHIP,
+        MOUNT_ROOTS,
         "cpu.max and cpu.stat (v2), cpu.cfs_quota_us and cpu.stat (v1), from here to the root",
     ),
     limits=(_THROTTLED,),
     why=(
         "A quota lets a container run until it is used up and then stops it for the rest of each period, usually "
-        "100 ms: timings fall off a cliff. Containers and CI runners have one more often than not."
+        "100 ms: timings fall off a cliff. Containers and CI runners have one more often than not. From inside of "
+        "a container nobody can say that no group further out has one: there the calibration answers."
     ),
+    answered_by="noise-floor-above-budget",
     remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
     sources=(
         "https://docs.kernel.org/scheduler/sched-bwc.html",
@@ -35,40 +43,51 @@ _THROTTLED = Limit(
 )
 def cpu_quota(case: Case) -> Answer:
     cgroup = case.snapshot.cgroup
-    quota = cgroup.cpu_quota_share
-    throttled = case.interval.throttled_periods if case.interval is not None else None
+    quota, wanted = cgroup.cpu_quota_share, len(case.target)
+    throttles = [throttle for interval in case.intervals for throttle in interval.throttles]
     evidence = {
         "quota_share": None if quota is None else ("none" if quota == UNLIMITED else quota),
+        "known_quota_share": "none" if cgroup.known_quota_share == UNLIMITED else cgroup.known_quota_share,
         "limited_by": cgroup.limited_by,
         "throttled_periods_since_start": cgroup.throttled_periods,
-        "throttled_periods_in_sample": throttled,
+        "throttled_periods_in_sample": case.interval.throttled_periods if case.interval is not None else None,
+        "throttled_by": {each.level.folder: {"periods": each.periods, "ns": each.ns} for each in throttles},
     }
-    wanted = len(case.target)
-    fix = _lift(cgroup)
-    if throttled:
-        return Answer(FAIL, f"throttled in {throttled} periods", throttled, 0, "periods", evidence=evidence, fix=fix)
+    if throttles:
+        return _throttled(throttles, cgroup, evidence)
     if cgroup.known_quota_share < wanted:
         known = cgroup.known_quota_share
         said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
-        return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=fix)
-    if quota is None or cgroup.throttled_periods is None or (case.interval is not None and throttled is None):
+        return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=lift(cgroup, cgroup.limited_by))
+    counted = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
+    if quota is None or None in counted:
         folder = cgroup.folder or "/sys/fs/cgroup"
-        return unknown(
-            case.why_unknown(MEMBERSHIP, f"{folder}/cpu.max", f"{folder}/cpu.stat", folder, "/proc/self/mounts")
-        )
+        paths = (MEMBERSHIP, f"{folder}/cpu.max", f"{folder}/cpu.stat", folder, MOUNT_ROOTS, "/proc/self/mounts")
+        return replace(unknown(case.why_unknown(*paths)), evidence=evidence)
     if quota != UNLIMITED:
         said = f"a quota of {quota:g} CPUs covers the {wanted} target CPUs"
+        fix = lift(cgroup, cgroup.limited_by)
         return Answer(WARN, said, quota, wanted, "CPUs", evidence=evidence, fix=fix)
     return Answer(PASS, "no quota", evidence=evidence)
 
 
-def _lift(cgroup: Cgroup) -> Fix | None:
-    """Whoever set the quota should lift it; this is the file that it ends up in."""
-    if cgroup.limited_by is None or cgroup.limit_text is None:
+def _throttled(throttles: list[Throttle], cgroup: Cgroup, evidence: Mapping[str, Any]) -> Answer:
+    """In the sample, or under the load of the calibration, which are two and not one."""
+    worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
+    periods = max(each.periods for each in throttles)
+    said = f"throttled in {periods} periods ({worst.level.described})"
+    fix = lift(cgroup, worst.level.folder)
+    return Answer(FAIL, said, periods, 0, "periods", evidence=evidence, fix=fix)
+
+
+def lift(cgroup: Cgroup, folder: str | None) -> Fix | None:
+    """Whoever set the quota of the group should lift it; this is the file that it ends up in."""
+    level = next((level for level in cgroup.levels if level.folder == folder), None)
+    if level is None or level.limit_text is None or level.quota_share == UNLIMITED:
         return None
     name, unlimited = ("cpu.cfs_quota_us", "-1") if cgroup.version == 1 else ("cpu.max", "max")
-    path = f"{cgroup.limited_by}/{name}"
-    return Fix(write(unlimited, path), "start it without a CPU limit", write(cgroup.limit_text, path))
+    path = f"{level.folder}/{name}"
+    return Fix(write(unlimited, path), "start it without a CPU limit", write(level.limit_text, path))
 
 
 CHECKS = (cpu_quota,)

@@ -8,6 +8,7 @@ from noisewatch.sources.own_process import NAMESPACE, STAT, STATUS
 from noisewatch.sources.platform import DMI
 from tests.judgement.example import Example
 from tests.quiet.process import own_stat, own_status
+from tests.written import mounted
 
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _ARM = {"/proc/cpuinfo": "processor : 0\nFeatures : fp asimd\n"}
@@ -37,7 +38,7 @@ def _group(name: str = "ci", **values: str) -> dict[str, str]:
 def _group_of_version_1(shares: str, **more: str) -> dict[str, str]:
     folder = "/sys/fs/cgroup/cpu"
     return {
-        "/proc/self/mounts": f"cgroup {folder} cgroup rw,cpu 0 0\n",
+        **mounted(f"cgroup {folder} cgroup rw,cpu 0 0\n"),
         "/proc/self/cgroup": "1:cpu:/ci\n",
         f"{folder}/release_agent": "\n",
         f"{folder}/cpu.shares": "1024\n",

@@ -1,0 +1,40 @@
+"""Cgroups that ran out of their CPU quota between two moments, and for how long their threads were stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from noisewatch.sources.cgroup import Cgroup, CgroupLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """One group that was stopped. `ns` is over all CPUs together, and None where the kernel does not tell."""
+
+    level: CgroupLevel
+    periods: int
+    ns: int | None
+
+    @property
+    def name(self) -> str:
+        return f"CPU quota of {self.level.described}"
+
+
+def throttles_between(before: Cgroup, after: Cgroup) -> tuple[Throttle, ...]:
+    """The groups that this process was in at both moments, and that were stopped meanwhile; the longest first."""
+    earlier = {level.folder: level for level in before.levels}
+    pairs = [(earlier[level.folder], level) for level in after.levels if level.folder in earlier]
+    found = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
+    return tuple(sorted(found, key=lambda each: -(each.ns or 0)))
+
+
+def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
+    """A long stop shows in the periods at once, and in the time when it is over."""
+    first, last = before.throttling, after.throttling
+    if first is None or last is None or last.periods < first.periods:
+        return None
+    ns = last.ns - first.ns if first.ns is not None and last.ns is not None else None
+    periods = last.periods - first.periods
+    if ns is not None and ns < 0:
+        return None
+    return Throttle(after, periods, ns) if periods or ns else None
