@@ -7,30 +7,40 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from noisewatch.errors import UsageError
 
+HOLD_WITHIN_S = 1.0  # all that is done meanwhile is to read and write a line; a stopped process may hold it for ever
+_TRY_AGAIN_S = 0.01
 _LARGEST = 4096
 _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-def claim(path: str, text: str, is_free: Callable[[str], bool]) -> bool:
-    """Writes `text` into the file if there is none yet, or what it says leaves it free; whether it did.
+class FileHeld(UsageError):
+    """Another process keeps the file for itself, and may let go of it later."""
 
-    Raises UsageError where the file cannot be written.
+
+def claim(path: str, successor: Callable[[str], str | None]) -> bool:
+    """Has the file say what `successor` makes of its text, empty where there is no file yet; whether it may.
+
+    The same text again leaves the file alone; None says that somebody else has it. Raises FileHeld, and UsageError
+    where the file cannot be written.
     """
     with _held(path) as file:
-        if not is_free(_read(file)):
-            return False
-        _write(file, text)
-        return True
+        text = _read(file)
+        wanted = successor(text)
+        if wanted is not None and wanted != text:
+            _write(file, wanted)
+        return wanted is not None
 
 
 def release(path: str, text: str) -> None:
-    """Empties the file if it still says `text`. Raises UsageError where that is not possible."""
+    """Empties the file if it still says `text`. Raises as `claim` does."""
     with _held(path) as file:
         if _read(file) == text:
             _write(file, "")
@@ -44,12 +54,39 @@ def _held(path: str) -> Iterator[int]:
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise UsageError(f"{path}: not a regular file, and so no lock")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _hold(path, file)
             yield file
         finally:
             os.close(file)
     except OSError as error:
         raise UsageError(f"{path}: cannot be locked: {(error.strerror or str(error)).lower()}") from error
+
+
+def _hold(path: str, file: int) -> None:
+    """Everybody may open the file, and so keep it for as long as they like: nobody is waited for without an end."""
+    give_up_s = time.monotonic() + HOLD_WITHIN_S
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up_s:
+                raise FileHeld(f"{path}: {_holder(file)} keeps it held (flock)") from None
+        time.sleep(_TRY_AGAIN_S)
+
+
+def _holder(file: int) -> str:
+    """Who has it, by /proc/locks: `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`."""
+    inode = os.fstat(file).st_ino
+    try:
+        with open("/proc/locks") as locks:
+            found = re.search(rf"FLOCK +\w+ +\w+ (\d+) \w+:\w+:{inode} ", locks.read())
+        if found is None:
+            return "another process"
+        with open(f"/proc/{found[1]}/comm", errors="replace") as comm:
+            name = "".join(letter if letter.isprintable() else "?" for letter in comm.read().rstrip("\n"))
+    except OSError:
+        return "another process"
+    return f"{name} (pid {found[1]})"
 
 
 def _opened(path: str) -> int:

@@ -2,8 +2,9 @@
 
     /run/lock/noisewatch.lock      4711 81234567 4026531836 nightly.sh     pid, start time in ticks, namespace, name
 
+Whoever the named process has started has the machine too: a script that locked may call a script that locks.
 The start time tells the process from a later one that got its number, and the pid namespace, pid_namespaces(7), from
-that of another container. An empty file is a lock that was given back.
+that of another container; its name may change (execve). An empty file is a lock that was given back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
-from noisewatch.sources.task_files import parse_stat
+from noisewatch.sources.task_files import ThreadStat, parse_stat
 
 PATH = "/run/lock/noisewatch.lock"
 NAMESPACE = "pid namespace of this process"
@@ -38,10 +39,19 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class MachineLock:
-    """Nobody's, or its owner's: alive, gone (a stale lock), or nobody knows."""
+    """Nobody's, or its owner's: alive, gone (a stale lock), or nobody knows.
+
+    `is_ours` says whether the owner is one of the processes that started this run, and so has it for us.
+    """
 
     owner: Owner | None
     is_alive: bool | None = None
+    is_ours: bool | None = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it may be taken: it is known that nobody has it."""
+        return self.owner is None or self.is_alive is False
 
 
 def parse_lock(text: str) -> Owner | None:
@@ -56,7 +66,7 @@ def parse_lock(text: str) -> Owner | None:
 
 def read_owner(reader: Reader, pid: int) -> Owner:
     """The process as it may sign a lock. Raises Unreadable where there is none, and Malformed."""
-    stat = parse_stat(reader.text(f"/proc/{pid}/stat", expected=False))
+    stat = _read_stat(reader, pid)
     namespace = _own_namespace(reader)
     if namespace is None:
         raise Unreadable(NAMESPACE, reader.reason_by_path.get(NAMESPACE, "not told by this machine"))
@@ -72,7 +82,7 @@ def _own_namespace(reader: Reader) -> int | None:
 def read_machine_lock(reader: Reader) -> MachineLock | None:
     """The lock now; None where it cannot be read."""
     try:
-        owner = parse_lock(reader.text(PATH, expected=False))
+        return lock_of(reader, parse_lock(reader.text(PATH, expected=False)))
     except Absent:
         return MachineLock(None)
     except Unreadable:
@@ -80,10 +90,33 @@ def read_machine_lock(reader: Reader) -> MachineLock | None:
     except Malformed as error:
         reader.note(PATH, error.reason)
         return None
-    return MachineLock(owner, owner is not None and is_alive(reader, owner))
 
 
-def is_alive(reader: Reader, owner: Owner) -> bool | None:
+def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
+    """The lock that names this owner."""
+    alive = owner is not None and _is_alive(reader, owner)
+    return MachineLock(owner, alive, _has_started_us(reader, owner) if owner is not None and alive else False)
+
+
+def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
+    """Whether the live owner is an ancestor of ours; None where a parent on the way up cannot be seen."""
+    pids, seen = set(reader.machine.own_pids), set[int]()
+    while pids - seen:
+        if owner.pid in pids:
+            return True
+        seen |= pids
+        try:
+            pids = {_read_stat(reader, pid).parent_pid for pid in pids} - {0}
+        except (Unreadable, Malformed):
+            return None
+    return False
+
+
+def _read_stat(reader: Reader, pid: int) -> ThreadStat:
+    return parse_stat(reader.text(f"/proc/{pid}/stat", expected=False))
+
+
+def _is_alive(reader: Reader, owner: Owner) -> bool | None:
     """Whether the process still runs; None where nobody can say, as of one in another container.
 
     Where /proc hides the processes of others (hidepid), a signal that may not be sent tells that there is one.
@@ -91,7 +124,8 @@ def is_alive(reader: Reader, owner: Owner) -> bool | None:
     if _own_namespace(reader) != owner.namespace:
         return None
     try:
-        return read_owner(reader, owner.pid).started_ticks == owner.started_ticks
+        stat = _read_stat(reader, owner.pid)
+        return stat.started_ticks == owner.started_ticks and not stat.has_ended
     except Absent:
         is_gone = reader.ask(f"process {owner.pid} is gone", lambda: _is_gone(owner.pid))
         return False if is_gone is True else None

@@ -22,6 +22,7 @@ from noisewatch.sources.numbers import are_counts, is_count
 
 _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
+_ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
 _ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
 
 
@@ -38,6 +39,12 @@ class ThreadStat:
     thread_count: int
     started_ticks: int
     cpu: int
+    state: str = "R"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether only its number is left, until its parent asks for its exit status: all of its threads are gone."""
+        return self.state in _ENDED and self.thread_count <= 1
 
     @property
     def is_kernel(self) -> bool:
@@ -68,6 +75,7 @@ def parse_stat(text: str) -> ThreadStat:
             thread_count=int(fields[17]),
             started_ticks=int(fields[19]),
             cpu=int(fields[36]),
+            state=fields[0],
         )
     except ValueError as error:
         raise Malformed("`pid (name) state …`", text.strip()) from error

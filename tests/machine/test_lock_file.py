@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,25 +15,33 @@ from noisewatch.errors import UsageError
 from noisewatch.machine.lock_file import claim, release
 
 
-def _is_empty(text: str) -> bool:
-    return text == ""
+def _if_free(wanted: str) -> Callable[[str], str | None]:
+    return lambda text: wanted if text == "" else None
 
 
 def test_the_first_has_it_until_it_is_given_back(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
-    assert claim(path, "one\n", _is_empty)
-    assert not claim(path, "two\n", _is_empty)
+    assert claim(path, _if_free("one\n"))
+    assert not claim(path, _if_free("two\n"))
     release(path, "two\n")
     assert Path(path).read_text() == "one\n"
     release(path, "one\n")
-    assert claim(path, "two\n", _is_empty)
+    assert claim(path, _if_free("two\n"))
+
+
+def test_what_is_to_stay_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.write_text("one\n")
+    written_ns = path.stat().st_mtime_ns
+    assert claim(str(path), lambda text: text)
+    assert path.stat().st_mtime_ns == written_ns
 
 
 def test_of_many_at_once_one_has_it(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from noisewatch.machine.lock_file import claim\n"
-        "print(claim(sys.argv[1], sys.argv[2], lambda text: text == ''))\n"
+        "print(claim(sys.argv[1], lambda text: sys.argv[2] if text == '' else None))\n"
     )
     path = str(tmp_path / "lock")
     several = [
@@ -46,7 +55,7 @@ def test_of_many_at_once_one_has_it(tmp_path: Path) -> None:
 
 def test_everybody_may_write_it_as_everybody_may_have_to_take_over_a_stale_one(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
-    claim(path, "one\n", _is_empty)
+    claim(path, _if_free("one\n"))
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o666
 
 
@@ -55,5 +64,5 @@ def test_what_is_no_file_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("pipe", "link", "missing/lock"):
         with pytest.raises(UsageError, match=name):
-            claim(str(tmp_path / name), "one\n", _is_empty)
+            claim(str(tmp_path / name), _if_free("one\n"))
     assert not (tmp_path / "elsewhere").exists()

@@ -54,6 +54,34 @@ def test_a_process_that_cannot_be_seen_is_gone_only_if_the_kernel_knows_of_none(
     assert _read(_LOCK, {"process 4711 is gone": is_gone}) == MachineLock(_OWNER, is_alive)
 
 
+@pytest.mark.parametrize(("state", "threads", "is_alive"), [("Z", 1, False), ("X", 1, False), ("Z", 2, True)])
+def test_of_a_process_that_has_ended_its_number_may_be_left(state: str, threads: int, is_alive: bool) -> None:
+    """Until its parent asks for its exit status; a first thread may end long before the others."""
+    line = stat_line(4711, "nightly.sh", 0, threads=threads).replace(" S ", f" {state} ")
+    assert _read(_LOCK | {"/proc/4711/stat": line}) == MachineLock(_OWNER, is_alive)
+
+
+def _lineage(*parent_by_pid: tuple[int, int]) -> dict[str, str]:
+    return {f"/proc/{pid}/stat": stat_line(pid, "sh", 0, parent=parent) for pid, parent in parent_by_pid}
+
+
+def test_a_lock_is_ours_if_its_owner_has_started_us_whatever_it_is_called_by_now() -> None:
+    files = _LOCK | _lineage((50, 60), (60, 4711), (4711, 1), (1, 0))
+    machine = WrittenMachine(files, answers={NAMESPACE: 4026531836}, own_pids=[50])
+    assert read_machine_lock(Reader(machine)) == MachineLock(_OWNER, True, True)
+
+
+def test_a_lock_is_somebody_elses_if_all_that_started_us_is_known() -> None:
+    files = _LOCK | _ALIVE | _lineage((50, 60), (60, 1), (1, 0))
+    machine = WrittenMachine(files, answers={NAMESPACE: 4026531836}, own_pids=[50])
+    assert read_machine_lock(Reader(machine)) == MachineLock(_OWNER, True, False)
+
+
+def test_whose_it_is_is_unknown_where_a_parent_cannot_be_seen() -> None:
+    machine = WrittenMachine(_LOCK | _ALIVE | _lineage((50, 60)), answers={NAMESPACE: 4026531836}, own_pids=[50])
+    assert read_machine_lock(Reader(machine)) == MachineLock(_OWNER, True, None)
+
+
 def test_nobody_knows_of_a_process_whose_file_is_rubbish() -> None:
     assert _read(_LOCK | {"/proc/4711/stat": "rubbish"}) == MachineLock(_OWNER, None)
 

@@ -6,7 +6,6 @@ import shlex
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, Answer, Fix, check, not_applicable, unknown
-from noisewatch.judgement.processes import ancestors
 from noisewatch.sources.machine_lock import PATH
 
 
@@ -18,7 +17,7 @@ from noisewatch.sources.machine_lock import PATH
     reads=(PATH, "/proc/PID/stat of the process that it names"),
     why=(
         "Two benchmarks that ask at the same moment both find the machine quiet, and then disturb each other. "
-        "`preflight --lock` signs for the script that calls it, until that script ends."
+        "`preflight --lock` signs for the script that calls it, and all that it starts, until that script ends."
     ),
     remedy="Wait for the other one (--wait), or end it; a lock whose process is gone counts for nothing.",
     sources=("https://man7.org/linux/man-pages/man2/flock.2.html",),
@@ -35,10 +34,12 @@ def machine_locked(case: Case) -> Answer:
     evidence = {"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive}
     if lock.is_alive is None:
         return unknown(f"{PATH} names {who}, and whether that still runs cannot be seen from here")
-    if lock.is_alive and lock.owner.pid in ancestors(case):
+    if lock.is_ours:
         return Answer(PASS, f"locked for this run, by {who}", evidence=evidence)
     if not lock.is_alive:
         return Answer(PASS, f"a stale lock: {who} has ended", evidence=evidence)
+    if lock.is_ours is None:
+        return unknown(f"{who} has locked the machine, and whether it has started this run cannot be seen")
     return Answer(FAIL, f"{who} has locked the machine", evidence=evidence, fix=_take_away())
 
 

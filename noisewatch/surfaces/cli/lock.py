@@ -3,49 +3,71 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from noisewatch.errors import Malformed, Unreadable, UsageError
 from noisewatch.machine import Machine
-from noisewatch.machine.lock_file import claim, release
-from noisewatch.sources.machine_lock import PATH, Owner, is_alive, parse_lock, read_machine_lock, read_owner
+from noisewatch.machine.lock_file import FileHeld, claim, release
+from noisewatch.sources.machine_lock import PATH, MachineLock, Owner, lock_of, parse_lock, read_owner
 from noisewatch.sources.reader import Reader
+from noisewatch.sources.snapshot import Snapshot
 
 
 class Lock:
-    """The lock, in the name of the process that started this one."""
+    """The lock, in the name of the process that started this one, or of one of those that started that."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, path: str = PATH) -> None:
         """Raises UsageError where there is nobody to take it for."""
         if not machine.is_live:
             raise UsageError("--lock: only this host can be locked")
         self._machine = machine
+        self._path = path
         self._owner = _caller(machine)
-        self._was_ours = self._current() == self._owner
-        self.is_taken = False
+        self._has_signed = False
+        self._found: MachineLock | None = None
+        self._why_unknown: str | None = None
 
     def take(self) -> bool:
-        """Whether it is ours now. Raises UsageError where it cannot be written."""
-        self.is_taken = self.is_taken or claim(PATH, self._owner.line(), self._is_free)
-        return self.is_taken
+        """Whether the machine is ours now. Raises UsageError where the lock can never be written."""
+        self._found, self._why_unknown = None, None
+        try:
+            return claim(self._path, self._successor)
+        except FileHeld as error:
+            self._why_unknown = str(error)
+            return False
 
     def give_back(self) -> None:
-        """Leaves it as it was; one that our caller had before stays."""
-        if self.is_taken and not self._was_ours:
-            release(PATH, self._owner.line())
-
-    def _current(self) -> Owner | None:
-        lock = read_machine_lock(Reader(self._machine))
-        return None if lock is None else lock.owner
-
-    def _is_free(self, text: str) -> bool:
-        """Empty, our caller's already, or of a process that has ended; a text that is none of ours never."""
+        """Leaves it as it was: what was had before stays. That it cannot be given back is told."""
+        if not self._has_signed:
+            return
         try:
-            owner = parse_lock(text)
+            release(self._path, self._owner.line())
+        except UsageError as error:
+            print(f"noisewatch: the lock stays until {self._owner.name} ends: {error}", file=sys.stderr)
+
+    def as_found(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with the lock as it stood in the way of the last `take`: it may have come since."""
+        reasons = dict(snapshot.reason_by_path)
+        if self._why_unknown is not None:
+            reasons[PATH] = self._why_unknown
+        return replace(snapshot, machine_lock=self._found, reason_by_path=reasons)
+
+    def _successor(self, text: str) -> str | None:
+        """Our caller's name where it is free, the same where it is ours already, None where it is somebody else's.
+
+        A text that is no lock is never written over.
+        """
+        try:
+            found = self._found = lock_of(Reader(self._machine), parse_lock(text))
         except Malformed as error:
-            raise UsageError(f"{PATH}: {error}; if no benchmark runs: rm {PATH}") from error
-        return owner is None or owner == self._owner or is_alive(Reader(self._machine), owner) is False
+            raise UsageError(f"{self._path}: {error}; if no benchmark runs: rm {self._path}") from error
+        if found.is_free:
+            self._has_signed = True
+            return self._owner.line()
+        return text if found.is_ours else None
 
 
 def _caller(machine: Machine) -> Owner:

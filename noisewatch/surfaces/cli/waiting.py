@@ -19,7 +19,7 @@ def verdict_in_time(examination: Examination, seconds: float, lock: Lock | None)
     """The first stable verdict within so many seconds, or the last one; and whether the time ran out.
 
     With 0 it is the first one, whatever it is. Otherwise the microbenchmark runs only after a sample without a
-    failure, so that it measures a settled moment.
+    failure, so that it measures a settled moment. A machine whose `lock` cannot be had is not fit.
     """
     until_s = time.monotonic() + seconds
     told = ""
@@ -27,10 +27,10 @@ def verdict_in_time(examination: Examination, seconds: float, lock: Lock | None)
         if lock is not None:
             lock.take()
         verdict = _look(examination, may_fail=seconds == 0)
+        if verdict.verdict == STABLE and lock is not None and not lock.take():
+            verdict = _as_locked(verdict, lock)  # somebody had it, and it looked free
         left_s = until_s - time.monotonic()
         is_fit = verdict.verdict == STABLE
-        if is_fit and lock is not None and not lock.take():
-            continue  # somebody had it, and it looked free
         if is_fit or left_s <= 0:
             return verdict, seconds > 0 and not is_fit
         if not told:
@@ -38,6 +38,11 @@ def verdict_in_time(examination: Examination, seconds: float, lock: Lock | None)
         told = _tell(examination, verdict, left_s, told)
         if examination.arguments.sample == 0:
             time.sleep(min(_BETWEEN_LOOKS_S, left_s))
+
+
+def _as_locked(verdict: Verdict, lock: Lock) -> Verdict:
+    case = replace(verdict.case, snapshot=lock.as_found(verdict.case.snapshot))
+    return judge(case, strict=verdict.is_strict)
 
 
 def _look(examination: Examination, may_fail: bool) -> Verdict:
