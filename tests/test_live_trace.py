@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from noisewatch.machine.tracefs import MOUNTS, find_tracefs
+from noisewatch.machine.trace_instances import MOUNTS, find_tracefs
 from tests.noise import CPU, LOOP, noise
 
 pytestmark = pytest.mark.live

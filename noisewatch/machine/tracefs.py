@@ -1,54 +1,48 @@
-"""Own ring buffers of the kernel's trace, beside whatever else is traced: an instance, which leaves with us.
+"""Own ring buffers of the kernel's trace, beside whatever else is traced: an instance.
 
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/events/sched/sched_switch/enable
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/per_cpu/cpu1/trace_pipe_raw
 
-The global buffer, its clock and its events are neither read nor written. The name holds our pid, its namespace and when
-we started, so that what a killed process has left is known as such. https://docs.kernel.org/trace/ftrace.html
+The global buffer, its clock and its events are neither read nor written. It leaves with us, and with whoever is killed
+too: see trace_instances.py and trace_watcher.py. https://docs.kernel.org/trace/ftrace.html
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure
+from noisewatch.machine.trace_instances import instance_path, remove, write_setting
 
-MOUNTS = "/proc/self/mounts"
-_NAME = re.compile(
-    r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-(?P<purpose>\w+)", re.ASCII
-)
 _LARGEST_PAGE = 1 << 16
-_FIRST_PID_NAMESPACE = 0xEFFF_FFFC  # PROC_PID_INIT_INO in linux/proc_ns.h
-
-
-def find_tracefs(mounts: str) -> Path | None:
-    """Where the text of /proc/self/mounts says that tracefs is mounted."""
-    for line in mounts.splitlines():
-        fields = line.split()
-        if len(fields) > 2 and fields[2] == "tracefs":
-            return Path(fields[1])
-    return None
 
 
 class Instance:
-    """A context manager: events of some CPUs, in time with CLOCK_MONOTONIC. Raises CannotMeasure."""
+    """A context manager: events of some CPUs, in time with CLOCK_MONOTONIC. Raises CannotMeasure.
+
+    `prepare` is called before the tracer begins, when there is a name already that tells what to put back.
+    """
 
     def __init__(
-        self, tracefs: Path, purpose: str, cpus: Iterable[int], buffer_kb: int, tracer: str | None = None
+        self,
+        tracefs: Path,
+        purpose: str,
+        cpus: Iterable[int],
+        buffer_kb: int,
+        tracer: str | None = None,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
         self._tracefs = tracefs
         self._cpus = sorted(cpus)
         self._buffer_kb = buffer_kb
         self._tracer = tracer
-        pid = os.getpid()
-        self.path = tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_started_ticks(pid)}-{purpose}"
+        self._prepare = prepare
+        self.path = instance_path(tracefs, purpose)
         self._pipes: dict[int, int] = {}
 
     def __enter__(self) -> Self:
@@ -58,6 +52,7 @@ class Instance:
             self._write("trace_clock", "mono")
             self._write("tracing_cpumask", _mask(self._cpus))
             self._write("buffer_size_kb", str(self._buffer_kb))
+            self._prepare()
             if self._tracer is not None:  # before the pipes: it cannot be changed while there are readers
                 self._write("current_tracer", self._tracer)
             for cpu in self._cpus:
@@ -67,6 +62,9 @@ class Instance:
             self.close()
             hint = " (tracing is for root)" if error.errno in (errno.EACCES, errno.EPERM) else ""
             raise CannotMeasure(f"{self._tracefs}: {(error.strerror or str(error)).lower()}{hint}") from error
+        except BaseException:  # Ctrl-C
+            self.close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -120,7 +118,7 @@ class Instance:
         for pipe in self._pipes.values():
             os.close(pipe)
         self._pipes = {}
-        _remove(self.path)
+        remove(self.path)
 
     def _switch(self, word: str) -> None:
         try:
@@ -130,59 +128,6 @@ class Instance:
 
     def _write(self, name: str, text: str) -> None:
         write_setting(self.path / name, text)
-
-
-def remove_stale(tracefs: Path) -> frozenset[str]:
-    """Removes the instances that processes of ours left behind which were killed; what they were for."""
-    purposes: set[str] = set()
-    with suppress(OSError):
-        for name in os.listdir(tracefs / "instances"):
-            match = _NAME.fullmatch(name)
-            is_ours = match is not None and int(match["namespace"]) == _namespace()
-            if match is not None and is_ours and _started_ticks(int(match["pid"])) != int(match["ticks"]):
-                _remove(tracefs / "instances" / name)
-                purposes.add(match["purpose"])
-    return frozenset(purposes)
-
-
-def write_setting(path: Path, text: str) -> None:
-    """To a file that is there. Raises OSError."""
-    file = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-    try:
-        os.write(file, text.encode())
-    finally:
-        os.close(file)
-
-
-def _remove(instance: Path) -> None:
-    """Events have to be off before the folder goes: it is busy while they are on."""
-    for name in ("tracing_on", "events/enable"):
-        with suppress(OSError):
-            write_setting(instance / name, "0")
-    with suppress(OSError):
-        instance.rmdir()
-
-
-def numbers_threads_as_we_do() -> bool:
-    """Whether the thread numbers of a trace, which are the host's, are those of our own /proc."""
-    return _namespace() == _FIRST_PID_NAMESPACE
-
-
-def _namespace() -> int:
-    """In which our pid is what it is; another container's may be anybody's."""
-    try:
-        return os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return 0
-
-
-def _started_ticks(pid: int) -> int:
-    """When the process started, in ticks since boot; 0 where there is none."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        return int(stat.rpartition(")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        return 0
 
 
 def _mask(cpus: Iterable[int]) -> str:

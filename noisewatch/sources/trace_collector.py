@@ -6,6 +6,8 @@ What is called by address is named by /proc/kallsyms, threads by /proc as long a
 from __future__ import annotations
 
 import bisect
+import os
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -16,7 +18,14 @@ from typing import Self
 
 from noisewatch.errors import CannotMeasure, Malformed
 from noisewatch.machine import Json, osnoise
-from noisewatch.machine.tracefs import MOUNTS, Instance, find_tracefs, numbers_threads_as_we_do, remove_stale
+from noisewatch.machine.trace_instances import (
+    MOUNTS,
+    find_tracefs,
+    numbers_threads_as_we_do,
+    remove_stale_where_mounted,
+)
+from noisewatch.machine.trace_watcher import Watcher
+from noisewatch.machine.tracefs import Instance
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.task_files import parse_stat
@@ -38,6 +47,8 @@ from noisewatch.sources.trace_timeline import CpuTrace
 _BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
 _MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
 _MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last until the buffer is full
+_AT_WORK = threading.Lock()
+_ENDS_WITHIN_S = 5.0  # to take in what was collected last is a matter of a second
 _OTHER_NUMBERS = "in a container a trace tells of threads by the host's numbers, which are others here"
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
@@ -57,17 +68,22 @@ class TraceCollector:
     def __enter__(self) -> Self:
         """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it."""
         with self._stack:
+            remove_stale_where_mounted()
             if self._tracer == NO_TRACER:
                 raise CannotMeasure(NOT_TRACED)
             if not numbers_threads_as_we_do():
                 raise CannotMeasure(_OTHER_NUMBERS)
             tracefs = _tracefs()
-            if osnoise.TRACER in remove_stale(tracefs):
-                osnoise.restore_workload(tracefs)
-            if self._by_osnoise:
-                self._stack.enter_context(osnoise.WithoutWorkload(tracefs))
-            tracer = osnoise.TRACER if self._by_osnoise else None
-            own = Instance(tracefs, tracer or "target", self._cpus, _size_kb(self._cpus), tracer)
+            self._wait_for_the_one_before()
+            own = (
+                self._osnoise_instance(tracefs)
+                if self._by_osnoise
+                else Instance(tracefs, "target", self._cpus, _size_kb(self._cpus))
+            )
+            if os.access(
+                tracefs / "instances", os.W_OK
+            ):  # else there is nothing to watch: that ours is refused is told
+                self._stack.enter_context(Watcher(tracefs))
             self._target = self._stack.enter_context(own)
             self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
             wanted = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
@@ -93,6 +109,16 @@ class TraceCollector:
             self._is_on = True
             self._stack = self._stack.pop_all()
         return self
+
+    def _wait_for_the_one_before(self) -> None:
+        """Instances have their process's name, and so are one collector's at a time: of the monitor's threads too."""
+        if not _AT_WORK.acquire(timeout=_ENDS_WITHIN_S):
+            raise CannotMeasure("another trace of this process has not ended")
+        self._stack.callback(_AT_WORK.release)
+
+    def _osnoise_instance(self, tracefs: Path) -> Instance:
+        purpose, prepare = osnoise.how_to_follow(tracefs)
+        return Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus), osnoise.TRACER, prepare)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()

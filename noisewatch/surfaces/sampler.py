@@ -13,6 +13,7 @@ import sys
 from argparse import Namespace
 
 from noisewatch.faults import contained
+from noisewatch.machine.trace_instances import remove_stale_where_mounted
 from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.frame import encode_frame
 from noisewatch.surfaces.inbox import Inbox
@@ -38,6 +39,8 @@ def _sample(arguments: Namespace) -> int:
         wish = wish_of(arguments, machine, frozenset(arguments.allowed))
         sentinel = Sentinel(arguments.interval)
         sentinel.want(arguments.sentinel)
+        if machine.is_live:
+            remove_stale_where_mounted()
         inbox = Inbox(sys.stdin.fileno(), {"sentinel": sentinel.want})
         for frame in sample_frames(machine, wish, arguments.interval, inbox.wait, sentinel):
             if inbox.is_abandoned:

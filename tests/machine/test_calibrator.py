@@ -82,23 +82,35 @@ def test_who_watches_may_stop_it_and_nothing_is_left_running() -> None:
     _wait_until_none_is_left(os.getpid())
 
 
-def test_a_killed_parent_leaves_no_spinner_behind(tmp_path: Path) -> None:
+def _calibrating(command: tuple[str, ...] = ()) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """A process that calibrates, and its descendants: the host, its spinner and, if there is one, the command."""
     program = (
         "from noisewatch.machine.calibrator.plan import plan_slots\n"
         "from noisewatch.machine.calibrator.run import Calibrating, calibrate\n"
-        f"calibrate(Calibrating(plan_slots([{_CPU}], {{}}, {{}}, 60 * 10**9, False), core='python'), "
+        f"slots = plan_slots([{_CPU}], {{}}, {{}}, {10 if command else 60} * 10**9, False, {bool(command)})\n"
+        f"calibrate(Calibrating(slots, command={command}, core='python'), "
         "lambda progress: print('runs', flush=True) if progress.done_s > 0.1 else None)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if parent.stdout is None:
         raise AssertionError
     assert parent.stdout.readline() == b"runs\n"
-    spinners = _descendants(parent.pid)
-    assert len(spinners) == 2  # the host and its spinner
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
-    parent.stdout.close()
-    _wait_until(lambda: not any(_is_alive(pid) for pid in spinners))
+    _wait_until(lambda: len(_descendants(parent.pid)) == 2 + bool(command), 30.0)
+    return parent, _descendants(parent.pid)
+
+
+_SLEEPS = ("sleep", "600")
+
+
+@pytest.mark.parametrize("command", [(), _SLEEPS], ids=["loop", "command"])
+@pytest.mark.parametrize("who", ["parent", "host", "both", "spinner"])
+def test_who_is_killed_leaves_nothing_running(command: tuple[str, ...], who: str) -> None:
+    parent, descendants = _calibrating(command)
+    victims = {"parent": [parent.pid], "host": descendants[:1], "spinner": descendants[1:2]}
+    for pid in victims.get(who, [descendants[0], parent.pid]):
+        os.kill(pid, signal.SIGKILL)
+    parent.communicate()
+    _wait_until(lambda: not any(_is_alive(pid) for pid in descendants), 5.0)  # the command's time is not over then
 
 
 def _descendants(pid: int) -> list[int]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.osnoise import WithoutWorkload
+from noisewatch.machine.osnoise import how_to_follow
+from noisewatch.machine.trace_instances import WORKLOAD_OFF, instance_path
 
 _DEFAULT = "DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP\n"
 
@@ -27,17 +28,19 @@ def _options(tracefs: Path) -> str:
     return (tracefs / "osnoise/options").read_text()
 
 
-def test_the_load_is_left_out_and_put_back(tmp_path: Path) -> None:
+def test_the_load_is_left_out_and_the_instances_name_says_that_it_was_there(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path)
-    with WithoutWorkload(tracefs):
-        assert _options(tracefs) == "NO_OSNOISE_WORKLOAD"
-    assert _options(tracefs) == "OSNOISE_WORKLOAD"
+    purpose, prepare = how_to_follow(tracefs)
+    assert (purpose, _options(tracefs)) == (WORKLOAD_OFF, _DEFAULT)
+    prepare()
+    assert _options(tracefs) == "NO_OSNOISE_WORKLOAD"
 
 
 def test_where_it_was_left_out_before_it_stays_so(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path, "DEFAULTS NO_OSNOISE_WORKLOAD\n")
-    with WithoutWorkload(tracefs):
-        pass
+    purpose, prepare = how_to_follow(tracefs)
+    prepare()
+    assert purpose != WORKLOAD_OFF
     assert _options(tracefs) == "DEFAULTS NO_OSNOISE_WORKLOAD\n"
 
 
@@ -46,13 +49,19 @@ def test_where_it_was_left_out_before_it_stays_so(tmp_path: Path) -> None:
 def test_while_somebody_else_uses_it_nothing_is_changed(tmp_path: Path, tracer: str, whose: str) -> None:
     tracefs = _tracefs(tmp_path)
     (tracefs / whose).write_text(tracer + "\n")
-    with pytest.raises(CannotMeasure, match="somebody else uses"), WithoutWorkload(tracefs):
-        pass
-    assert _options(tracefs) == _DEFAULT
+    with pytest.raises(CannotMeasure, match="somebody else uses"):
+        how_to_follow(tracefs)
+
+
+def test_another_of_us_that_is_about_to_use_it_is_somebody_else(tmp_path: Path) -> None:
+    tracefs = _tracefs(tmp_path)
+    instance_path(tracefs, WORKLOAD_OFF).mkdir()
+    with pytest.raises(CannotMeasure, match="somebody else uses"):
+        how_to_follow(tracefs)
 
 
 def test_a_kernel_without_it_or_without_the_option_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CannotMeasure, match="no osnoise tracer"), WithoutWorkload(_tracefs(tmp_path, tracers="nop\n")):
-        pass
-    with pytest.raises(CannotMeasure, match=r"Linux 6\.2"), WithoutWorkload(_tracefs(tmp_path / "old", options=None)):
-        pass
+    with pytest.raises(CannotMeasure, match="no osnoise tracer"):
+        how_to_follow(_tracefs(tmp_path, tracers="nop\n"))
+    with pytest.raises(CannotMeasure, match=r"Linux 6\.2"):
+        how_to_follow(_tracefs(tmp_path / "old", options=None))

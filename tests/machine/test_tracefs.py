@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.tracefs import Instance, find_tracefs, remove_stale
-
-_SLASHES = "/sys/kernel/tracing"
-
-
-def test_tracefs_is_where_it_is_mounted() -> None:
-    mounts = f"proc /proc proc rw 0 0\nnodev {_SLASHES} tracefs rw,nosuid 0 0\n"
-    assert find_tracefs(mounts) == Path(_SLASHES)
-    assert find_tracefs("debugfs /sys/kernel/debug debugfs rw 0 0\nrubbish\n\n") is None
+from noisewatch.machine.tracefs import Instance
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -47,26 +39,3 @@ def test_what_was_lost_or_left_unread_is_counted_and_otherwise_unknown(
         (instance.path / "per_cpu/cpu1").mkdir(parents=True)
         (instance.path / "per_cpu/cpu1/stats").write_text(text)
     assert instance.lost(1) == lost
-
-
-def test_what_a_dead_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
-    folder = tmp_path / "instances"
-    mine = Instance(tmp_path, "target", [1], 64).path.name
-    _, namespace, pid, ticks, _ = mine.split("-")
-    names = {
-        "alive": mine,
-        "recycled number": f"noisewatch-{namespace}-{pid}-{int(ticks) + 1}-target",
-        "dead": f"noisewatch-{namespace}-4194305-{ticks}-senders",
-        "of another container": f"noisewatch-{int(namespace) + 1}-4194305-{ticks}-target",
-        "of another tool": "rtla",
-        "something else": f"noisewatch-{pid}",
-    }
-    for name in names.values():
-        (folder / name).mkdir(parents=True)
-    remove_stale(tmp_path)
-    left = {what for what, name in names.items() if (folder / name).exists()}
-    assert left == {"alive", "of another container", "of another tool", "something else"}
-
-
-def test_without_instances_there_is_nothing_to_remove(tmp_path: Path) -> None:
-    remove_stale(tmp_path)

@@ -9,6 +9,7 @@ import gc
 import os
 import select
 import signal
+from contextlib import suppress
 from time import monotonic_ns
 
 from noisewatch.machine.calibrator.plan import START
@@ -28,14 +29,14 @@ def main() -> None:
     size = sheet_words(plan["capacities"])
     gc.disable()
     gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share
-    pids = set()
+    pids, own_pid = set(), os.getpid()
     for number, (cpu, slots) in enumerate(plan["slots"]):
         sheet = Sheet(words[number * size : (number + 1) * size], plan["capacities"])
         pid = os.fork()
         if pid == 0:
             os.setpgid(0, 0)  # with what it starts, so that both can be ended together
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            Spinner(core, sheet, cpu, memory, plan).run(slots)
+            Spinner(core, sheet, cpu, memory, plan, own_pid).run(slots)
             os._exit(0)
         pids.add(pid)
     starts = sorted({begin for _, slots in plan["slots"] for kind, begin, _ in slots if kind == START})
@@ -51,15 +52,19 @@ def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
     two CPUs that wake up together may be given one core. So that this shows, we are busy at the `starts` as well.
     """
     while pids:
-        pid, _ = os.waitpid(-1, os.WNOHANG)
+        pid, status = os.waitpid(-1, os.WNOHANG)
         pids.discard(pid)
+        if pid and os.WIFSIGNALED(status):
+            _end_group(pid)
         now_ns = monotonic_ns() - (words[START_NS] or monotonic_ns())
         starts = [start for start in starts if start + _BUSY_AFTER_NS > now_ns]
         if starts and now_ns >= starts[0] - _BUSY_BEFORE_NS and words[START_NS]:
             _be_busy(words[START_NS] + starts[0] + _BUSY_AFTER_NS)
         elif pid == 0 and select.select([0], [], [], _pause_s(starts, now_ns))[0]:
             for each in pids:
-                _end(each)
+                _end_group(each)
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)  # it may not have its group yet
             return
 
 
@@ -74,9 +79,7 @@ def _be_busy(until_ns: int) -> None:
         pass
 
 
-def _end(pid: int) -> None:
-    for kill in (os.killpg, os.kill):
-        try:
-            kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+def _end_group(pid: int) -> None:
+    """What the spinner has started, and the spinner."""
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import time
+from contextlib import ExitStack
 from time import monotonic_ns
 from types import ModuleType
 from typing import Any
@@ -47,7 +48,9 @@ _NO_EXIT_STATUS = 1 << 16
 class Spinner:
     """Measures on one CPU. All that takes memory or time to prepare is done before it says that it is ready."""
 
-    def __init__(self, core: ModuleType, sheet: Sheet, cpu: int, memory: bytearray, plan: dict[str, Any]) -> None:
+    def __init__(
+        self, core: ModuleType, sheet: Sheet, cpu: int, memory: bytearray, plan: dict[str, Any], host_pid: int
+    ) -> None:
         self._core = core
         self._sheet = sheet
         self._cpu = cpu
@@ -56,7 +59,7 @@ class Spinner:
         self._is_realtime: bool = plan["is_realtime"]
         self._command: list[str] = plan["command"]
         self._memory = memoryview(memory)
-        self._parent = os.getppid()
+        self._host_pid = host_pid
         self._schedstat = -1
 
     def run(self, slots: list[Slot]) -> None:
@@ -108,7 +111,7 @@ class Spinner:
 
     def _is_wanted(self) -> bool:
         """Whether the host still lives, and we still are on our CPU."""
-        if os.getppid() != self._parent:
+        if os.getppid() != self._host_pid:
             return False
         if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
             self._sheet.header[STATE] = MOVED
@@ -119,6 +122,8 @@ class Spinner:
         if not self._is_wanted():
             return False
         has_rested = _rest_until(begin_ns)
+        if has_rested and not self._is_wanted():
+            return False
         if has_rested and kind in (WORK, NATIVE_WORK, MEMORY):
             self._warm_up(begin_ns + _WARM_NS)
         if kind == COMMAND:
@@ -179,17 +184,27 @@ class Spinner:
             return 256 + (error.errno or 0)
         finally:
             os.close(nothing)
-        ended = select.poll()
-        watched = os.pidfd_open(pid)
-        ended.register(watched, select.POLLIN)
-        try:
-            if not ended.poll(max(limit_s, 0.1) * 1000):
-                self._sheet.header[ERROR], self._sheet.header[STATE] = _NO_EXIT_STATUS, FAILED
-                os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
-            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            return status if status >= 0 else 128 - status
-        finally:
-            os.close(watched)
+        if not _has_ended(pid, self._host_pid, max(limit_s, 0.1)):
+            self._sheet.header[ERROR], self._sheet.header[STATE] = _NO_EXIT_STATUS, FAILED
+            os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return status if status >= 0 else 128 - status
+
+
+def _has_ended(pid: int, host_pid: int, within_s: float) -> bool:
+    """Whether the process did so in time; False at once where the host is gone. Nothing wakes us up meanwhile."""
+    with ExitStack() as stack:
+        watched = {}
+        for each in (pid, host_pid):
+            try:
+                watched[each] = os.pidfd_open(each)
+            except ProcessLookupError:
+                return False
+            stack.callback(os.close, watched[each])
+        ends = select.poll()
+        for descriptor in watched.values():
+            ends.register(descriptor, select.POLLIN)
+        return watched[pid] in dict(ends.poll(within_s * 1000))
 
 
 def _rest_until(begin_ns: int) -> bool:

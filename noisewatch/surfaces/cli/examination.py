@@ -10,6 +10,7 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.rules import Rules
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
+from noisewatch.machine.trace_instances import remove_stale_where_mounted
 from noisewatch.model.interval import interval_between
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
@@ -63,6 +64,8 @@ class Examination:
         machine, seconds = self.machine, self.arguments.sample
         if isinstance(machine, Recording):
             return self._settings_at_end(machine) if seconds == 0 else self._replayed(machine)
+        if machine.is_live:
+            remove_stale_where_mounted()
         if seconds == 0:
             return Case(self._look())
         if not machine.is_live:
