@@ -16,6 +16,7 @@ import pytest
 
 from noisewatch.machine.trace_instances import MOUNTS, find_tracefs
 from tests.noise import CPU, LOOP, noise
+from tests.waiting import children_of, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -54,14 +55,22 @@ def tracefs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         subprocess.run(["umount", place], check=True)
 
 
-def _instances(tracefs: Path) -> list[str]:
-    return [name for name in os.listdir(tracefs / "instances") if name.startswith("noisewatch-")]
+def _instances(tracefs: Path, pid: int) -> list[str]:
+    """That process's: somebody else may trace as well."""
+    return [name for name in os.listdir(tracefs / "instances") if name.startswith("noisewatch-") and f"-{pid}-" in name]
 
 
 def _followed(seconds: float) -> dict[str, Any]:
-    ran = subprocess.run([*_TRACE, "--duration", str(seconds)], capture_output=True, text=True, check=True)
-    answer: dict[str, Any] = json.loads(ran.stdout)
-    return answer
+    return _followed_by(seconds)[0]
+
+
+def _followed_by(seconds: float) -> tuple[dict[str, Any], int]:
+    """What was told, and the process that did."""
+    command = [*_TRACE, "--duration", str(seconds)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return json.loads(said), process.pid
 
 
 def test_a_busy_loop_is_what_works_and_the_tick_is_what_disturbs_it(tracefs: Path) -> None:
@@ -110,34 +119,46 @@ def test_whatever_else_is_traced_is_left_as_it_was_and_no_instance_stays(tracefs
     try:
         (other / "events/sched/sched_switch/enable").write_text("1")
         before = [(tracefs / name).read_text() for name in _GLOBAL]
-        assert _followed(1)["by"] == "trace"
+        answer, pid = _followed_by(1)
+        assert answer["by"] == "trace"
         assert [(tracefs / name).read_text() for name in _GLOBAL] == before
         assert (other / "events/sched/sched_switch/enable").read_text() == "1\n"
     finally:
         (other / "events/sched/sched_switch/enable").write_text("0")
         other.rmdir()
-    assert _instances(tracefs) == []
+    assert _instances(tracefs, pid) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("command", [_TRACE, _CALIBRATE], ids=["trace", "calibrate"])
-def test_a_tracer_that_is_ended_leaves_nothing_or_the_next_one_clears_it_away(
-    tracefs: Path, command: list[str], number: signal.Signals
-) -> None:
-    process = subprocess.Popen(
-        [*command, "--duration", "30"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    until = time.monotonic() + 10
-    while len(_instances(tracefs)) < 2 and time.monotonic() < until:
-        time.sleep(0.05)
-    time.sleep(0.5)
+def test_a_tracer_that_is_ended_leaves_nothing(tracefs: Path, command: list[str], number: signal.Signals) -> None:
+    process = _tracer(tracefs, command)
     process.send_signal(number)
     said = process.communicate()[1]
     assert "Traceback" not in said
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    assert bool(_instances(tracefs)) == (number == signal.SIGKILL)
-    assert _followed(1)["by"] == "trace"
-    assert _instances(tracefs) == []
+    wait_until(lambda: _instances(tracefs, process.pid) == [], 0.0 if number != signal.SIGKILL else 5.0)
+
+
+def test_what_was_killed_with_its_watcher_is_cleared_away_by_the_next_one(tracefs: Path) -> None:
+    process = _tracer(tracefs, _TRACE)
+    for pid in (*children_of(process.pid), process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    assert len(_instances(tracefs, process.pid)) == 2
+    command = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), "--sample", "0", "--no-calibration"]
+    subprocess.run(command, capture_output=True, check=False)
+    assert _instances(tracefs, process.pid) == []
+
+
+def _tracer(tracefs: Path, command: list[str]) -> subprocess.Popen[str]:
+    """One that will go on for long."""
+    process = subprocess.Popen(
+        [*command, "--duration", "30"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: len(_instances(tracefs, process.pid)) == 2, 30.0)
+    time.sleep(0.5)
+    return process
 
 
 def test_where_threads_have_other_numbers_than_the_trace_tells_nothing_is_traced(tracefs: Path) -> None:

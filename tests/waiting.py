@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,17 @@ def wait_until(is_so: Callable[[], bool], limit_s: float = 20.0) -> None:
     while not is_so():
         assert time.monotonic() < given_up
         time.sleep(0.02)
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that it has started."""
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(child) for child in found.stdout.split()]
+
+
+def descendants_of(pid: int) -> list[int]:
+    """What it has started, and what they have; each before its own."""
+    return [each for child in children_of(pid) for each in (child, *descendants_of(child))]
 
 
 def is_alive(pid: int) -> bool:

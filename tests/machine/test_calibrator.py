@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.machine.calibrator.plan import plan_slots
 from noisewatch.machine.calibrator.run import Calibrating, Progress, calibrate
 from noisewatch.machine.core import PYTHON, load_core
+from tests.waiting import descendants_of, is_alive, wait_until
 
 _CPU = max(os.sched_getaffinity(0))
 _SHORT_NS = 500_000_000
@@ -95,8 +94,8 @@ def _calibrating(command: tuple[str, ...] = ()) -> tuple[subprocess.Popen[bytes]
     if parent.stdout is None:
         raise AssertionError
     assert parent.stdout.readline() == b"runs\n"
-    _wait_until(lambda: len(_descendants(parent.pid)) == 2 + bool(command), 30.0)
-    return parent, _descendants(parent.pid)
+    wait_until(lambda: len(descendants_of(parent.pid)) == 2 + bool(command), 30.0)
+    return parent, descendants_of(parent.pid)
 
 
 _SLEEPS = ("sleep", "600")
@@ -110,27 +109,11 @@ def test_who_is_killed_leaves_nothing_running(command: tuple[str, ...], who: str
     for pid in victims.get(who, [descendants[0], parent.pid]):
         os.kill(pid, signal.SIGKILL)
     parent.communicate()
-    _wait_until(lambda: not any(_is_alive(pid) for pid in descendants), 5.0)  # the command's time is not over then
-
-
-def _descendants(pid: int) -> list[int]:
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, IndexError):
-            if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
-                found += [int(folder.name), *_descendants(int(folder.name))]
-    return found
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    wait_until(lambda: not any(is_alive(pid) for pid in descendants), 5.0)  # the command's time is not over then
 
 
 def _wait_until_none_is_left(pid: int) -> None:
-    _wait_until(lambda: not [each for each in _descendants(pid) if _is_alive(each) and _is_spinner(each)])
+    wait_until(lambda: not [each for each in descendants_of(pid) if is_alive(each) and _is_spinner(each)])
 
 
 def _is_spinner(pid: int) -> bool:
@@ -138,10 +121,3 @@ def _is_spinner(pid: int) -> bool:
         return b"calibrator.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-
-
-def _wait_until(is_so: Any, limit_s: float = 10.0) -> None:
-    given_up = time.monotonic() + limit_s
-    while not is_so():
-        assert time.monotonic() < given_up
-        time.sleep(0.02)
