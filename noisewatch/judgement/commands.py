@@ -1,7 +1,8 @@
-"""The shell commands that fixes consist of; each may be run twice."""
+"""The shell commands that fixes consist of; each may be run twice, and changes nothing the second time."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,8 @@ from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 
 BOOT_OPTIONS = "add to the kernel command line and reboot: "
 CPUS = "/sys/devices/system/cpu"
+_TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch-"  # files of ours alone
+_OWN_FILE = re.compile(rf"\| sudo tee ((?:{_TMPFILES}|{_SYSCTL})\S+\.conf)")
 
 
 def write(value: str | int, path: str) -> str:
@@ -40,16 +43,25 @@ def _write_to_cpus(value: str | int, cpus: list[int], name: str) -> str:
     return f"for cpu in {listed}; do echo {shlex.quote(str(value))} | sudo tee {CPUS}/cpu$cpu/{name}; done"
 
 
-def persist_per_cpu(value_by_cpu: Mapping[int, str | int], name: str) -> str:
-    """Has systemd-tmpfiles write to each CPU's file `name` at boot."""
+def persist_per_cpu(value_by_cpu: Mapping[int, str | int], name: str, about: str | None = None) -> str:
+    """Has systemd-tmpfiles write to each CPU's file `name` at boot; `about` where two checks do so."""
     lines = [f"w {CPUS}/cpu{cpu}/{name} - - - - {value}" for cpu, value in sorted(value_by_cpu.items())]
-    return persist_lines(lines)
+    return persist_lines(about or name.replace("/", "."), lines)
 
 
-def persist_lines(lines: Iterable[str]) -> str:
-    """Adds lines to a configuration of systemd-tmpfiles."""
+def persist_lines(about: str, lines: Iterable[str]) -> str:
+    """Has systemd-tmpfiles do at boot what the lines say, by a file for them `about` which it is.
+
+    It is written whole: the same again changes nothing, and for other CPUs it replaces what stood there.
+    """
     words = " ".join(map(shlex.quote, lines))
-    return f"printf '%s\\n' {words} | sudo tee -a /etc/tmpfiles.d/benchmark.conf"
+    return f"printf '%s\\n' {words} | sudo tee {_TMPFILES}{about}.conf"
+
+
+def forget(persist: str | None) -> str | None:
+    """Takes away the files that `persist` writes; None where it writes none."""
+    paths = _OWN_FILE.findall(persist or "")
+    return f"sudo rm -f {' '.join(paths)}" if paths else None
 
 
 def write_affinity(irqs: Iterable[int], cpus: str) -> str | None:
@@ -75,6 +87,6 @@ def persist_knob(path: str, value: str | int) -> str:
     """Has the file written at each boot: by sysctl.d below /proc/sys, else by systemd-tmpfiles."""
     prefix = "/proc/sys/"
     if not path.startswith(prefix):
-        return persist_lines([f"w {path} - - - - {value}"])
+        return persist_lines(path.removeprefix("/sys/").replace("/", "."), [f"w {path} - - - - {value}"])
     name = path.removeprefix(prefix).replace("/", ".")
-    return f"echo {shlex.quote(f'{name} = {value}')} | sudo tee -a /etc/sysctl.d/90-benchmark.conf"
+    return f"echo {shlex.quote(f'{name} = {value}')} | sudo tee {_SYSCTL}{name}.conf"

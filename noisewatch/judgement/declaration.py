@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import BOOT_OPTIONS
+from noisewatch.judgement.commands import BOOT_OPTIONS, forget
 from noisewatch.judgement.limit import Limit
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import CpuSet
@@ -29,6 +29,17 @@ class Fix:
     undo: str | None = None
     needs_root: bool = True
     needs_reboot: bool = False  # for `now`; what persists may need one anyway
+    undo_unit: str | None = None  # takes `persist` back where that tells systemd of units
+
+    @property
+    def undo_persist(self) -> str | None:
+        """What takes `persist` back, where that is a command; what it does now stays until `undo`."""
+        return self.undo_unit or forget(self.persist)
+
+    @property
+    def undo_files(self) -> str | None:
+        """The part of that which does no harm where nothing was made to last: our own files go."""
+        return forget(self.persist)
 
     @property
     def kernel_arguments(self) -> str | None:

@@ -185,3 +185,27 @@ def test_a_quota_is_lifted_and_brought_back_as_it_was() -> None:
     fix = _fix("cpu-quota", quota)
     assert fix.now == "echo max | sudo tee /sys/fs/cgroup/cpu.max"
     assert fix.undo == "echo '50000 100000' | sudo tee /sys/fs/cgroup/cpu.max"
+
+
+def test_a_partition_that_was_there_for_other_cpus_is_made_again_by_the_undo() -> None:
+    folder = "/sys/fs/cgroup/benchmark"
+    earlier = {
+        f"{CPUS}/isolated": "\n",
+        f"{folder}/cpuset.cpus.partition": "isolated\n",
+        f"{folder}/cpuset.cpus": "1\n",
+        f"{folder}/cpuset.cpus.effective": "1\n",
+    }
+    fix = _fix("target-not-isolated", earlier)
+    assert "echo 2-3 | sudo tee /sys/fs/cgroup/benchmark/cpuset.cpus" in (fix.now or "")
+    assert fix.undo == (
+        f"echo 1 | sudo tee {folder}/cpuset.cpus && echo isolated | sudo tee {folder}/cpuset.cpus.partition"
+    )
+
+
+def test_what_lasts_is_a_file_of_ours_and_goes_again() -> None:
+    governor = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
+    fix = _fix("governor-not-performance", {governor.format(cpu): "schedutil\n" for cpu in (2, 3)})
+    path = "/etc/tmpfiles.d/noisewatch-cpufreq.scaling_governor.conf"
+    lines = [f"w {governor.format(cpu)} - - - - performance" for cpu in (2, 3)]
+    assert fix.persist == f"printf '%s\\n' '{lines[0]}' '{lines[1]}' | sudo tee {path}"
+    assert fix.undo_persist == f"sudo rm -f {path}"

@@ -26,7 +26,10 @@ def test_a_mask_loses_the_target_cpus_and_gets_them_back() -> None:
     fix = _fix("packets-steered-to-target", {f"{QUEUE}/rps_cpus": "0000000f\n"})
     assert fix.now == f"echo 3 | sudo tee {QUEUE}/rps_cpus"
     assert fix.undo == f"echo f | sudo tee {QUEUE}/rps_cpus"
-    assert fix.persist == f"printf '%s\\n' 'w {QUEUE}/rps_cpus - - - - 3' | sudo tee -a /etc/tmpfiles.d/benchmark.conf"
+    assert (
+        fix.persist
+        == f"printf '%s\\n' 'w {QUEUE}/rps_cpus - - - - 3' | sudo tee /etc/tmpfiles.d/noisewatch-rps_cpus.conf"
+    )
 
 
 def test_queues_with_one_mask_share_a_command() -> None:
@@ -53,7 +56,10 @@ def test_the_mask_of_new_interfaces_is_a_sysctl() -> None:
     fix = _fix("packets-steered-to-target", {Knob.RPS_DEFAULT: "c\n"})
     assert fix.now == f"echo 0 | sudo tee {Knob.RPS_DEFAULT}"
     assert fix.undo == f"echo c | sudo tee {Knob.RPS_DEFAULT}"
-    assert fix.persist == "echo 'net.core.rps_default_mask = 0' | sudo tee -a /etc/sysctl.d/90-benchmark.conf"
+    assert (
+        fix.persist
+        == "echo 'net.core.rps_default_mask = 0' | sudo tee /etc/sysctl.d/90-noisewatch-net.core.rps_default_mask.conf"
+    )
 
 
 @pytest.mark.parametrize(

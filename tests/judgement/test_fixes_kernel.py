@@ -32,7 +32,10 @@ def _fix(check_id: str, changed: dict[str, str]) -> Fix:
 def test_the_watchdog_goes_to_the_housekeeping_cpus_and_back_to_those_it_had() -> None:
     fix = _fix("lockup-watchdog-on-target", {Knob.WATCHDOG_CPUS: "0,2-3\n"})
     assert fix.now == "echo 0-1 | sudo tee /proc/sys/kernel/watchdog_cpumask"
-    assert fix.persist == "echo 'kernel.watchdog_cpumask = 0-1' | sudo tee -a /etc/sysctl.d/90-benchmark.conf"
+    assert (
+        fix.persist
+        == "echo 'kernel.watchdog_cpumask = 0-1' | sudo tee /etc/sysctl.d/90-noisewatch-kernel.watchdog_cpumask.conf"
+    )
     assert fix.undo == "echo 0,2-3 | sudo tee /proc/sys/kernel/watchdog_cpumask"
 
 

@@ -75,14 +75,19 @@ def test_khugepaged_sleeps_and_the_policy_stays() -> None:
 def test_ksm_stops_and_leaves_what_is_merged() -> None:
     now, persist, undo = _set(Example("ksm-scans", "fail", {Knob.KSM_RUN: "1\n"}))
     assert (now, undo) == (f"echo 0 | sudo tee {Knob.KSM_RUN}", f"echo 1 | sudo tee {Knob.KSM_RUN}")
-    assert persist == f"printf '%s\\n' 'w {Knob.KSM_RUN} - - - - 0' | sudo tee -a /etc/tmpfiles.d/benchmark.conf"
+    assert (
+        persist
+        == f"printf '%s\\n' 'w {Knob.KSM_RUN} - - - - 0' | sudo tee /etc/tmpfiles.d/noisewatch-kernel.mm.ksm.run.conf"
+    )
 
 
 def test_numa_balancing_goes_back_to_its_mode() -> None:
     nodes = {f"/sys/devices/system/node/node{node}/cpulist": f"{2 * node}-{2 * node + 1}\n" for node in (0, 1)}
     now, persist, undo = _set(Example("numa-balancing-runs", "warn", nodes | {Knob.NUMA_BALANCING: "2\n"}))
     assert (now, undo) == (f"echo 0 | sudo tee {Knob.NUMA_BALANCING}", f"echo 2 | sudo tee {Knob.NUMA_BALANCING}")
-    assert persist == "echo 'kernel.numa_balancing = 0' | sudo tee -a /etc/sysctl.d/90-benchmark.conf"
+    assert (
+        persist == "echo 'kernel.numa_balancing = 0' | sudo tee /etc/sysctl.d/90-noisewatch-kernel.numa_balancing.conf"
+    )
 
 
 def test_compaction_ahead_of_need_is_switched_off_where_it_is_on() -> None:
@@ -101,6 +106,11 @@ def test_swap_is_brought_back_where_it_was_and_with_the_priority_that_was_chosen
     used = {"/proc/meminfo": MEMINFO.replace("SwapFree:         999996", "SwapFree:              0")}
     swaps = SWAPS + "/var/swap\\040file file 4096 0 5\n"
     now, _, undo = _set(Example("swapping", "warn", used | {"/proc/swaps": swaps}))
-    assert (now, undo) == ("sudo swapoff -a", "sudo swapon -p 5 '/var/swap file' && sudo swapon /dev/dm-1")
+    is_on = "swapon --show=NAME --noheadings | grep -qxF -e"
+    assert now == "sudo swapoff -a"
+    assert undo == (
+        f"{{ {is_on} '/var/swap file' || sudo swapon -p 5 '/var/swap file'; }} && "
+        f"{{ {is_on} /dev/dm-1 || sudo swapon /dev/dm-1; }}"
+    )
     now, _, undo = _set(Example("swapping", "warn", used | {"/proc/swaps": "rubbish"}))
     assert (now, undo) == ("sudo swapoff -a", None)

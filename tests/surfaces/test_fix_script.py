@@ -44,6 +44,7 @@ def _sh(tree: Path, script: str) -> subprocess.CompletedProcess[str]:
     (programs / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
     (programs / "sudo").chmod(0o755)
     moved = script.replace(" /sys/", f" {tree}/sys/").replace(" /proc/", f" {tree}/proc/")
+    moved = moved.replace(" /etc/", f" {tree}/etc/")
     path = f"{programs}:{os.environ['PATH']}"
     return subprocess.run(["sh"], input=moved, capture_output=True, text=True, check=False, env={"PATH": path})
 
@@ -63,6 +64,30 @@ def test_the_fixes_and_their_undo_may_be_run_twice_and_bring_back_what_was_read(
     for _ in range(2):
         assert _sh(untuned, undo).returncode == 0
         assert _texts(untuned) == before
+
+
+def test_what_was_made_to_last_goes_with_the_undo_script(run: Run, untuned: Path) -> None:
+    fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")
+    lasting = [line.partition(": ")[2] for line in fix.splitlines() if "| sudo tee /etc/" in line]
+    folders = [untuned / "etc/tmpfiles.d", untuned / "etc/sysctl.d"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    (folders[0] / "own.conf").write_text("d /run/mine\n")
+    for _ in range(2):
+        assert _sh(untuned, "\n".join(lasting)).returncode == 0
+        written = {path.name: path.read_text().splitlines() for path in folders[0].iterdir()}
+        assert [len(lines) for _, lines in sorted(written.items())] == [2, 1, 1]
+    for _ in range(2):
+        assert _sh(untuned, undo).returncode == 0
+        assert [path.name for folder in folders for path in folder.iterdir()] == ["own.conf"]
+
+
+def test_what_was_added_to_the_kernels_command_line_is_told_by_the_undo_script(run: Run, untuned: Path) -> None:
+    _, undo = _scripts(run, untuned)
+    heading = "# If this was appended to the kernel's command line, take it out again, and reboot:"
+    assert undo.splitlines()[undo.splitlines().index(heading) + 1].endswith(
+        "isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
+    )
 
 
 def test_what_fails_is_counted_and_does_not_stop_the_rest(run: Run, untuned: Path) -> None:

@@ -186,7 +186,12 @@ def frequency_daemon_runs(case: Case) -> Answer:
     names = sorted({next(name for name in _DAEMONS if name[:15] == task.name[:15]) for task in found})
     if names:
         units = " ".join(_UNITS[name] for name in names if name in _UNITS)
-        fix = Fix(f"sudo systemctl stop {units}", f"sudo systemctl disable {units}", f"sudo systemctl start {units}")
+        fix = Fix(
+            f"sudo systemctl stop {units}",
+            f"sudo systemctl disable {units}",
+            f"sudo systemctl start {units}",
+            undo_unit=f"sudo systemctl enable {units}",
+        )
         culprits = tuple(
             Disturbance("thread", task.name, task.cpu, None, None, None, pid=task.pid)
             for task in sorted(found, key=lambda task: task.pid)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, persist_lines, persist_per_cpu, write, write_per_cpu
+from noisewatch.judgement.commands import CPUS, persist_knob, persist_lines, persist_per_cpu, write, write_per_cpu
 from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
@@ -133,13 +133,13 @@ def _has_turbo(case: Case) -> bool:
 def _turbo_off(case: Case) -> Fix:
     path = case.snapshot.frequency.turbo_path or ""
     if path.endswith("no_turbo"):
-        return Fix(write(1, path), persist_lines([f"w {path} - - - - 1"]), write(0, path))
+        return Fix(write(1, path), persist_knob(path, 1), write(0, path))
     own = case.snapshot.frequency.turbo_by_cpu
     if own:
         name = "cpufreq/" + path.rsplit("/", 1)[1]
         off = {cpu: 0 for cpu in case.target if own.get(cpu)}
         return Fix(write_per_cpu(off, name), persist_per_cpu(off, name), write_per_cpu(dict.fromkeys(off, 1), name))
-    return Fix(write(0, path), persist_lines([f"w {path} - - - - 0"]), write(1, path))
+    return Fix(write(0, path), persist_knob(path, 0), write(1, path))
 
 
 @check(
@@ -209,7 +209,10 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
     }
     return Fix(
         " && ".join(write_per_cpu(wanted, name) for name in order),
-        persist_lines(f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in order),
+        persist_lines(
+            "cpufreq.scaling_limits",
+            (f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in order),
+        ),
         " && ".join(write_per_cpu(before[name], name) for name in reversed(order)),
     )
 

@@ -156,7 +156,7 @@ def _hold(domains: list[UncoreDomain]) -> Fix:
     lowest = [(f"{domain.path}/min_freq_khz", domain.min_khz or 0, domain.max_khz or 0) for domain in domains]
     return Fix(
         " && ".join(write(most, path) for path, _, most in lowest),
-        persist_lines(f"w {path} - - - - {most}" for path, _, most in lowest),
+        persist_lines("uncore.min_freq_khz", (f"w {path} - - - - {most}" for path, _, most in lowest)),
         " && ".join(write(least, path) for path, least, _ in lowest),
     )
 

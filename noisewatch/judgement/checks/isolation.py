@@ -21,6 +21,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.sources.cpulist import format_cpu_list, name_cpus
+from noisewatch.sources.partitions import Partition
 from noisewatch.sources.tasks import Task
 
 
@@ -80,12 +81,23 @@ def _isolate(case: Case) -> Fix:
         write(listed, f"{folder}/cpuset.cpus"),
         write("isolated", f"{folder}/cpuset.cpus.partition"),
     ]
+    earlier = next((each for each in case.snapshot.isolation.partitions.all if each.folder == folder), None)
+    if earlier is not None:
+        return Fix(" && ".join(now), persist, _made_as_before(earlier))
     quoted = shlex.quote(folder)
     undo = [
         f"{{ [ ! -d {quoted} ] || sudo rmdir {quoted}; }}",
         *([] if root.delegates_cpuset else [write("-cpuset", control)]),
     ]
     return Fix(" && ".join(now), persist, " && ".join(undo))
+
+
+def _made_as_before(partition: Partition) -> str | None:
+    """The partition that was there already, for other CPUs; None where those are unknown."""
+    if not partition.wanted:
+        return None
+    cpus = write(format_cpu_list(partition.wanted), f"{partition.folder}/cpuset.cpus")
+    return f"{cpus} && {write(partition.kind, f'{partition.folder}/cpuset.cpus.partition')}"
 
 
 INIT = frozenset({1, 2})  # and kthreadd

@@ -68,11 +68,14 @@ def swapping(case: Case) -> Answer:
 def _switch_off(swaps: tuple[Swap, ...] | None) -> Fix:
     """Switched on again is what was on, which /etc/fstab may not know; with its priority, where somebody chose one."""
     ordered = sorted(swaps or (), key=lambda swap: -swap.priority)
-    undo = [
-        "sudo swapon " + (f"-p {swap.priority} " if swap.priority >= 0 else "") + shlex.quote(swap.path)
-        for swap in ordered
-    ]
+    undo = [_switch_on(swap) for swap in ordered]
     return Fix("sudo swapoff -a", "remove swap from /etc/fstab", " && ".join(undo) or None)
+
+
+def _switch_on(swap: Swap) -> str:
+    """Unless it is on: the kernel refuses it twice."""
+    path, priority = shlex.quote(swap.path), f"-p {swap.priority} " if swap.priority >= 0 else ""
+    return f"{{ swapon --show=NAME --noheadings | grep -qxF -e {path} || sudo swapon {priority}{path}; }}"
 
 
 CHECKS = (swapping,)

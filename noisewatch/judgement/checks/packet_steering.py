@@ -93,7 +93,7 @@ def _spare(case: Case, steered: Mapping[str, CpuSet]) -> Fix:
     before = {path: format_cpu_mask(cpus) for path, cpus in steered.items()}
     return Fix(
         _write_all(after),
-        persist_lines([f"w {path} - - - - {mask}" for path, mask in after.items()]),
+        persist_lines("rps_cpus", [f"w {path} - - - - {mask}" for path, mask in after.items()]),
         _write_all(before),
     )
 

@@ -127,7 +127,8 @@ def _stop(due: list[_Due], cron_pids: list[int]) -> Fix:
     if pids:
         now, undo = [*now, f"sudo kill -STOP {pids}"], [*undo, f"sudo kill -CONT {pids}"]
     persist = f"sudo systemctl disable --now {units}" if units else None
-    return Fix(" && ".join(now) or None, persist, " && ".join(undo) or None)
+    enable = f"sudo systemctl enable --now {units}" if units else None
+    return Fix(" && ".join(now) or None, persist, " && ".join(undo) or None, undo_unit=enable)
 
 
 CHECKS = (job_scheduled,)

@@ -97,7 +97,15 @@ def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
         " && ".join(_allow(each, listed, "--runtime ") for each in slices),
         " && ".join(_allow(each, listed) for each in slices),
         undo if is_known else None,
+        undo_unit=" && ".join(_allow_again(each) for each in slices) if is_known else None,
     )
+
+
+def _allow_again(group: ServiceGroup) -> str:
+    """For good: what had no limit loses the file that set-property writes."""
+    if group.has_limit:
+        return _allow(group, format_cpu_list(group.wanted or ()))
+    return f"sudo rm -f /etc/systemd/system.control/{group.name}.d/50-AllowedCPUs.conf && sudo systemctl daemon-reload"
 
 
 def _allow(group: ServiceGroup, listed: str, how_long: str = "") -> str:
@@ -188,7 +196,11 @@ def _is_silent(clock: CpuFrequency) -> bool:
 def _hold(governor_by_cpu: dict[int, str]) -> Fix:
     held = dict.fromkeys(governor_by_cpu, "performance")
     name = "cpufreq/scaling_governor"
-    return Fix(write_per_cpu(held, name), persist_per_cpu(held, name), write_per_cpu(governor_by_cpu, name))
+    return Fix(
+        write_per_cpu(held, name),
+        persist_per_cpu(held, name, "tickless.scaling_governor"),
+        write_per_cpu(governor_by_cpu, name),
+    )
 
 
 CHECKS = (services_on_target, custom_scheduler_loaded, clock_waits_for_tick)

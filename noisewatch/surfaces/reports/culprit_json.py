@@ -76,6 +76,7 @@ def describe_fix(fix: Fix) -> dict[str, Any]:
         "now": fix.now,
         "persist": fix.persist,
         "undo": fix.undo,
+        "undo_persist": fix.undo_persist,
         "needs_root": fix.needs_root,
         "needs_reboot": fix.needs_reboot,
     }

@@ -83,8 +83,10 @@ def remark_on_commands(verdict: Verdict) -> str | None:
 
 
 def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
-    """What may be run now, what takes it back, and what lasts."""
-    named = () if fix is None else (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist))
+    """What may be run now, what takes it back, what makes it last, and what takes that back."""
+    if fix is None:
+        return []
+    named = (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist), ("forget", fix.undo_persist))
     return [(name, clean(command)) for name, command in named if command]
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from noisewatch import __version__
+from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.kernel_arguments import merged_arguments
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.sources.cpulist import name_cpus
@@ -49,11 +50,29 @@ def fix_script(verdict: Verdict) -> str:
 
 def undo_script(verdict: Verdict) -> str:
     """Brings back the values that were read, in the reverse order."""
-    fixable = [finding for finding in _fixable(verdict) if finding.answer.fix and finding.answer.fix.now]
-    undone = [(finding, finding.answer.fix.undo) for finding in reversed(fixable) if finding.answer.fix]
+    fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
+    undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
     silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
-    head = _head(verdict, "Brings back what noisewatch read before the fixes")
-    return "\n".join([*head, *_steps(undone), *_comments("What is left:", silent), ""])
+    lines = [
+        *_head(verdict, "Brings back what noisewatch read before the fixes"),
+        *_steps([*undone, *_files_gone(fixes)]),
+        *_comments(
+            "If these were made to last:",
+            [_about(finding, fix.undo_unit) for finding, fix in reversed(fixes) if fix.undo_unit],
+        ),
+        *_comments(
+            "If this was appended to the kernel's command line, take it out again, and reboot:",
+            [merged_arguments(fix.kernel_arguments for _, fix in fixes)],
+        ),
+        *_comments("What is left:", silent),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
+    """Our own files go, of those that were made to last; each once."""
+    by_command = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}
+    return ((finding, command) for command, finding in by_command.items())
 
 
 def _fixable(verdict: Verdict) -> Iterator[Finding]:

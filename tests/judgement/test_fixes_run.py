@@ -1,0 +1,137 @@
+"""Every fix that is a command, run by a shell below a folder of its own: twice is as once, and the undo undoes all."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from noisewatch.judgement.declaration import Fix
+from noisewatch.sources.workqueues import FOLDER as WORKQUEUES
+from tests.judgement.example import Example, all_examples
+from tests.quiet_machine import CPUS, quiet_files
+from tests.written import write_tree
+
+# In place of sudo: files lie below $ROOT, folders act as cgroups do, and programs that would act on this host do not.
+_SUDO = """\
+#!/bin/sh
+echo "$*" >>"$ROOT.log"
+program=$1; shift
+case $program in
+tee)
+    case $1 in *subtree_control|*sysrq-trigger) exec cat;; esac
+    mkdir -p "$ROOT${1%/*}"; exec tee -- "$ROOT$1";;
+rm) shift; for path; do rm -f -- "$ROOT$path"; done;;
+mkdir) exec mkdir -p "$ROOT$2";;
+rmdir) exec rm -r "$ROOT$1";;
+esac
+"""
+# What the kernel has and no check reads.
+_NEVER_READ = {
+    f"{CPUS}/cpu1/online": "1\n",
+    f"{CPUS}/cpu3/online": "0\n",
+    "/sys/block/md0/md/sync_action": "check\n",
+}
+_CHOSEN = re.compile(r".*\[(\S+)\].*", re.DOTALL)
+
+
+@cache
+def _fixes() -> dict[Fix, Example]:
+    """All different ones of the examples' findings."""
+    found = ((example, example.found().answer.fix) for example in all_examples() if example.status in ("fail", "warn"))
+    return {fix: example for example, fix in found if fix is not None}
+
+
+def _is_command(persist: str | None) -> bool:
+    """Rather than what is left to people."""
+    return persist is not None and ("| sudo tee " in persist or persist.startswith("sudo systemctl"))
+
+
+def _tree(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+def _as_written(tree: dict[str, str]) -> dict[str, str]:
+    """As whoever writes says it: of `always [madvise] never` the choice; masks without zeros before them."""
+    words = {path: _CHOSEN.sub(r"\1", text).partition(" invalid")[0].split() for path, text in tree.items()}
+    return {path: " ".join(word.lstrip("0") or "0" for word in each) for path, each in words.items()}
+
+
+def _changed(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    both = {path: (before.get(path), after.get(path)) for path in before.keys() | after.keys()}
+    return {path: texts for path, texts in both.items() if texts[0] != texts[1]}
+
+
+def _sh(root: Path, *commands: str | None) -> dict[str, str]:
+    """The tree afterwards."""
+    programs = root.with_suffix(".bin")
+    programs.mkdir(exist_ok=True)
+    (programs / "sudo").write_text(_SUDO)
+    (programs / "sudo").chmod(0o755)
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "ROOT": str(root)}
+    for command in commands:
+        if command is not None:
+            moved = command.replace("[ ! -d /", f"[ ! -d {root}/")
+            ran = subprocess.run(
+                ["sh", "-u", "-c", moved], capture_output=True, text=True, check=False, env=environment
+            )
+            assert (ran.returncode, ran.stderr) == (0, ""), command
+    return _tree(root)
+
+
+def _touched(fix: Fix, example: Example) -> dict[str, str]:
+    """The files of the machine that the commands may write."""
+    words = " ".join(filter(None, [fix.now, fix.undo, fix.persist]))
+    files = quiet_files(3.0) | dict(example.changed) | dict(example.after) | _NEVER_READ
+    mask = f"{WORKQUEUES}/cpumask"  # shows what is left of what was written there
+    files[mask] = files.get(f"{mask}_requested", files[mask])
+    return {
+        path: text
+        for path, text in files.items()
+        if path in words or f"$cpu/{path.partition('/cpu/cpu')[2].partition('/')[2]}" in words
+    }
+
+
+def test_the_examples_have_fixes_of_all_kinds() -> None:
+    commands = " ".join(f"{fix.now} {fix.persist}" for fix in _fixes())
+    kinds = ("tmpfiles.d", "sysctl.d", "for cpu in", "mkdir", "taskset", "systemctl", "kill", "swapoff")
+    assert [kind for kind in kinds if kind not in commands] == []
+    assert len([fix for fix in _fixes() if _is_command(fix.persist)]) > 25
+
+
+def test_every_command_that_lasts_can_be_taken_back() -> None:
+    """As far as what it does now can be: the former limit of a service group may be unknown."""
+    lasting = [fix for fix in _fixes() if _is_command(fix.persist)]
+    assert [fix.persist for fix in lasting if fix.undo is not None and fix.undo_persist is None] == []
+    assert [fix.persist for fix in _fixes() if fix not in lasting and fix.undo_persist is not None] == []
+
+
+def test_no_command_appends() -> None:
+    commands = [
+        command for fix in _fixes() for command in (fix.now, fix.persist, fix.undo, fix.undo_persist) if command
+    ]
+    appending = [each for each in commands if "tee -a" in each or ">>" in each]
+    assert [each for each in appending if "/set_event" not in each] == []  # where the kernel itself keeps a set
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_run_twice_is_as_once_and_the_undo_undoes_all_of_it(number: int, tmp_path: Path) -> None:
+    wrong = {}
+    share = list(_fixes().items())[number::8]
+    for at, (fix, example) in enumerate(share):
+        root = write_tree(tmp_path / str(at), _touched(fix, example))
+        root.mkdir(exist_ok=True)
+        persist = fix.persist if _is_command(fix.persist) else None
+        before = _tree(root)
+        now = fix.now if fix.now is None or "sudo" in fix.now else None
+        first, second = _sh(root, now, persist), _sh(root, now, persist)
+        undone, again = _sh(root, fix.undo, fix.undo_persist), _sh(root, fix.undo, fix.undo_persist)
+        is_back = _as_written(undone) == _as_written(before) or (now is not None and fix.undo is None)
+        if (first, undone, is_back) != (second, again, True):
+            wrong[example.name] = [_changed(before, first), _changed(first, second), _changed(before, undone)]
+    assert len(share) > 5
+    assert wrong == {}
