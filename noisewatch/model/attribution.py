@@ -10,11 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from noisewatch.model.culprits import Culprit
+from noisewatch.model.culprits import Culprit, Others, others_of
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
 from noisewatch.model.interval import Interval
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
+from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.sources.trace import NOT_TRACED, Trace
 from noisewatch.sources.trace_timeline import rounded_ns
@@ -43,6 +44,7 @@ class Attribution:
     culprits_by_cpu: Mapping[int, tuple[Culprit, ...]] = field(default_factory=dict)  # the costliest first
     reason: str | None = None
     suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no trace tells
+    others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
         """The longest gaps of the CPU, the longest first."""
@@ -70,7 +72,20 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         for said in samples.cpus
         if said.cpu not in traced and meanwhile.interval is not None
     }
-    return Attribution(causes, culprits, reason, suspects)
+    return Attribution(causes, culprits, reason, suspects, _others(samples, meanwhile, irqs))
+
+
+def _others(samples: CalibrationSamples, meanwhile: Meanwhile, irqs: Irqs | None) -> Mapping[int, Others]:
+    """Who had each CPU beside our own loop; of recordings before the loop's number was kept nobody can say."""
+    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+    if isinstance(trace, str) or snapshot is None:
+        return {}
+    tid_by_cpu = {said.cpu: said.spinner_tid for said in samples.cpus}
+    return {
+        each.cpu: others_of(each, trace.length_ns, irqs, tid, snapshot.own_pids)
+        for each in trace.cpus
+        if (tid := tid_by_cpu.get(each.cpu)) is not None
+    }
 
 
 def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:

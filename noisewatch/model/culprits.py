@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.model.crowds import Crowd, crowds_of
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.irqs import Irqs
-from noisewatch.sources.trace import CpuPieces, Trace, TracedSource
+from noisewatch.sources.trace import CpuPieces, Thread, Trace, TracedSource
 
 _IDLE = "idle"
 MOSTLY = 0.5  # of the time: that is what the CPU is there for
+_LONGEST_UNSEEN_NS = 10_000_000  # from one tick, which is an event, to the next
 _MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds
 _NOTABLE = 0.01  # of the time: such a thread stands by itself
 _Key = tuple[str, str, int | None]  # kind, name, thread
@@ -58,9 +59,39 @@ class TracedCpu:
         return sum(each.disturbance.stolen_ns or 0 for each in self.culprits)
 
 
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What had a CPU while our own loop was to have it, the costliest first. Each may have had `doubt_ns` less."""
+
+    disturbances: tuple[Disturbance, ...]
+    doubt_ns: int
+
+
 def culprits_of(trace: Trace, irqs: Irqs | None) -> tuple[TracedCpu, ...]:
     """All that had the traced CPUs."""
     return tuple(_traced(cpu, trace.length_ns, irqs) for cpu in trace.cpus)
+
+
+def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
+    """All that had the CPU beside our own loop, and whatever else is ours."""
+    loops = {
+        source.thread.name for source in cpu.sources if source.thread is not None and source.thread.tid == spinner_tid
+    }
+    idle = TracedSource(_IDLE, _IDLE)
+
+    def is_own(thread: Thread) -> bool:
+        parent = thread.parent
+        if thread.tid == spinner_tid or thread.pid in own_pids or (parent is not None and parent.pid in own_pids):
+            return True
+        return thread.pid is None and parent is None and thread.name in loops  # as the process that started the loop
+
+    sources = tuple(
+        idle if "thread" in source.kind and source.thread is not None and is_own(source.thread) else source
+        for source in cpu.sources
+    )
+    traced = _traced(replace(cpu, sources=sources), length_ns, irqs)
+    found = (traced.works, *traced.culprits) if traced.works is not None else traced.culprits
+    return Others(tuple(each.disturbance for each in found), cpu.unseen_switches * _LONGEST_UNSEEN_NS)
 
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
@@ -83,7 +114,7 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     crowds: dict[Crowd, list[int]] = defaultdict(list)
     crowd_by_number = crowds_of(cpu.sources, lambda source: name_of_source(source, irqs))
     for number, source in enumerate(cpu.sources):
-        if number in crowd_by_number:
+        if number in crowd_by_number and cpu.spells[number].count:
             crowds[crowd_by_number[number]].append(number)
         elif source.kind != _IDLE and cpu.spells[number].count:
             tid = source.thread.tid if source.thread is not None else None

@@ -18,7 +18,9 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
+from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
+from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.irqs import FOLDER, Irq
@@ -169,7 +171,7 @@ _RATE = Limit(
     area="interrupts",
     question="Do devices interrupt the target CPUs?",
     severity=BLOCKING,
-    reads=("/proc/interrupts over the sample",),
+    reads=("/proc/interrupts over the sample, and over the calibration",),
     limits=(_RATE,),
     why="The counts are the truth, whatever the affinities say: they catch queues that cannot be moved.",
     remedy="Move the interrupt that is named; where the kernel manages it choose other CPUs, or isolcpus=managed_irq.",
@@ -186,18 +188,21 @@ def device_interrupts_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown("/proc/interrupts") if after is None else counts.reason or "unknown")
     before = interval.before.interrupts
     uncounted = case.target - (set(after.cpus) & set(before.cpus if before is not None else ()))
-    rate_by_cpu = {
-        cpu: sum(count for row, count in counts.on_cpu(cpu) if is_of_a_device(row)) / interval.seconds
-        for cpu in sorted(case.target - uncounted)
-    }
+    sampled = {cpu: _device_rate(interval, cpu) for cpu in sorted(case.target - uncounted)}
+    later = {cpu: _device_rate(case.under_load, cpu) for cpu in sampled} if case.under_load is not None else {}
+    rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
     worst = max(rate_by_cpu.values(), default=0.0)
     hit = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0)
     culprits = _device_culprits(case, hit)
-    evidence = {"rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rate_by_cpu.items()}}
+    evidence = {
+        "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in sampled.items()},
+        "while_calibrating_per_s_by_cpu": {str(cpu): rate for cpu, rate in later.items()},
+    }
     numbers = {each.irq for each in culprits}
     irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
     blamed = [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs]
     said = "; ".join(f"{each.name}: {each.rate_per_s:.1f}/s on CPU {each.cpu}" for each in culprits[:3])
+    said += f" ({WHEN})" if worst > max(sampled.values(), default=0.0) else ""
     said += _unmovable(blamed)
     fix = steer(case, blamed)
     if worst > case.bound(_RATE):
@@ -210,18 +215,22 @@ def device_interrupts_on_target(case: Case) -> Answer:
     return Answer(PASS, "no device interrupted a target CPU", 0.0, case.bound(_RATE), "per second", evidence=evidence)
 
 
+def _device_rate(interval: Interval, cpu: int) -> float:
+    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if is_of_a_device(row)) / interval.seconds
+
+
 def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    if case.interval is None:
-        return ()
-    irqs = case.snapshot.irqs
-    devices = {name_of_row(row, irqs) for row in case.interval.interrupts.rows or () if is_of_a_device(row)}
-    found = [
-        each
-        for cpu in sorted(cpus)
-        for each in disturbances_of(case.interval, cpu)
-        if each.kind == "irq" and each.name in devices
-    ]
-    return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0)))
+    """Each as it was in the sample or during the calibration, whichever was more often."""
+    found: dict[tuple[int, str], Disturbance] = {}
+    for interval in case.intervals:
+        devices = {
+            name_of_row(row, interval.after.irqs) for row in interval.interrupts.rows or () if is_of_a_device(row)
+        }
+        for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
+            known = found.get((each.cpu, each.name), each)
+            if each.kind == "irq" and each.name in devices and (known.rate_per_s or 0) <= (each.rate_per_s or 0):
+                found[each.cpu, each.name] = each
+    return tuple(sorted(found.values(), key=lambda each: -(each.rate_per_s or 0)))
 
 
 CHECKS = (irq_routed_to_target, device_interrupts_on_target)

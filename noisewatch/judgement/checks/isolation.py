@@ -19,6 +19,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import PARALLEL, STRICT
+from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.sources.partitions import Partition
@@ -116,7 +117,11 @@ _TASK_SHARE = Limit(
     area="isolation",
     question="Did any other task run on a target CPU, and may any?",
     severity=BLOCKING,
-    reads=("/proc/PID/task/TID/{stat,schedstat,status}", "/proc/stat over the sample"),
+    reads=(
+        "/proc/PID/task/TID/{stat,schedstat,status}",
+        "/proc/stat and /proc/schedstat over the sample",
+        "the kernel's trace of the calibration",
+    ),
     limits=(_TASK_SHARE,),
     why=(
         "This is the truth that isolation tries to guarantee, and it can be told without isolation, in containers "
@@ -129,19 +134,18 @@ _TASK_SHARE = Limit(
 )
 def tasks_on_target(case: Case) -> Answer:
     interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
-    found = [disturbance for cpu in sorted(case.target) for disturbance in disturbances_of(interval, cpu)]
-    tasks = [each for each in found if each.kind in ("thread", "kernel-thread", "unexplained")]
+    found = [each for cpu in sorted(case.target) for each in disturbances_of(interval, cpu)] if interval else []
+    tasks = [each for each in found if each.kind in (*THREADS, "unexplained")]
+    later = _came_later(case, tasks)
     culprits = tuple(
         sorted(
-            (each for each in tasks if (each.share or 0) > case.bound(_TASK_SHARE)),
+            (each for each in (*tasks, *later) if (each.share or 0) > case.bound(_TASK_SHARE)),
             key=lambda each: -(each.share or 0),
         )
     )
-    worst = max((each.share or 0.0 for each in tasks), default=0.0)
     if culprits:
-        said = "; ".join(_describe(each) for each in culprits[:3]) + (
+        worst = culprits[0].share or 0.0
+        said = "; ".join(_describe(each) + (f" {WHEN}" if each in later else "") for each in culprits[:3]) + (
             f"; {len(culprits) - 3} more" if len(culprits) > 3 else ""
         )
         cpus = frozenset(each.cpu for each in culprits)
@@ -158,11 +162,20 @@ def tasks_on_target(case: Case) -> Answer:
             culprits=culprits,
             fix=move_threads(case, culprits),
         )
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
     if interval.before.tasks is None or interval.after.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
         return unknown(case.why_unknown("/proc/stat"))
     return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))
+
+
+def _came_later(case: Case, tasks: list[Disturbance]) -> tuple[Disturbance, ...]:
+    """What had a target CPU in the calibration, but for what the sample tells of already."""
+    told = {(each.cpu, each.pid, each.tid, each.name) for each in tasks if (each.share or 0) > case.bound(_TASK_SHARE)}
+    found = threads_while_calibrating(case)
+    return tuple(each for each in found if (each.cpu, each.pid, each.tid, each.name) not in told)
 
 
 def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answer:
@@ -216,7 +229,8 @@ def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
 
 def _movable(case: Case, culprits: tuple[Disturbance, ...]) -> dict[int, Task]:
     """By thread. Those that are there still; who has started others that ended is not one of them."""
-    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
+    tasks = {tid: task for look in looks if look is not None for tid, task in look.by_tid.items()}
     blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}
     return {tid: task for tid, task in blamed.items() if not task.is_bound and task.pid not in INIT}
 

@@ -16,6 +16,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import CpuSet, name_cpus
@@ -52,28 +53,41 @@ def target_cpu_busy(case: Case) -> Answer:
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
-    known = {cpu: share for cpu, share in busy.items() if share is not None}
+    later = {cpu: share_while_calibrating(case, cpu) for cpu in sorted(case.target)}
+    known = {cpu: max(busy[cpu] or 0.0, share) for cpu, share in later.items()}
     worst = max(known.values(), default=0.0)
-    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    evidence = {
+        "busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()},
+        "share_of_others_while_calibrating_by_cpu": {str(cpu): share for cpu, share in later.items()},
+    }
     over = frozenset(cpu for cpu, share in known.items() if share > case.bound(_BUSY_FAILS))
     if over:
-        said = ", ".join(f"CPU {cpu} is {known[cpu]:.1%} busy" for cpu in sorted(over))
-        culprits = _busiest(interval, over)
+        said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(over))
+        culprits = _busiest(case, interval, over)
         return Answer(FAIL, said, worst, case.bound(_BUSY_FAILS), "share", over, None, evidence, culprits)
-    if len(known) < len(busy) or not busy:
+    if None in busy.values() or not busy:
         return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
     most = case.bound(_BUSY_PASSES)
     if worst <= most:
         return Answer(PASS, f"{worst:.1%} busy", worst, case.bound(_BUSY_FAILS), "share", evidence=evidence)
     above = frozenset(cpu for cpu, share in known.items() if share > most)
-    said = ", ".join(f"CPU {cpu} is {known[cpu]:.1%} busy" for cpu in sorted(above)) + f" (passes up to {most:.1%})"
-    culprits = _busiest(interval, above)
+    said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(above)) + f" (passes up to {most:.1%})"
+    culprits = _busiest(case, interval, above)
     return Answer(WARN, said, worst, case.bound(_BUSY_FAILS), "share", above, None, evidence, culprits)
 
 
-def _busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """What takes most of each CPU's time."""
-    return tuple(each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)[:_MOST_CULPRITS] if each.share)
+def _busy_said(cpu: int, share: float, sampled: float | None) -> str:
+    return f"CPU {cpu} is {share:.1%} busy" + (f" with others {WHEN}" if share > (sampled or 0.0) else "")
+
+
+def _busiest(case: Case, interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    """What takes most of each CPU's time, in the sample or, if that was more, during the calibration."""
+    found: list[Disturbance] = []
+    for cpu in sorted(cpus):
+        has_more_later = share_while_calibrating(case, cpu) > (interval.busy_share(cpu) or 0.0)
+        later = [each for each in threads_while_calibrating(case) if each.cpu == cpu] if has_more_later else []
+        found += [each for each in (later or disturbances_of(interval, cpu))[:_MOST_CULPRITS] if each.share]
+    return tuple(found)
 
 
 def _why_unmeasured(case: Case, interval: Interval) -> str:
@@ -152,7 +166,7 @@ _STEAL_FAILS = Limit(
     area="load",
     question="Does the hypervisor leave the target CPUs to this machine?",
     severity=BLOCKING,
-    reads=("/proc/stat (steal) over the sample",),
+    reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
     why=(
         "Time that the hypervisor gives to others is lost without a trace in any other counter. No steal time is no "
@@ -171,15 +185,20 @@ def hypervisor_steal(case: Case) -> Answer:
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
-    steals = {cpu: load.steal_ns / interval.length_ns for cpu, load in loads.items() if load.steal_ns is not None}
+    sampled = _steal_shares(case, interval)
+    later = _steal_shares(case, case.under_load) if case.under_load is not None else {}
+    steals = {cpu: max(share, later.get(cpu, 0.0)) for cpu, share in sampled.items()}
     worst = max(steals.values(), default=0.0)
-    evidence = {"steal_share_by_cpu": {str(cpu): share for cpu, share in steals.items()}}
+    evidence = {
+        "steal_share_by_cpu": {str(cpu): share for cpu, share in sampled.items()},
+        "while_calibrating_share_by_cpu": {str(cpu): share for cpu, share in later.items()},
+    }
     if worst > case.bound(_STEAL_FAILS):
         over = frozenset(cpu for cpu, share in steals.items() if share > case.bound(_STEAL_FAILS))
-        culprits = tuple(
-            each for cpu in sorted(over) for each in disturbances_of(interval, cpu) if each.kind == "outside"
-        )
-        said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}"
+        said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}" + (f" {WHEN}" if worst in later.values() else "")
+        taken = [each for cpu in sorted(over) for found in case.intervals for each in disturbances_of(found, cpu)]
+        most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == "outside"}
+        culprits = tuple(most[cpu] for cpu in sorted(most))
         return Answer(FAIL, said, worst, case.bound(_STEAL_FAILS), "share", over, None, evidence, culprits)
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")
@@ -192,6 +211,12 @@ def hypervisor_steal(case: Case) -> Answer:
     if not any(load.steal_since_boot_ns for load in loads.values()):
         return unknown("no steal time since boot: the hypervisor may not report any")
     return Answer(PASS, "the hypervisor took nothing", 0.0, case.bound(_STEAL_FAILS), "share", evidence=evidence)
+
+
+def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:
+    """By target CPU; what a CPU that does nothing cannot lose shows when it works."""
+    loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
+    return {cpu: load.steal_ns / interval.length_ns for cpu, load in loads.items() if load.steal_ns is not None}
 
 
 CHECKS = (target_cpu_busy, hypervisor_steal, pressure_stall)

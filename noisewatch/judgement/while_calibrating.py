@@ -1,0 +1,49 @@
+"""What had the target CPUs while they were calibrated, beside our own loops: it came after the sample, or only then.
+
+The kernel's trace tells of all of it. Without one, threads that were seen before and after are known, and how often
+devices have interrupted; time that nobody was seen to have is our own loops', and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from noisewatch.judgement.case import Case
+from noisewatch.model.disturbance import Disturbance, disturbances_of
+
+THREADS = frozenset({"thread", "kernel-thread"})
+WHEN = "during the calibration"
+
+
+def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
+    """The threads of each target CPU, the costliest first, with what they have had for certain."""
+    found = [each for cpu in sorted(case.target) for each in _threads(case, cpu)]
+    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
+
+
+def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
+    attribution = case.calibrated.attribution if case.calibrated is not None else None
+    others = attribution.others_by_cpu.get(cpu) if attribution is not None else None
+    if others is None:
+        return _by_counters(case, cpu)
+    return _for_certain((each for each in others.disturbances if each.kind in THREADS), others.doubt_ns)
+
+
+def _for_certain(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Disturbance]:
+    for each in threads:
+        stolen_ns = (each.stolen_ns or 0) - doubt_ns
+        if stolen_ns > 0 and each.stolen_ns and each.share is not None:
+            yield replace(each, stolen_ns=stolen_ns, share=each.share * stolen_ns / each.stolen_ns)
+
+
+def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
+    """Not those that have ended: where they were is known by what is missing, and that is our own."""
+    if case.under_load is None:
+        return []
+    return [each for each in disturbances_of(case.under_load, cpu) if each.kind in THREADS and each.tid is not None]
+
+
+def share_while_calibrating(case: Case, cpu: int) -> float:
+    """The share of the CPU that other threads had."""
+    return sum(each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu)

@@ -1,0 +1,141 @@
+"""What came after the sample, and disturbed the calibration: it counts as what the sample has seen does."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.verdict import Finding, judge
+from noisewatch.model.attribution import Meanwhile
+from noisewatch.model.interval import Interval, interval_between
+from noisewatch.sources.calibration import parse_calibration
+from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.tasks import TaskReader
+from noisewatch.sources.trace import NOT_TRACED, Trace, parse_trace
+from tests.calibrated import written_calibration
+from tests.judgement.judging import finding
+from tests.quiet_machine import ANSWERS, loaded_files, process, quiet_files, stat_file
+from tests.traced import written_trace
+from tests.written import WrittenMachine
+
+_MS = 1_000_000
+_SPINNER, _OURS = 900, 890
+_CHECKS = ("tasks-on-target", "target-cpu-busy")
+
+
+def _intervals(after: dict[str, str]) -> list[Interval]:
+    """A quiet sample, and the time of a calibration after which there are these files."""
+    files = [quiet_files(), quiet_files(3.0), loaded_files() | after]
+    machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[_OURS])
+    task_reader = TaskReader(asks_all_affinities=True)
+    looks = [read_snapshot(machine, Wish(), task_reader)]
+    while machine.has_next:
+        machine.advance()
+        looks.append(read_snapshot(machine, Wish(), task_reader, looks[-1]))
+    return [interval_between(before, after) for before, after in pairwise(looks)]
+
+
+def _found(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED) -> Finding:
+    """With a budget that lets the noise floor pass all the same."""
+    sample, loaded = _intervals(after)
+    samples = parse_calibration(written_calibration(changes={2: {"tid": _SPINNER}, 3: {"tid": _SPINNER + 1}}))
+    meanwhile = Meanwhile(trace, sample.after, loaded)
+    calibrated = calibrated_with(samples, Budget(max_cv=1.0), frozenset({2, 3}), meanwhile)
+    return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), check_id)
+
+
+def _trace(name: str = "hog", ns: int = 760 * _MS, unseen: int = 0, **known: Any) -> Trace:
+    """Two seconds of CPU 2, in which the loop was and a thread that had so much of it."""
+    said = written_trace()
+    said["cpus"][0] |= {"unseen_switches": unseen}
+    said["cpus"][0]["sources"][5] = ["thread", name, 901, None]
+    said["cpus"][0]["spells"][5] = [90, ns, 9 * _MS, [8 * _MS, 90]]
+    said["threads"]["900"] = {"name": "python3", "pid": None, "is_kernel": None}
+    said["threads"]["901"] = {"name": name, "pid": 901, "is_kernel": False} | known
+    return parse_trace(said)
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_a_thread_that_the_trace_saw_fails_though_the_sample_was_quiet(check_id: str) -> None:
+    found = _found(check_id, {}, _trace())
+    assert (found.status, found.answer.measured, set(found.answer.cpus)) == ("fail", pytest.approx(0.38), {2})
+    (culprit, *_) = found.answer.culprits
+    assert (culprit.name, culprit.pid, culprit.is_inferred) == ("hog", 901, False)
+    assert "during the calibration" in found.answer.said
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_a_thread_that_had_most_of_the_cpu_is_no_less_a_disturbance(check_id: str) -> None:
+    assert _found(check_id, {}, _trace(ns=1_400 * _MS)).answer.measured == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"name": "noisewatch", "pid": _OURS},
+        {"name": "sh", "pid": None, "parent": {"pid": _OURS, "name": "noisewatch", "is_process": False}},
+        {"name": "python3", "pid": None},
+    ],
+    ids=["ourselves", "what we started", "who started the loop"],
+)
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_what_is_ours_is_no_culprit(check_id: str, known: dict[str, Any]) -> None:
+    assert not _found(check_id, {}, _trace(**known)).answer.culprits
+
+
+def test_a_crowd_counts_with_its_sum() -> None:
+    said = written_trace()
+    for tid in range(2_000, 2_400):
+        said["cpus"][0]["sources"].append(["thread", "true", tid, None])
+        said["cpus"][0]["spells"].append([1, _MS, _MS, [_MS, 1]])
+        parent = {"pid": 500, "name": "loop", "is_process": False}
+        said["threads"][str(tid)] = {"name": "true", "pid": None, "is_kernel": None, "parent": parent}
+    found = _found("tasks-on-target", {}, parse_trace(said))
+    assert found.answer.culprits[0].name == "true (400 ended children of loop)"
+    assert found.answer.measured == pytest.approx(0.2)
+
+
+def test_what_a_switch_that_was_not_told_may_have_given_to_another_is_not_counted() -> None:
+    assert _found("tasks-on-target", {}, _trace(ns=19 * _MS)).status == "fail"
+    assert _found("tasks-on-target", {}, _trace(ns=19 * _MS, unseen=1)).status == "pass"
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_without_a_trace_those_who_were_seen_there_afterwards_count(check_id: str) -> None:
+    files = process(901, "hog", 2, 1_140 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 280, 3: 180}, 600)}
+    found = _found(check_id, files)
+    assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.38))
+    assert found.answer.culprits[0].name == "hog"
+
+
+@pytest.mark.parametrize("check_id", _CHECKS)
+def test_the_loops_own_time_is_nobodys_in_it(check_id: str) -> None:
+    files = process(901, "make", 0, 1_000, allowed="0-3", children=900)
+    assert _found(check_id, files).status == "pass"
+
+
+def test_the_fix_moves_a_thread_that_came_after_the_sample() -> None:
+    fix = _found("tasks-on-target", process(901, "hog", 2, 1_140 * _MS, allowed="0-3")).answer.fix
+    assert fix is not None
+    assert fix.now == "sudo taskset -pc 0-1 901"
+
+
+def test_a_device_that_spoke_up_in_the_calibration_fails() -> None:
+    lines = quiet_files(6.0)["/proc/interrupts"].splitlines(keepends=True)
+    row = next(line for line in lines if line.startswith(" 25:")).split()
+    row[3] = "3000"
+    table = "".join(" ".join(row) + "\n" if line.startswith(" 25:") else line for line in lines)
+    found = _found("device-interrupts-on-target", {"/proc/interrupts": table})
+    assert (found.status, found.answer.measured) == ("fail", 1_000.0)
+    assert found.answer.culprits[0].irq == 25
+    assert "during the calibration" in found.answer.said
+
+
+def test_what_the_hypervisor_takes_from_a_cpu_that_works_counts() -> None:
+    found = _found("hypervisor-steal", {"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: 30})})
+    assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.1))
+    assert [each.kind for each in found.answer.culprits] == ["outside"]
