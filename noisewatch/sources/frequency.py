@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.intrusive import interrupts
 from noisewatch.sources.kernel import release_number
 from noisewatch.sources.numbers import parse_identifier, parse_integer
 from noisewatch.sources.reader import Reader
@@ -23,7 +24,6 @@ CPUS = "/sys/devices/system/cpu"
 _BOOST = f"{CPUS}/cpufreq/boost"
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
-_HARMLESS_SINCE = (5, 19)  # before, x86 interrupted the CPU, and slept 10 ms, to answer scaling_cur_freq
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +64,19 @@ def read_frequency(
     """The clocks of `cpus`. The limits are taken from `previous` where it has them: they rarely change.
 
     The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them; nor are those that
-    `first` knows asked again for their energy preference, which intel_pstate reads on the CPU itself.
+    `first` knows asked again for what the drivers read on the CPU itself.
     """
     knobs_are_missing = previous is not None and previous.turbo_path is None
     is_global = previous is not None and previous.turbo_path == _BOOST
     turbo, turbo_path, turbo_by_cpu = (
         (None, None, {}) if knobs_are_missing else _read_turbo(reader, cpus, () if is_global else ("boost", "cpb"))
     )
-    harmless = _is_asking_harmless(reader, release)
     clocks = {}
     for cpu in sorted(cpus):
         known = previous.cpus.get(cpu) if previous is not None else None
         asked = first.cpus.get(cpu) if first is not None and cpu in undisturbed else None
-        limits = known or _read_limits(reader, cpu, asked.energy_preference if asked is not None else None)
-        clocks[cpu] = _read_now(reader, limits, harmless or cpu not in undisturbed)
+        limits = known or _read_limits(reader, cpu, asked)
+        clocks[cpu] = _read_now(reader, limits, cpu not in undisturbed or _is_asking_harmless(reader, cpu, release))
     driver = previous.driver if previous is not None else _read_driver(reader, cpus)
     return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks)
 
@@ -90,7 +89,8 @@ def _has_cpufreq(reader: Reader, cpu: int) -> bool:
     return reader.names_or_none(CPUS) is not None and reader.names_or_none(_folder(cpu)) is not None
 
 
-def _read_limits(reader: Reader, cpu: int, preference: str | None = None) -> CpuFrequency:
+def _read_limits(reader: Reader, cpu: int, asked: CpuFrequency | None) -> CpuFrequency:
+    """`asked` is what the CPU itself has been asked for before."""
     if not _has_cpufreq(reader, cpu):
         return CpuFrequency(cpu)
 
@@ -104,8 +104,10 @@ def _read_limits(reader: Reader, cpu: int, preference: str | None = None) -> Cpu
         max_khz=khz("scaling_max_freq"),
         hardware_min_khz=khz("cpuinfo_min_freq"),
         hardware_max_khz=khz("cpuinfo_max_freq"),
-        base_khz=khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
-        energy_preference=preference or _read_preference(reader, cpu),
+        base_khz=asked.base_khz
+        if asked is not None
+        else khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
+        energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, cpu),
     )
 
 
@@ -125,7 +127,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, may_ask_current: bool) -> Cp
     if limits.hardware_max_khz is None and not _has_cpufreq(reader, limits.cpu):
         return limits
     governor_path = f"{_folder(limits.cpu)}/scaling_governor"
-    current_path = f"{_folder(limits.cpu)}/scaling_cur_freq"
+    current_path = _current_path(limits.cpu)
     if not may_ask_current:
         reader.note(current_path, "asking would interrupt the CPU (Linux before 5.19)")
     return replace(
@@ -135,11 +137,12 @@ def _read_now(reader: Reader, limits: CpuFrequency, may_ask_current: bool) -> Cp
     )
 
 
-def _is_asking_harmless(reader: Reader, release: str | None) -> bool:
-    if not reader.machine.is_live:
-        return True
-    number = release_number(release)
-    return number is not None and number >= _HARMLESS_SINCE
+def _current_path(cpu: int) -> str:
+    return f"{_folder(cpu)}/scaling_cur_freq"
+
+
+def _is_asking_harmless(reader: Reader, cpu: int, release: str | None) -> bool:
+    return not reader.machine.is_live or not interrupts(_current_path(cpu), {cpu}, release_number(release))
 
 
 def _read_driver(reader: Reader, cpus: CpuSet) -> str | None:

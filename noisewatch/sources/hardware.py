@@ -1,4 +1,4 @@
-"""What is asked once a run and for each target: to answer, the kernel interrupts the CPU that the question is about."""
+"""What is asked once, when a run begins: to answer, the kernel interrupts the CPU that the question is about."""
 
 from __future__ import annotations
 

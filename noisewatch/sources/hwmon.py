@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import parse_integer, parse_word
-from noisewatch.sources.reader import Reader
+from noisewatch.sources.reader import NOT_ASKED, Reader
 from noisewatch.sources.topology import CpuPlace
 
 FOLDER = "/sys/class/hwmon"
@@ -123,9 +123,12 @@ def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:
 
 
 def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sensor:
-    now = reader.parsed(f"{path}_input", parse_integer)
+    may_ask = reader.spared is None or chip != _INTERRUPTS
+    if not may_ask:
+        reader.note(f"{path}_input", NOT_ASKED)
+    now = reader.parsed(f"{path}_input", parse_integer) if may_ask else None
     package = _PACKAGE.fullmatch(label or "")
-    critical = reader.parsed(f"{path}_crit", parse_integer, expected=False)
+    critical = reader.parsed(f"{path}_crit", parse_integer, expected=False) if may_ask else None
     return Sensor(
         path=f"{path}_input",
         chip=chip,

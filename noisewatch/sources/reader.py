@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
+from dataclasses import dataclass
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.machine import Json, Machine
+from noisewatch.sources.intrusive import interrupts
 
 T = TypeVar("T")
+
+
+NOT_ASKED = "not asked while a benchmark may run: the CPU would be interrupted to answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """The CPUs that nothing may interrupt, None being all of them, and the Linux that decides what does."""
+
+    cpus: Set[int] | None
+    release: tuple[int, int] | None
 
 
 class Reader:
@@ -20,6 +33,7 @@ class Reader:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self.spared: Spared | None = None
         self.reason_by_path: dict[str, str] = {}
         self.asked: set[str] = set()
         self._bytes: dict[str, bytes | Unreadable] = {}
@@ -73,6 +87,7 @@ class Reader:
         """The answer to what no file says; None, with the reason kept, where it cannot be asked."""
         self.asked.add(question)
         try:
+            self._refuse_intrusive(question)
             return self.machine.ask(question, answer)
         except Unreadable as error:
             self.note(question, error.reason)
@@ -82,10 +97,15 @@ class Reader:
         """Keeps the reason why `path` gave no answer."""
         self.reason_by_path.setdefault(path, reason)
 
+    def _refuse_intrusive(self, question: str) -> None:
+        if self.spared is not None and interrupts(question, self.spared.cpus, self.spared.release):
+            raise Unreadable(question, NOT_ASKED)
+
     def _once(self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool) -> T:
         if path not in kept:
             self.asked.add(path)
             try:
+                self._refuse_intrusive(path)
                 kept[path] = read(path)
             except Unreadable as error:
                 kept[path] = error

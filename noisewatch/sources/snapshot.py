@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.errors import Unreadable
 from noisewatch.machine import Machine
@@ -18,11 +18,12 @@ from noisewatch.sources.interrupts import Interrupts, read_interrupts
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.isolation import Isolation, read_isolation
 from noisewatch.sources.jobs import Jobs, read_jobs
+from noisewatch.sources.kernel import read_release, release_number
 from noisewatch.sources.machine_lock import MachineLock, read_machine_lock
 from noisewatch.sources.online import Online, read_cpu_folders, read_online
 from noisewatch.sources.platform import Platform, read_platform
 from noisewatch.sources.pressure import Pressure, read_pressure
-from noisewatch.sources.reader import Reader
+from noisewatch.sources.reader import Reader, Spared
 from noisewatch.sources.run_queue import RunTime, read_run_time
 from noisewatch.sources.settings import Settings, read_settings
 from noisewatch.sources.softirqs import Softirqs, read_softirqs
@@ -87,18 +88,25 @@ class Wish:
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = None  # the affinity we were started with, before we moved aside
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
+    is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 
 
 def read_snapshot(
     machine: Machine, wish: Wish, task_reader: TaskReader | None = None, previous: Snapshot | None = None
 ) -> Snapshot:
-    """The machine now. Threads are read where a `task_reader` is given; `previous` spares what cannot have changed."""
+    """The machine now. Threads are read where a `task_reader` is given; `previous` spares what cannot have changed.
+
+    What interrupts a CPU by being asked is asked of this host without a `previous` one only, when a run begins.
+    """
     return machine.within_deadline(lambda: _read(machine, wish, task_reader, previous))
 
 
 def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous: Snapshot | None) -> Snapshot:
     machine.begin_snapshot()
     reader = Reader(machine)
+    if machine.is_live and (wish.is_discreet or previous is not None):
+        release = previous.platform.kernel if previous is not None else read_release(reader)
+        reader.spared = Spared(None, release_number(release))
     taken_at_ns = machine.now_ns()
     cpu_time = read_cpu_time(reader)
     run_time = read_run_time(reader)
@@ -112,6 +120,8 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
     topology = kept.topology if kept is not None else read_topology(reader, online.online)
     own_affinity = read_own_affinity(reader, wish.allowed_at_start)
     target = choose_target(read_requested(reader, wish.cpus), isolation, online.online, own_affinity, topology)
+    if reader.spared is not None:
+        reader.spared = replace(reader.spared, cpus=target.cpus)
     frequency = read_frequency(
         reader,
         online.online or frozenset(topology),
@@ -181,14 +191,14 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
 
 
 def _pin_trial(reader: Reader, target: Target, previous: Snapshot | None) -> PinTrial:
-    """Tried once for a target, as it moves a thread onto it for a moment."""
+    """Tried once, as it moves a thread onto the target for a moment."""
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.pin_trial
     return read_pin_trial(reader, target.cpus)
 
 
 def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:
-    """Asked once for a target, as the answers take time from it."""
+    """Asked once, as the answers take time from the target."""
     if previous is not None and previous.target.cpus == target.cpus:
         return previous.hardware
     return read_hardware(reader, target.cpus, topology)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Unreadable
 from noisewatch.machine import Json
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
+from noisewatch.sources.intrusive import PIN
 from noisewatch.sources.isolation import Isolation
 from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
@@ -17,7 +18,6 @@ from noisewatch.sources.topology import CpuPlace
 
 OWN_AFFINITY = "CPUs this process may use"
 _REQUESTED = "CPUs that were asked for"
-_PIN = "pin to CPUs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class PinTrial:
 
 def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
     """A thread of ours asks for exactly `cpus` and reads back what it got; nothing else is moved."""
-    answer = reader.ask(f"{_PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
+    answer = reader.ask(f"{PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
     if not isinstance(answer, dict):
         return PinTrial(None, None)
     reason = answer.get("reason")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Case
@@ -87,7 +87,7 @@ def follow(
 
     This process should stay off the target CPUs. Raises CannotMeasure where there is nothing to follow.
     """
-    task_reader = TaskReader()
+    task_reader, wish = TaskReader(), replace(wish, is_discreet=True)  # somebody works there who is not to be disturbed
     before = read_snapshot(machine, wish, task_reader)
     if seen is not None:
         seen(before)

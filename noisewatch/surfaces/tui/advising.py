@@ -32,7 +32,7 @@ def advise(
         machine = open_machine()
         if isinstance(machine, Recording):
             machine.go_to_end()
-        snapshot = read_snapshot(machine, Wish(target), TaskReader(asks_all_affinities=True))
+        snapshot = read_snapshot(machine, Wish(target, is_discreet=True), TaskReader(asks_all_affinities=True))
         remedy = _with_its_interrupt(about, beside, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"Nothing can be advised: {error}",))

@@ -12,6 +12,7 @@ from noisewatch.model.figures import describe_ns
 from noisewatch.model.stretches import Stretch
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.snapshot import Wish
+from noisewatch.sources.trace import EVENTS
 from noisewatch.surfaces.following import Followed, Watch, follow
 from noisewatch.surfaces.reports.culprit_text import parts_in_words
 from noisewatch.surfaces.reports.table import align
@@ -116,11 +117,17 @@ class TraceScreen(AskedScreen):
         ]
 
 
-def follow_machine(open_machine: Callable[[], Machine] | None, cpus: CpuSet, watch: Watch) -> Followed | str:
+def follow_machine(
+    open_machine: Callable[[], Machine] | None,
+    cpus: CpuSet,
+    watch: Watch,
+    seconds: float = STRETCH_S,
+    tracer: str = EVENTS,
+) -> Followed | str:
     """One stretch of the machine, or what was followed in its recording; the reason where there is none."""
     if open_machine is None:
         return "there is no machine"
     try:
-        return follow(open_machine(), Wish(cpus), STRETCH_S, watch)
+        return follow(open_machine(), Wish(cpus), seconds, watch, tracer=tracer)
     except NoisewatchError as error:
         return str(error)
