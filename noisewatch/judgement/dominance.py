@@ -1,4 +1,4 @@
-"""What a noise floor mostly consists of: interruptions, the clock, memory, or throughput that others take."""
+"""What a noise floor mostly consists of: a quota, interruptions, the clock, memory, or throughput that others take."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
+from noisewatch.model.calibration import CpuFigures
 from noisewatch.model.timeline import timelines_of
 from noisewatch.sources.calibration import CpuSamples
 
@@ -19,23 +20,29 @@ class Cause:
     has_culprits: bool = False
 
 
+QUOTA = Cause("quota", "a CPU quota, which stops the group's threads until the next period begins", has_culprits=True)
 INTERRUPTIONS = Cause("interruptions", "interruptions: what shares this CPU has to go elsewhere", has_culprits=True)
 FREQUENCY = Cause("frequency", "the clock, which moves: governor performance, no turbo")
 MEMORY = Cause("memory", "a neighbour in the last-level cache, or on the way to memory")
 THROUGHPUT = Cause("throughput", "throughput that a sibling or a neighbour takes, perhaps of another virtual machine")
 _HALF = 0.5
 _FOURFOLD = 4
+_LEAST_QUOTA = 0.001  # of the time: a thousandth in one piece is the most of what samples of any length vary by
 _LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
 
 
 def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     """The cause of most of the floor's variance.
 
-    Interruptions, if half of it would be gone without them. What is left is the clock, if that moved half as much as
-    the work did; memory, if that was less steady by far; and else throughput.
+    A quota, if it stopped the loops for longer than anybody else interrupted them: its stops lengthen whatever is
+    measured meanwhile, so that nothing can be said of the clock or of memory. Interruptions, if half of it would be
+    gone without them. What is left is the clock, if that moved half as much as the work did; memory, if that was less
+    steady by far; and else throughput.
     """
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == floor.cpu]
     (figures,) = [each for each in calibrated.calibration.cpus if each.cpu == floor.cpu]
+    if _is_of_quota(calibrated, figures):
+        return QUOTA
     if _share_of_interruptions(said, floor) > _HALF:
         return INTERRUPTIONS
     clock, work, memory = figures.effective_khz_spread_share, figures.work, figures.memory
@@ -44,6 +51,17 @@ def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
     if memory is not None and work is not None and memory.width_share > _FOURFOLD * work.width_share:
         return MEMORY
     return THROUGHPUT
+
+
+def _is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
+    """Of all that was measured, or at least of the gaps."""
+    attribution = calibrated.attribution
+    if figures.cpu not in attribution.quota_by_cpu:
+        return False
+    culprits = [each.disturbance for each in attribution.culprits_by_cpu.get(figures.cpu, ())]
+    named = [attribution.quota_by_cpu[figures.cpu], *(each for each in culprits if each.kind == "quota")]
+    share = max(each.share or 0.0 for each in named)
+    return share > max(_LEAST_QUOTA, _HALF * (figures.stolen_share or 0.0))
 
 
 def _share_of_interruptions(said: CpuSamples, floor: NoiseFloor) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.declaration import FAIL, PASS, UNKNOWN, WARN, Answer, Limit, unknown
@@ -24,12 +24,21 @@ def culprits_on(case: Case, cpu: int) -> tuple[Disturbance, ...]:
     """Who made its gaps, where a trace tells; else who was seen there meanwhile, or at least in the sample."""
     attribution = case.calibrated.attribution if case.calibrated is not None else None
     if attribution is not None and attribution.reason is None and cpu in attribution.culprits_by_cpu:
-        return tuple(each.disturbance for each in attribution.culprits_by_cpu[cpu][:_MOST_CULPRITS])
-    if attribution is not None and attribution.suspects_by_cpu.get(cpu):
-        return attribution.suspects_by_cpu[cpu][:_MOST_CULPRITS]
+        traced = [each.disturbance for each in attribution.culprits_by_cpu[cpu]]
+        return _with_quota(attribution.quota_by_cpu.get(cpu), traced)
+    if attribution is not None and (attribution.suspects_by_cpu.get(cpu) or cpu in attribution.quota_by_cpu):
+        return _with_quota(attribution.quota_by_cpu.get(cpu), attribution.suspects_by_cpu.get(cpu, ()))
     if case.interval is None:
         return ()
     return tuple(disturbances_of(case.interval, cpu)[:_MOST_CULPRITS])
+
+
+def _with_quota(quota: Disturbance | None, found: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
+    """The costliest. A quota may have stopped the loops when no gaps were looked for, and so be among no culprits."""
+    others = [each for each in found if quota is None or each.kind != quota.kind]
+    named = [each for each in found if each not in others]
+    known = [] if quota is None else [max(quota, *named, key=lambda each: each.share or 0.0)] if named else [quota]
+    return tuple(sorted([*known, *others], key=lambda each: -(each.share or 0.0))[:_MOST_CULPRITS])
 
 
 def why_incomplete(calibrated: Calibrated) -> str | None:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.interrupts import steer
 from noisewatch.judgement.checks.isolation import INIT, move_threads
+from noisewatch.judgement.checks.quota import lift
 from noisewatch.judgement.checks.scheduler import confine_work, rcu_callbacks_on_target, target_not_tickless
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.knob_answers import turned
 from noisewatch.model.disturbance import Disturbance
+from noisewatch.model.throttles import quota_name
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.knobs import Knob
 
@@ -133,6 +135,15 @@ def _outside(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy("The host, or the firmware: nothing in here helps. Use a dedicated host, or measure at another time.")
 
 
+def _quota(culprit: Disturbance, case: Case) -> Remedy:
+    cgroup = case.snapshot.cgroup
+    named = next((level for level in cgroup.levels if culprit.name == quota_name(level)), None)
+    if named is None:
+        return Remedy("Lift the CPU limit where it was set: by whoever started this container, pod or service.")
+    said = "Lift the CPU limit: raise or remove the group's quota; whoever set it may set it again."
+    return Remedy(said, lift(cgroup, named.folder))
+
+
 def _unexplained(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy("Nobody was seen: trace as root (noisewatch trace) to learn who it is.")
 
@@ -146,6 +157,7 @@ _BY_KIND: Mapping[str, Callable[[Disturbance, Case], Remedy]] = {
     "nmi": _nmi,
     "tick": _tick,
     "sibling": _sibling,
+    "quota": _quota,
     "outside": _outside,
     "unexplained": _unexplained,
 }

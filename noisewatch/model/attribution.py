@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from noisewatch.model.culprits import Culprit, Others, others_of
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
 from noisewatch.model.interval import Interval
+from noisewatch.model.quota_gaps import QUOTA, Quotas, quota_on, with_quotas
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.snapshot import Snapshot
@@ -43,7 +44,8 @@ class Attribution:
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
     culprits_by_cpu: Mapping[int, tuple[Culprit, ...]] = field(default_factory=dict)  # the costliest first
     reason: str | None = None
-    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no trace tells
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no gap tells
+    quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
     others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
@@ -65,6 +67,9 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         else causes_by_gaps(said, config.tick_hz if config is not None else None)
         for said in samples.cpus
     }
+    quotas = _quotas(samples, meanwhile)
+    stopping = {said.cpu: quota_on(said, causes[said.cpu], quotas) for said in samples.cpus}
+    causes = {said.cpu: with_quotas(said, causes[said.cpu], quotas) for said in samples.cpus}
     culprits = {said.cpu: gap_culprits(causes[said.cpu], said.cpu, said.spun_ns) for said in samples.cpus}
     reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
     suspects = {
@@ -72,7 +77,23 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         for said in samples.cpus
         if said.cpu not in traced and meanwhile.interval is not None
     }
-    return Attribution(causes, culprits, reason, suspects, _others(samples, meanwhile, irqs))
+    by_quota = {cpu: quota for cpu, quota in stopping.items() if quota is not None}
+    for cpu, quota in by_quota.items():
+        named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == QUOTA)
+        if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
+            suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
+    return Attribution(causes, culprits, reason, suspects, by_quota, _others(samples, meanwhile, irqs))
+
+
+def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
+    """Groups that were stopped since the calibration began, or shortly before."""
+    interval, snapshot = meanwhile.interval, meanwhile.snapshot
+    return Quotas(
+        throttles=interval.throttles if interval is not None else (),
+        length_ns=samples.length_ns,
+        cpu_count=sum(1 for said in samples.cpus if said.spun_ns) or 1,
+        are_hidden=snapshot is not None and snapshot.cgroup.cpu_quota_share is None,
+    )
 
 
 def _others(samples: CalibrationSamples, meanwhile: Meanwhile, irqs: Irqs | None) -> Mapping[int, Others]:
@@ -103,6 +124,10 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
     if unseen > max(share / 2, _LEAST_UNSEEN):
         ns = round(unseen * interval.length_ns)
         found.append(Disturbance("unexplained", ENDED, samples.cpu, ns, unseen, None, is_inferred=True))
+    return _costliest_first(found)
+
+
+def _costliest_first(found: Iterable[Disturbance]) -> tuple[Disturbance, ...]:
     return tuple(sorted(found, key=lambda each: -(each.stolen_ns or 0)))
 
 
@@ -130,7 +155,7 @@ def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
         pid=first.pid,
         tid=thread.tid if thread is not None else None,
         irq=first.parts[0].source.irq if first.parts and first.kind == "irq" else None,
-        is_inferred=first.kernel_ns is None,
+        is_inferred=first.kernel_ns is None or first.kind == QUOTA,
     )
     lengths = Counter(rounded_ns(each.length_ns) for each in causes)
     return Culprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)

@@ -25,6 +25,7 @@ OUTSIDE = "outside of the kernel: hypervisor or firmware"
 UNKNOWN_CAUSE = "a kernel interrupt, or outside of the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
+_OF_NO_THREAD = frozenset({"outside", "unexplained", "quota"})  # whoever else was in the gap
 _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
 
@@ -52,13 +53,13 @@ class GapCause:
     @property
     def thread(self) -> Thread | None:
         """That has made it, or that has called for it; None of a crowd."""
-        has_one = self.parts and self.kind not in ("outside", "unexplained") and self.parts[0].crowd is None
+        has_one = self.parts and self.kind not in _OF_NO_THREAD and self.parts[0].crowd is None
         return self.parts[0].source.thread if has_one else None
 
     @property
     def pid(self) -> int | None:
         """The thread's process, or who has started the crowd."""
-        crowd = self.parts[0].crowd if self.parts and self.kind not in ("outside", "unexplained") else None
+        crowd = self.parts[0].crowd if self.parts and self.kind not in _OF_NO_THREAD else None
         return crowd.pid if crowd is not None else self.thread.pid if self.thread is not None else None
 
 

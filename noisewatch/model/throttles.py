@@ -17,7 +17,12 @@ class Throttle:
 
     @property
     def name(self) -> str:
-        return f"CPU quota of {self.level.described}"
+        return quota_name(self.level)
+
+
+def quota_name(level: CgroupLevel) -> str:
+    """`CPU quota of /sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
+    return f"CPU quota of {level.described}"
 
 
 def throttles_between(before: Cgroup, after: Cgroup) -> tuple[Throttle, ...]:

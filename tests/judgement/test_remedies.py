@@ -16,7 +16,19 @@ from noisewatch.sources.tasks import TaskReader
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
 from tests.written import Files, WrittenMachine
 
-_KINDS = ("irq", "softirq", "thread", "kernel-thread", "ipi", "nmi", "tick", "sibling", "outside", "unexplained")
+_KINDS = (
+    "irq",
+    "softirq",
+    "thread",
+    "kernel-thread",
+    "ipi",
+    "nmi",
+    "tick",
+    "sibling",
+    "quota",
+    "outside",
+    "unexplained",
+)
 
 
 def _case(changes: Files | None = None, modes: dict[str, int] | None = None) -> Case:
@@ -127,6 +139,25 @@ def test_the_tick_the_watchdog_and_callbacks_are_boot_options_and_settings() -> 
         "echo 0 | sudo tee /proc/sys/kernel/nmi_watchdog",
         "echo 1 | sudo tee /proc/sys/kernel/nmi_watchdog",
     )
+
+
+def test_a_quota_is_lifted_in_the_group_that_has_it_and_set_again() -> None:
+    group = "/sys/fs/cgroup/ci"
+    limited = _case(
+        {
+            "/proc/self/cgroup": "0::/ci/job\n",
+            f"{group}/cpu.max": "50000 100000\n",
+            f"{group}/cpu.stat": "nr_throttled 3\nthrottled_usec 9\n",
+            f"{group}/job/cgroup.controllers": "memory\n",
+        }
+    )
+    assert _commands(_culprit("quota", f"CPU quota of {group}: 50 ms in each 100 ms"), limited) == (
+        f"echo max | sudo tee {group}/cpu.max",
+        "start it without a CPU limit",
+        f"echo '50000 100000' | sudo tee {group}/cpu.max",
+    )
+    hidden = remedy_of(_culprit("quota", "what looks like a CPU quota"), limited)
+    assert (hidden.fix, "whoever started this container" in hidden.said) == (None, True)
 
 
 def test_against_the_host_nothing_helps_and_that_is_said() -> None:

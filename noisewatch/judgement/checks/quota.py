@@ -9,6 +9,7 @@ from typing import Any
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
+from noisewatch.model.disturbance import Disturbance
 from noisewatch.model.throttles import Throttle
 from noisewatch.sources.cgroup import UNLIMITED, Cgroup
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP, MOUNT_ROOTS
@@ -54,11 +55,14 @@ def cpu_quota(case: Case) -> Answer:
         "throttled_by": {each.level.folder: {"periods": each.periods, "ns": each.ns} for each in throttles},
     }
     if throttles:
-        return _throttled(throttles, cgroup, evidence)
+        return _throttled(case, throttles, evidence)
     if cgroup.known_quota_share < wanted:
         known = cgroup.known_quota_share
         said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
         return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=lift(cgroup, cgroup.limited_by))
+    inferred = _looks_throttled(case, evidence)
+    if inferred is not None:
+        return inferred
     counted = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
     if quota is None or None in counted:
         folder = cgroup.folder or "/sys/fs/cgroup"
@@ -71,13 +75,29 @@ def cpu_quota(case: Case) -> Answer:
     return Answer(PASS, "no quota", evidence=evidence)
 
 
-def _throttled(throttles: list[Throttle], cgroup: Cgroup, evidence: Mapping[str, Any]) -> Answer:
+def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:
     """In the sample, or under the load of the calibration, which are two and not one."""
     worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
     periods = max(each.periods for each in throttles)
     said = f"throttled in {periods} periods ({worst.level.described})"
-    fix = lift(cgroup, worst.level.folder)
-    return Answer(FAIL, said, periods, 0, "periods", evidence=evidence, fix=fix)
+    fix = lift(case.snapshot.cgroup, worst.level.folder)
+    return Answer(FAIL, said, periods, 0, "periods", evidence=evidence, culprits=_culprits(case), fix=fix)
+
+
+def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
+    """By the stops of the calibration alone, where the group that has the quota cannot be seen."""
+    culprits = _culprits(case)
+    if not culprits:
+        return None
+    worst = culprits[0]
+    said = f"{worst.share or 0.0:.1%} of CPU {worst.cpu} is lost to {worst.name}"
+    cpus = frozenset(each.cpu for each in culprits)
+    return Answer(FAIL, said, worst.share, None, "share", cpus, None, evidence, culprits)
+
+
+def _culprits(case: Case) -> tuple[Disturbance, ...]:
+    found = case.calibrated.attribution.quota_by_cpu.values() if case.calibrated is not None else ()
+    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
 
 def lift(cgroup: Cgroup, folder: str | None) -> Fix | None:

@@ -1,0 +1,84 @@
+"""A CPU quota that shows in the calibration: found by the check, named by the others, and blamed for the noise."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.dominance import MEMORY, QUOTA, dominating_cause
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.model.attribution import Meanwhile
+from noisewatch.model.interval import Interval
+from noisewatch.sources.calibration import parse_calibration
+from tests.calibrated import written_calibration
+from tests.judgement.judging import finding
+from tests.model.sampling import interval_of
+from tests.written import Files, mounted
+
+_MS = 1_000_000
+_GROUP = "/sys/fs/cgroup/ci"
+_HIDDEN = mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/..")
+_STOPS = tuple((100 * _MS * number + 50 * _MS, 50 * _MS, 1, 0) for number in range(50))
+
+
+def _group(throttled: int, usec: int) -> Files:
+    return {
+        "/proc/self/cgroup": "0::/ci\n",
+        f"{_GROUP}/cpu.max": "800000 100000\n",
+        f"{_GROUP}/cpu.stat": f"nr_throttled {throttled}\nthrottled_usec {usec}\n",
+    }
+
+
+def _judged(interval: Interval, *, is_stopped: bool = True, profile: str = "micro") -> Verdict:
+    """Of CPU 2, which was calibrated in the interval."""
+    samples = parse_calibration(written_calibration((2,), gaps=_STOPS if is_stopped else (), work=_shaken))
+    meanwhile = Meanwhile("permission denied", interval.before, interval)
+    budget = Budget(max_cv=10.0)
+    calibrated = calibrated_with(samples, budget, frozenset({2}), meanwhile)
+    return judge(Case(interval.before, interval, calibrated=calibrated, under_load=interval, rules=Rules(profile)))
+
+
+def _shaken(at_ns: int) -> int:
+    """A piece of work in ten takes longer: noise that no gap explains."""
+    return 230_000 if at_ns // 200_000 % 10 == 0 else 200_000
+
+
+def test_a_quota_that_only_a_load_exhausts_is_found_in_the_calibration() -> None:
+    """As of a group that may use eight CPUs, which a sample of a machine at rest never does."""
+    interval = interval_of(_group(0, 0), _group(40, 2_000_000))
+    found = finding(_judged(interval), "cpu-quota")
+    assert found.status == "fail"
+    assert f"throttled in 40 periods ({_GROUP}: 800 ms in each 100 ms)" in found.answer.said
+    assert [(each.kind, each.cpu) for each in found.answer.culprits] == [("quota", 2)]
+    assert found.answer.fix is not None
+    assert found.answer.fix.now == f"echo max | sudo tee {_GROUP}/cpu.max"
+
+
+def test_the_quota_is_the_culprit_of_the_interruptions() -> None:
+    found = finding(_judged(interval_of(_group(0, 0), _group(40, 2_000_000))), "target-cpus-interrupted")
+    assert found.answer.culprits[0].kind == "quota"
+    assert found.answer.fix is not None
+    assert found.answer.fix.now == f"echo max | sudo tee {_GROUP}/cpu.max"
+
+
+def test_the_quota_is_blamed_for_the_noise_and_no_neighbour() -> None:
+    calibrated = _judged(interval_of(_group(0, 0), _group(40, 2_000_000))).case.calibrated
+    assert calibrated is not None
+    assert calibrated.floor is not None
+    assert dominating_cause(calibrated, calibrated.floor) == QUOTA != MEMORY
+
+
+def test_where_parents_are_hidden_stops_that_look_like_a_quota_fail() -> None:
+    found = finding(_judged(interval_of(_HIDDEN, _HIDDEN)), "cpu-quota")
+    assert found.status == "fail"
+    assert "looks like a CPU quota of a cgroup that cannot be seen, with a period of 100 ms" in found.answer.said
+
+
+def test_where_parents_are_hidden_and_nothing_is_stopped_the_noise_floor_answers() -> None:
+    for profile in ("micro", "shared"):
+        verdict = _judged(interval_of(_HIDDEN, _HIDDEN), is_stopped=False, profile=profile)
+        found = finding(verdict, "cpu-quota")
+        assert (found.status, found.answered_by) == ("unknown", "noise-floor-above-budget")
+        assert found.answer.reason is not None
+        assert "cgroup namespace" in found.answer.reason
+        assert verdict.verdict == "stable"
