@@ -15,6 +15,7 @@ from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.knob_answers import turned
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.model.throttles import quota_name
+from noisewatch.program import as_root
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.knobs import Knob
 
@@ -145,7 +146,8 @@ def _quota(culprit: Disturbance, case: Case) -> Remedy:
 
 
 def _unexplained(culprit: Disturbance, case: Case) -> Remedy:
-    return Remedy("Nobody was seen: trace as root (noisewatch trace) to learn who it is.")
+    trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
+    return Remedy(f"Nobody was seen: trace to learn who it is ({trace}).")
 
 
 _BY_KIND: Mapping[str, Callable[[Disturbance, Case], Remedy]] = {

@@ -19,6 +19,7 @@ from typing import Self
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine.trace_instances import instance_path, remove, write_setting
 
+FOR_ROOT = "tracing is for root"
 _LARGEST_PAGE = 1 << 16
 
 
@@ -60,7 +61,7 @@ class Instance:
                 self._pipes[cpu] = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             self.close()
-            hint = " (tracing is for root)" if error.errno in (errno.EACCES, errno.EPERM) else ""
+            hint = f" ({FOR_ROOT})" if error.errno in (errno.EACCES, errno.EPERM) else ""
             raise CannotMeasure(f"{self._tracefs}: {(error.strerror or str(error)).lower()}{hint}") from error
         except BaseException:  # Ctrl-C
             self.close()

@@ -47,6 +47,7 @@ class Attribution:
     suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no gap tells
     quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
     others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
+    is_live: bool = False  # it was measured here and now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
         """The longest gaps of the CPU, the longest first."""
@@ -82,7 +83,8 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == QUOTA)
         if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
             suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
-    return Attribution(causes, culprits, reason, suspects, by_quota, _others(samples, meanwhile, irqs))
+    is_live = snapshot is not None and snapshot.is_live
+    return Attribution(causes, culprits, reason, suspects, by_quota, _others(samples, meanwhile, irqs), is_live)
 
 
 def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:

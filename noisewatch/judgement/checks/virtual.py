@@ -7,6 +7,7 @@ import re
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import INFORMATION, PASS, WARN, WARNING, Answer, check, unknown
 from noisewatch.judgement.rules import SHARED
+from noisewatch.program import as_root
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.own_process import NAMESPACE, STATUS
 from noisewatch.sources.platform import DMI, NONE
@@ -119,7 +120,7 @@ _NEEDED = {  # by number, in linux/capability.h
         "Some files are for root alone, and a locked-down kernel (Secure Boot) keeps model-specific registers and "
         "tracing from root as well. This is why other questions have no answer."
     ),
-    remedy="Run noisewatch as root where a question that matters has no answer.",
+    remedy='Run it as root where a question that matters has no answer: sudo "$(command -v noisewatch)" preflight.',
     sources=(
         "https://man7.org/linux/man-pages/man7/capabilities.7.html",
         "https://man7.org/linux/man-pages/man7/kernel_lockdown.7.html",
@@ -137,7 +138,10 @@ def privileges_limited(case: Case) -> Answer:
     if lockdown not in (None, NONE):
         limits.append(f"the kernel is locked down ({lockdown})")
     if limits:
-        return Answer(WARN, "; ".join(limits), evidence=evidence)
+        said = "; ".join(limits)
+        if missing and case.snapshot.is_live:
+            said += f"; to look at all: {as_root('preflight', is_here=True)}"
+        return Answer(WARN, said, evidence=evidence)
     if missing is None or own.is_in_user_namespace is None:
         return unknown(case.why_unknown(STATUS if missing is None else NAMESPACE))
     if lockdown is None:

@@ -12,10 +12,10 @@ from noisewatch.judgement.noise_floor import TEST, NoiseFloor
 from noisewatch.model.calibration import Calibration, CpuFigures
 from noisewatch.model.figures import describe_ghz, describe_ns, describe_share
 from noisewatch.model.histogram import Histogram
-from noisewatch.sources.cpulist import CpuSet, name_cpus
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.surfaces.charts import comparison_chart, gap_chart
 from noisewatch.surfaces.reports.comparison import gap_lengths, summary, work_times
-from noisewatch.surfaces.reports.culprit_text import culprit_lines, gap_lines, suspect_words
+from noisewatch.surfaces.reports.culprit_text import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.surfaces.reports.table import align
 
 _CHART_HEIGHT = 14
@@ -51,6 +51,8 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
     attribution = calibrated.attribution
     reason = attribution.reason
     lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps alone, without a trace: {reason}.", width)
+    cpus = format_cpu_list(attribution.culprits_by_cpu)
+    lines += root_lines(reason, f"calibrate --cpus {cpus}", attribution.is_live)
     for cpu, culprits in attribution.culprits_by_cpu.items():
         if not culprits:
             continue

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from noisewatch.machine.tracefs import FOR_ROOT
 from noisewatch.model.culprits import Culprit
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.model.figures import describe_ns, describe_share
 from noisewatch.model.gap_causes import GapCause, Part
 from noisewatch.model.stretches import Stretch
+from noisewatch.program import as_root
 from noisewatch.sources.names import clean
 from noisewatch.surfaces.reports.table import align
 
@@ -23,6 +25,13 @@ def culprit_lines(culprits: Sequence[Culprit], most: int) -> list[str]:
     rows = [["", *_row(each)] for each in culprits[:most]]
     rest = len(culprits) - len(rows)
     return (align([head, *rows]).splitlines() if rows else []) + ([f"  and {rest} more"] if rest else [])
+
+
+def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
+    """How to be told by a trace, on a line of its own to be copied; nothing where it is not for want of rights."""
+    if reason is None or FOR_ROOT not in reason or not is_live:
+        return []
+    return [f"    {as_root(arguments, is_here=True)}"]
 
 
 def _row(culprit: Culprit) -> list[str]:

@@ -7,10 +7,10 @@ import textwrap
 from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.model.culprits import TracedCpu
 from noisewatch.model.figures import describe_ns, describe_share
-from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.sources.trace import EVENTS, OSNOISE
 from noisewatch.surfaces.following import Followed
-from noisewatch.surfaces.reports.culprit_text import culprit_lines, named, rate_of, share_of, stretch_lines
+from noisewatch.surfaces.reports.culprit_text import culprit_lines, named, rate_of, root_lines, share_of, stretch_lines
 from noisewatch.surfaces.reports.finding_words import commands_of
 from noisewatch.surfaces.reports.table import align
 
@@ -27,6 +27,8 @@ def text_of_followed(followed: Followed, width: int) -> str:
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
         lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
+        trace = f"trace --cpus {format_cpu_list(followed.target)}"
+        lines += root_lines(followed.reason, trace, followed.interval.after.is_live)
     for traced in followed.cpus:
         lines += ["", *_of_trace(traced, followed)]
     for cpu in followed.target if followed.trace is None else ():
