@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from noisewatch.machine.trace_instances import MOUNTS, find_tracefs
-from tests.noise import CPU, LOOP, noise
+from tests.noise import CHILDREN, CPU, LOOP, noise
 from tests.waiting import children_of, wait_until
 
 pytestmark = pytest.mark.live
@@ -91,6 +91,15 @@ def test_a_thread_that_comes_and_goes_is_named_with_its_times(tracefs: Path) -> 
     assert [each["kind"] for each in found] == ["thread"]
     assert found[0]["count"] > 20
     assert found[0]["stolen_ns"] > 30_000_000
+
+
+def test_a_crowd_of_children_that_come_and_go_is_one_culprit_with_their_sum(tracefs: Path) -> None:
+    with noise(CHILDREN) as process:
+        answer = _followed(2)
+    crowd = next(each for each in answer["cpus"][0]["culprits"] if "ended children of" in each["name"])
+    assert (crowd["kind"], crowd["pid"], crowd["tid"]) == ("thread", process.pid, None)
+    assert crowd["count"] > 50
+    assert crowd["share"] > 0.02
 
 
 def _calibrated(*options: str) -> dict[str, Any]:

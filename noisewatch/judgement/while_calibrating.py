@@ -6,14 +6,16 @@ devices have interrupted; time that nobody was seen to have is our own loops', a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import FAIL, WARN, Answer
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 
 THREADS = frozenset({"thread", "kernel-thread"})
 WHEN = "during the calibration"
+_GRAVITY = {FAIL: 2, WARN: 1}  # what is unknown of the calibration says nothing against the sample
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
@@ -42,6 +44,16 @@ def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
     if case.under_load is None:
         return []
     return [each for each in disturbances_of(case.under_load, cpu) if each.kind in THREADS and each.tid is not None]
+
+
+def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> Answer:
+    """What the check says of the sample, or of the calibration where that was worse."""
+    sampled = answer(case)
+    if case.interval is None or case.under_load is None:
+        return sampled
+    later = answer(replace(case, interval=case.under_load))
+    is_worse = _GRAVITY.get(later.status, 0) > _GRAVITY.get(sampled.status, 0)
+    return replace(later, said=f"{later.said} {WHEN}") if is_worse else sampled
 
 
 def share_while_calibrating(case: Case, cpu: int) -> float:

@@ -139,3 +139,11 @@ def test_what_the_hypervisor_takes_from_a_cpu_that_works_counts() -> None:
     found = _found("hypervisor-steal", {"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: 30})})
     assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.1))
     assert [each.kind for each in found.answer.culprits] == ["outside"]
+
+
+def test_packets_that_came_in_the_calibration_are_softirqs_on_the_target() -> None:
+    rows = quiet_files(6.0)["/proc/softirqs"].splitlines(keepends=True)
+    table = "".join("NET_RX: 1000 0 90000 0\n" if "NET_RX" in row else row for row in rows)
+    found = _found("softirqs-on-target", {"/proc/softirqs": table})
+    assert (found.status, found.answer.culprits[0].name) == ("warn", "NET_RX")
+    assert "during the calibration" in found.answer.said

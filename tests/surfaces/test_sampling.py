@@ -19,6 +19,7 @@ from noisewatch.surfaces.sampling import sample_frames
 from tests.judgement.judging import finding
 from tests.quiet.process import own_stat
 from tests.quiet_machine import CPUS, process, quiet_files, stat_file
+from tests.surfaces.framing import model_of, screen
 from tests.surfaces.running import quiet_tree, record
 from tests.written import Files
 
@@ -56,6 +57,15 @@ def test_a_copied_tree_is_one_frame_that_is_the_last(unchanged_tree: Path) -> No
     frames = list(sample_frames(CopiedTree(str(unchanged_tree)), Wish(), 1.0))
     assert [(frame.is_last, frame.seconds) for frame in frames] == [(True, 0.0)]
     assert frames[0].target == (2, 3)
+
+
+def test_what_runs_between_two_ticks_is_a_culprit_and_the_header_tells_its_size(tmp_path: Path) -> None:
+    rows = [f"version 15\ncpu2 0 0 0 0 0 0 {number * 900_000_000} 0 {number * 600}\n" for number in range(3)]
+    last = _replayed(tmp_path, *({**_MOMENTS[at], "/proc/schedstat": row} for at, row in enumerate(rows)))[-1]
+    (row,) = [line for line in last.cpus if line.cpu == 2]
+    assert row.busy_share == pytest.approx(0.3)
+    assert (last.culprits[0].kind, last.culprits[0].stolen_ns_per_s) == ("unexplained", 300_000_000)
+    assert "worst CPU 2 300 ms/s" in screen(model_of(last))[1]
 
 
 def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.while_calibrating import graver_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, kind_of_row
 from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import Interval
@@ -59,6 +60,10 @@ _TIME_FAILS = Limit(
     asks_rates=True,
 )
 def softirqs_on_target(case: Case) -> Answer:
+    return graver_while_calibrating(case, _softirqs)
+
+
+def _softirqs(case: Case) -> Answer:
     interval = case.interval
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
