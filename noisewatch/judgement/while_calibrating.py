@@ -56,6 +56,9 @@ def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> An
     return replace(later, said=f"{later.said} {WHEN}") if is_worse else sampled
 
 
-def share_while_calibrating(case: Case, cpu: int) -> float:
-    """The share of the CPU that other threads had."""
+def share_while_calibrating(case: Case, cpu: int) -> float | None:
+    """The share of the CPU that other threads had; None where nobody looked."""
+    is_traced = case.calibrated is not None and cpu in case.calibrated.attribution.others_by_cpu
+    if not is_traced and case.under_load is None:
+        return None
     return sum(each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu)

@@ -54,7 +54,7 @@ def target_cpu_busy(case: Case) -> Answer:
         return unknown(case.no_sample_reason or "no sample was taken")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
     later = {cpu: share_while_calibrating(case, cpu) for cpu in sorted(case.target)}
-    known = {cpu: max(busy[cpu] or 0.0, share) for cpu, share in later.items()}
+    known = {cpu: max(busy[cpu] or 0.0, share or 0.0) for cpu, share in later.items()}
     worst = max(known.values(), default=0.0)
     evidence = {
         "busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()},
@@ -84,7 +84,7 @@ def _busiest(case: Case, interval: Interval, cpus: CpuSet) -> tuple[Disturbance,
     """What takes most of each CPU's time, in the sample or, if that was more, during the calibration."""
     found: list[Disturbance] = []
     for cpu in sorted(cpus):
-        has_more_later = share_while_calibrating(case, cpu) > (interval.busy_share(cpu) or 0.0)
+        has_more_later = (share_while_calibrating(case, cpu) or 0.0) > (interval.busy_share(cpu) or 0.0)
         later = [each for each in threads_while_calibrating(case) if each.cpu == cpu] if has_more_later else []
         found += [each for each in (later or disturbances_of(interval, cpu))[:_MOST_CULPRITS] if each.share]
     return tuple(found)
