@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from noisewatch.errors import Malformed
 
+_BLANKS = " \t"
 _MOST_DIGITS = 20  # of the kernel's largest type, 64 bits without a sign
 
 
@@ -23,8 +24,14 @@ def are_counts(words: Sequence[str]) -> bool:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines as the kernel ends them: a name may hold other characters that Python takes for line ends."""
-    return text.removesuffix("\n").split("\n") if text else []
+    """The lines as the kernel ends them: a name may hold other characters that Python takes for line ends.
+
+    Blank last lines are none: an editor, a mail or a copy adds them. A text of nothing else is one, and no table.
+    """
+    lines = text.split("\n") if text else []
+    while len(lines) > 1 and not lines[-1].strip(_BLANKS):
+        lines.pop()
+    return lines
 
 
 def parse_integer(text: str) -> int:
