@@ -128,6 +128,28 @@ def _nmi(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy(said, turned(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
 
 
+_LOCALS = (
+    (r"Performance monitoring|Perf |-Measurement|PMI|pmu|arm_spe|arm_trbe", "A hardware counter ran over: a profiler."),
+    (r"Machine check polls", "The kernel looks for corrected errors of the hardware: have it look less often."),
+    (r"Thermal|cpu temp", "The processor's heat: it throttles itself. Cool it, or have it do less."),
+    (
+        r"[Mm]achine check|Threshold APIC|Deferred Error|APIC error|Hypervisor Maintenance",
+        "The hardware tells of errors.",
+    ),
+    (
+        r"Posted-interrupt|posted-interrupt|vgic",
+        "It belongs to a virtual machine that this host runs: move its threads.",
+    ),
+    (r"Spurious|Misrouted", "Nobody's interrupt, that came all the same: look for a device that misbehaves."),
+    (r"Warning Track|reenlightenment|Pseudo Page Fault", "The hypervisor's doing: nothing in here helps."),
+)
+
+
+def _local(culprit: Disturbance, case: Case) -> Remedy:
+    said = next((said for pattern, said in _LOCALS if re.search(pattern, culprit.name)), "")
+    return Remedy(f"{said} It is the CPU's own interrupt: no device sends it, and it cannot be moved.".strip())
+
+
 def _sibling(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy("Take the core's other hardware thread offline, or keep it idle.")
 
@@ -157,6 +179,7 @@ _BY_KIND: Mapping[str, Callable[[Disturbance, Case], Remedy]] = {
     "kernel-thread": _kernel_thread,
     "ipi": _ipi,
     "nmi": _nmi,
+    "local": _local,
     "tick": _tick,
     "sibling": _sibling,
     "quota": _quota,

@@ -69,7 +69,17 @@ class Others:
 
 def culprits_of(trace: Trace, irqs: Irqs | None) -> tuple[TracedCpu, ...]:
     """All that had the traced CPUs."""
-    return tuple(_traced(cpu, trace.length_ns, irqs) for cpu in trace.cpus)
+    return tuple(_traced(with_kinds(cpu, irqs), trace.length_ns, irqs) for cpu in trace.cpus)
+
+
+def with_kinds(cpu: CpuPieces, irqs: Irqs | None) -> CpuPieces:
+    """The same, with the sources' kinds as /proc/interrupts tells them: a number may be the CPU's own timer."""
+    return replace(cpu, sources=tuple(replace(source, kind=_kind_of(source, irqs)) for source in cpu.sources))
+
+
+def _kind_of(source: TracedSource, irqs: Irqs | None) -> str:
+    known = irqs.by_number.get(source.irq) if irqs is not None and source.irq is not None else None
+    return known.kind if source.kind == "irq" and known is not None else source.kind
 
 
 def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
@@ -96,13 +106,13 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
     """`36 virtio1-req.0 (Virtio block device)`, `NET_RX`, `flush_tlb_func, called by python3`."""
-    if source.kind == "irq" and source.irq is not None:
+    if source.kind == "tick":
+        return "timer tick"
+    if source.irq is not None:
         known = irqs.by_number.get(source.irq) if irqs is not None else None
         name = f"{source.irq} {', '.join(known.actions) if known is not None else ''}".strip()
         device = known.device if known is not None else None
         return f"{name} ({device})" if device not in (None, "none") else name
-    if source.kind == "tick":
-        return "timer tick"
     if source.kind != "ipi":
         return source.name
     called = source.function or _NAME_OF_VECTOR.get(source.name, source.name)

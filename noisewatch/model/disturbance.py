@@ -6,40 +6,28 @@ it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import Interval
 from noisewatch.model.task_runs import TaskRun
 from noisewatch.sources.cpu_time import TICK_NS
+from noisewatch.sources.interrupt_kinds import DEVICE, kind_of
 from noisewatch.sources.interrupts import InterruptRow
 from noisewatch.sources.irqs import Irqs, parse_actions
 
 # Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
-_TYPICAL_COST_NS = {"irq": 4_000, "tick": 2_000, "ipi": 1_500, "softirq": 2_000}
+_TYPICAL_COST_NS = {"irq": 4_000, "tick": 2_000, "ipi": 1_500, "nmi": 2_000, "local": 2_000, "softirq": 2_000}
 
 _FEWEST_TICKS = 5
-
-_TICKS = frozenset({"LOC"})
-_IPIS = frozenset({"RES", "CAL", "TLB", "IWI"})
-# Hypervisors that deliver all their devices' interrupts through one vector; s390's classes of them.
-_DEVICE_CLASSES = frozenset({"HYP", "I/O", "VIR"})
-# Interrupts of the CPU itself that have a number all the same, on ARM, RISC-V, MIPS and POWER, and under Xen.
-_PER_CPU_TIMER = re.compile(
-    r"(arch_timer|riscv-timer|kvm guest [vp]timer|\btwd|^MIPS\b.*\btimer|^xen-percpu\b.*\btimer\d*)$"
-)
-_PER_CPU_CALL = re.compile(r"^(XICS|XIVE-IPI)\b.*\bIPI\S*$|^xen-percpu\b.*-ipi\b")
-_PER_CPU_OTHER = re.compile(r"(arm-pmu|armv8-pmu|arm_spe|riscv-pmu|vgic)$|^xen-percpu\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
     """One source on one CPU. `share` is of the interval; None is not known for this kind."""
 
-    kind: str  # irq, softirq, thread, kernel-thread, ipi, tick, sibling, outside, unexplained
+    kind: str  # irq, softirq, thread, kernel-thread, ipi, nmi, local, tick, timer, sibling, outside, unexplained
     name: str
     cpu: int
     stolen_ns: int | None
@@ -77,30 +65,14 @@ def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     return tuple(sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
 
 
-def kind_of_row(row: RowCount) -> str:
-    """Whether a row of /proc/interrupts is a device's, the tick, or another CPU's call."""
-    return _kind(row.label, row.description)
-
-
-@lru_cache(maxsize=4096)
-def _kind(label: str, description: str) -> str:
-    if label in _TICKS or _PER_CPU_TIMER.search(description):
-        return "tick"
-    if label in _IPIS or label.startswith("IPI") or _PER_CPU_CALL.search(description):
-        return "ipi"
-    return "irq"
+def kind_of_row(row: RowCount | InterruptRow) -> str:
+    """Whether a row of /proc/interrupts is a device's, the tick, another CPU's call, or the CPU's own."""
+    return kind_of(row.label, row.description)
 
 
 def is_of_a_device(row: RowCount | InterruptRow) -> bool:
     """Whether the row counts devices' interrupts, and not the CPU's own."""
-    if row.irq is None:
-        return row.label in _DEVICE_CLASSES
-    return _is_beyond_the_cpu(row.label, row.description)
-
-
-@lru_cache(maxsize=4096)
-def _is_beyond_the_cpu(label: str, description: str) -> bool:
-    return _kind(label, description) == "irq" and not _PER_CPU_OTHER.search(description)
+    return kind_of_row(row) == DEVICE
 
 
 def name_of_row(row: RowCount, irqs: Irqs | None) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from noisewatch.model.crowds import Crowd, crowds_of
-from noisewatch.model.culprits import name_of_source
+from noisewatch.model.culprits import name_of_source, with_kinds
 from noisewatch.model.tick_phase import starts_of_ticks
 from noisewatch.sources.calibration import CpuSamples, Gaps
 from noisewatch.sources.irqs import Irqs
@@ -71,6 +71,7 @@ def causes_by_trace(
     Where the trace does not tell of all interrupts, nobody knows who made a gap in which none was seen.
     """
     nobody = ("outside", OUTSIDE) if is_whole else ("unexplained", UNKNOWN_CAUSE)
+    pieces = with_kinds(pieces, irqs)
     found = [
         _shares_of(pieces, samples.spinner_tid, start + offset_ns, start + offset_ns + length)
         for start, length in zip(samples.gaps.start_ns, samples.gaps.length_ns, strict=True)

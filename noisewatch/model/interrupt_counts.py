@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from operator import ne
 
+from noisewatch.sources.interrupt_sums import sums_with_parts
 from noisewatch.sources.interrupts import InterruptRow, Interrupts
 from noisewatch.sources.softirqs import Softirqs
 
 _COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
+_SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # on some kernels only once they have counted any
 
 _Pick = Callable[[Sequence[int]], Sequence[int]]
 
@@ -55,14 +57,15 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
     """The interrupts between two tables, for the CPUs that are in both.
 
     A device's row may come, go and start anew with its driver; then what it shows now has been counted since. The
-    architecture's rows never do: where one is missing or runs backwards, the file was not whole.
+    architecture's rows never go: where one is missing or runs backwards, the file was not whole.
     """
     if before is None or after is None:
         return Counts(None, "/proc/interrupts could not be read")
     old_rows = _numbered(before.rows)
     new_rows = _numbered(after.rows)
-    in_one_only = old_rows.keys() ^ new_rows.keys()
-    missing = [row for key, row in {**old_rows, **new_rows}.items() if key in in_one_only and row.irq is None]
+    came = [row for key, row in new_rows.items() if key not in old_rows and row.label not in _SHOWN_LATE]
+    went = [row for key, row in old_rows.items() if key not in new_rows]
+    missing = [row for row in came + went if row.irq is None]
     if missing:
         return Counts(None, f"/proc/interrupts was not whole: row {missing[0].label} is missing")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
@@ -77,7 +80,21 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
             return Counts(None, f"/proc/interrupts was not whole: row {row.label} ran backwards")
         if count_by_cpu:
             counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
-    return Counts(tuple(counted))
+    return Counts(tuple(_each_once(counted)))
+
+
+def _each_once(rows: Sequence[RowCount]) -> Iterator[RowCount]:
+    """The rows, and of those that are sums only what no other row has counted."""
+    parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows) if parts}
+    for row in rows:
+        parts = parts_by_sum.get(id(row))
+        if parts is None:
+            yield row
+            continue
+        counted = row.count_by_cpu.items()
+        rest = {cpu: count - sum(part.count_by_cpu.get(cpu, 0) for part in parts) for cpu, count in counted}
+        if any(count > 0 for count in rest.values()):
+            yield replace(row, count_by_cpu={cpu: count for cpu, count in rest.items() if count > 0})
 
 
 def _numbered(rows: tuple[InterruptRow, ...]) -> dict[tuple[str, int], InterruptRow]:

@@ -17,12 +17,18 @@ from dataclasses import dataclass, field
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine.core import load_core
+from noisewatch.sources.interrupt_kinds import LOCAL, NO_INTERRUPT, kind_of
+from noisewatch.sources.interrupt_sums import sums_with_parts
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import are_counts, is_count, lines_of
 from noisewatch.sources.reader import Reader
 
 PATH = "/proc/interrupts"
-_TOTALS = frozenset({"ERR", "MIS", "Err"})  # one count for the whole machine (Err: ARM)
+# One count for the whole machine (Err: ARM; BAD: POWER, long ago). Lately ERR and MIS of x86 are rows as all others.
+_TOTALS = frozenset({"ERR", "MIS", "Err", "BAD"})
+_ONLY_TEXT = "FIQ"  # ARM: who owns it
+_JUDGED = "PMI"  # of the CPU's own
+_LIKE_A_COUNT = re.compile(r"[-+]?\d")
 _HEADER = re.compile(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
 
 
@@ -50,12 +56,23 @@ class Interrupts:
     text: bytes = field(default=b"", repr=False, compare=False)
     row_by_line: Mapping[int, InterruptRow] = field(default_factory=dict, repr=False, compare=False)  # from 0
 
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The labels of the rows that ought to have counts, and have none."""
+        lacking = (row for row in self.rows if row.counts is None and row.total is None and row.label != _ONLY_TEXT)
+        return tuple(row.label for row in lacking if kind_of(row.label, row.description) != NO_INTERRUPT)
+
     def total_by_cpu(self) -> dict[int, int]:
-        """All interrupts of each CPU: the sum of the rows that have a count for each CPU."""
-        counted = [row.counts for row in self.rows if row.counts is not None]
-        if not counted:
+        """All interrupts of each CPU: what the rows with a count for each CPU add up to, each interrupt once."""
+        rows = [row for row in self.rows if row.counts is not None]
+        counts_by_row = {id(row): row.counts or () for row in rows}
+        for row, parts in sums_with_parts(rows):
+            for part in parts:
+                pairs = zip(counts_by_row[id(row)], part.counts or (), strict=True)
+                counts_by_row[id(row)] = tuple(max(count - other, 0) for count, other in pairs)
+        if not counts_by_row:
             return dict.fromkeys(self.cpus, 0)
-        return dict(zip(self.cpus, map(sum, zip(*counted, strict=True)), strict=True))
+        return dict(zip(self.cpus, map(sum, zip(*counts_by_row.values(), strict=True)), strict=True))
 
 
 def parse_header(line: str) -> tuple[int, ...]:
@@ -109,15 +126,22 @@ def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
     label = label.strip()
     if not colon or not label or not rest.strip():
         raise Malformed("a row such as `LOC: 1 2`", line.strip(), number)
-    if label in _TOTALS:
-        return _parse_total(label, rest, number)
     counts, description = _split_counts(rest, cpu_count)
-    if not counts:
+    if label in _TOTALS and not (description and len(counts) == cpu_count):
+        return _parse_total(label, rest, number)
+    if not counts and _may_lack_counts(label, description):
         return InterruptRow(clean(label), _tidy(description), None)
     if len(counts) != cpu_count:
         found = description.split()[0] if description.split() else f"{len(counts)} counts"
         raise Malformed(f"{cpu_count} counts", found, number)
-    return InterruptRow(clean(label), _tidy(description), tuple(counts))
+    label, description = clean(label), _tidy(description)
+    return InterruptRow(label, description, None if kind_of(label, description) == NO_INTERRUPT else tuple(counts))
+
+
+def _may_lack_counts(label: str, description: str) -> bool:
+    """Whether nothing would be concluded from them, and nothing there looks like what is left of them."""
+    is_counted = label == _JUDGED or kind_of(label, description) not in (LOCAL, NO_INTERRUPT)
+    return not is_counted and not _LIKE_A_COUNT.match(description)
 
 
 def _tidy(description: str) -> str:
@@ -145,9 +169,12 @@ def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
 def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Interrupts | None:
     """The table; None where it cannot be read."""
     try:
-        return parse_bytes(reader.bytes(PATH), previous)
+        table = parse_bytes(reader.bytes(PATH), previous)
     except Unreadable:
         return None
     except Malformed as error:
         reader.note(PATH, error.reason)
         return None
+    if table.uncounted:
+        reader.note(PATH, f"no counts in row {', '.join(table.uncounted)}")
+    return table

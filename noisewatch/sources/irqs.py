@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from noisewatch.errors import Unreadable
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.sources.devices import read_devices
+from noisewatch.sources.interrupt_kinds import DEVICE, kind_of
 from noisewatch.sources.interrupts import Interrupts
 from noisewatch.sources.kernel import release_number
 from noisewatch.sources.names import clean
@@ -45,6 +46,7 @@ class Irq:
     movable: bool | None
     actions: tuple[str, ...]
     device: str | None  # `none` where it belongs to no device
+    kind: str = DEVICE  # one of the CPU itself may have a number as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +64,21 @@ def read_irqs(
     names = reader.names_or_none(FOLDER)
     if names is None:
         return None
-    actions = actions_by_irq(interrupts)
+    rows = {row.irq: row.description for row in interrupts.rows} if interrupts is not None else {}
     found = {
-        number: _read_irq(reader, number, actions.get(number) or _read_actions(reader, number), release)
+        number: _read_irq(reader, number, rows.get(number, ""), release)
         for number in sorted(int(name) for name in names if is_count(name))
     }
     return Irqs(reader.parsed(DEFAULT, parse_cpu_mask), _with_devices(reader, found, previous))
 
 
-def _read_irq(reader: Reader, number: int, actions: tuple[str, ...], release: str | None) -> Irq:
+def _read_irq(reader: Reader, number: int, description: str, release: str | None) -> Irq:
+    actions = parse_actions(description) or _read_actions(reader, number)
     allowed, effective = _read_affinity(reader, number)
-    movable = False if actions in _KERNELS_OWN else _read_movable(reader, number, release)
-    return Irq(number, allowed, effective, movable, actions, None)
+    kind = kind_of(str(number), description or ", ".join(actions))
+    is_fixed = actions in _KERNELS_OWN or kind != DEVICE
+    movable = False if is_fixed else _read_movable(reader, number, release)
+    return Irq(number, allowed, effective, movable, actions, None, kind)
 
 
 def _with_devices(reader: Reader, found: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
@@ -115,13 +120,6 @@ def _read_movable(reader: Reader, number: int, release: str | None) -> bool | No
         return False
     number_of_kernel = release_number(release)
     return True if number_of_kernel is not None and number_of_kernel >= _MODE_TELLS_SINCE else None
-
-
-def actions_by_irq(interrupts: Interrupts | None) -> dict[int, tuple[str, ...]]:
-    """The names that drivers gave, from the descriptions in /proc/interrupts."""
-    if interrupts is None:
-        return {}
-    return {row.irq: parse_actions(row.description) for row in interrupts.rows if row.irq is not None}
 
 
 def parse_actions(description: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from noisewatch.surfaces.frame import (
 )
 from noisewatch.surfaces.reports.finding_words import by_gravity, commands_of, sentence
 
-_INTERRUPTS = frozenset({"irq", "tick", "ipi"})
+_INTERRUPTS = frozenset({"irq", "tick", "timer", "ipi", "nmi", "local"})
 _TELLING = (FAILED, UNANSWERED, WARNED, OPEN)
 _LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
 

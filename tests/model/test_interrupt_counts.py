@@ -60,6 +60,57 @@ def test_a_row_of_the_architecture_that_runs_backwards_is_not_believed() -> None
     assert _counts("CPU0\nLOC: 100\n", "CPU0\nLOC: 10\n").rows is None
 
 
+def _s390(io: int, aio: int, *parts: str) -> str:
+    rows = [" EXT: 100", f" I/O: {io}", f" AIO: {aio}", *parts, " NMI: 0  [NMI] Machine Check"]
+    return "CPU0\n" + "\n".join(rows) + "\n"
+
+
+def test_adapter_interrupts_are_counted_beside_those_of_channels() -> None:
+    assert _by_label(_counts(_s390(5, 7), _s390(6, 27))) == {"I/O": {0: 1}, "AIO": {0: 20}}
+
+
+def test_the_parts_of_a_sum_stand_for_it_and_what_they_leave_is_its_own() -> None:
+    before = _s390(5, 7, " CIO: 5 [I/O] Common I/O Layer Interrupt", " QAI: 7 [AIO] QDIO Adapter Interrupt")
+    after = _s390(8, 27, " CIO: 8 [I/O] Common I/O Layer Interrupt", " QAI: 24 [AIO] QDIO Adapter Interrupt")
+    counts = _counts(before, after)
+    assert _by_label(counts) == {"CIO": {0: 3}, "AIO": {0: 3}, "QAI": {0: 17}}
+    assert counts.of_cpu(0) == 3 + 20
+
+
+def test_an_msi_of_s390_is_counted_with_its_device_alone() -> None:
+    rows = "  3: {0} PCI-MSI mlx5_async\n PCF: {0} [AIO] PCI Floating Interrupt\n MSI: {0} [AIO] MSI Interrupt"
+    counts = _counts(_s390(0, 5, rows.format(5)), _s390(0, 9, rows.format(9)))
+    assert _by_label(counts) == {"3": {0: 4}}
+
+
+def test_external_interrupts_are_told_apart() -> None:
+    rows = " CLK: {0} [EXT] Clock Comparator\n EMS: {1} [EXT] Emergency Signal"
+    before, after = (
+        _s390(0, 0, rows.format(*counts)).replace("EXT: 100", f"EXT: {sum(counts)}") for counts in ((60, 40), (90, 45))
+    )
+    assert _by_label(_counts(before, after)) == {"CLK": {0: 30}, "EMS": {0: 5}}
+
+
+def test_an_nmi_of_a_counter_is_counted_once_on_x86_and_apart_on_power() -> None:
+    x86 = "CPU0\nNMI: {0} Non-maskable interrupts\nPMI: {1} Performance monitoring interrupts\n"
+    assert _by_label(_counts(x86.format(1, 1), x86.format(8, 6))) == {"NMI": {0: 2}, "PMI": {0: 5}}
+    power = "CPU0\nPMI: {1} Performance monitoring interrupts\nNMI: {0} System Reset interrupts\n"
+    assert _by_label(_counts(power.format(1, 1), power.format(8, 6))) == {"NMI": {0: 7}, "PMI": {0: 5}}
+
+
+def test_the_vector_by_which_xen_delivers_all_is_no_interrupt_more() -> None:
+    rows = "CPU0\n 48: {0} xen-percpu -virq timer0\n 60: {1} xen-dyn -event eth0\nHYP: {2} Hypervisor callback\n"
+    assert _by_label(_counts(rows.format(0, 0, 0), rows.format(9, 4, 13))) == {"48": {0: 9}, "60": {0: 4}}
+    alone = "CPU0\nHYP: {} Hypervisor callback interrupts\n"
+    assert _by_label(_counts(alone.format(0), alone.format(13))) == {"HYP": {0: 13}}
+
+
+def test_a_row_that_the_kernel_shows_once_it_has_counted_may_come() -> None:
+    before, after = "CPU0\nLOC: 1\n", "CPU0\nLOC: 1\nSPU: 2 Spurious interrupts\n"
+    assert _by_label(_counts(before, after)) == {"SPU": {0: 2}}
+    assert _counts(after, before).rows is None
+
+
 def test_an_unreadable_table_counts_nothing() -> None:
     table = parse_interrupts("CPU0\nLOC: 1\n")
     assert count_interrupts(None, table).rows is None

@@ -71,10 +71,12 @@ def test_pressure_that_runs_backwards_is_unknown() -> None:
         ("36", "PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0", "irq", True),
         ("LOC", "Local timer interrupts", "tick", False),
         ("10", "GICv3 27 Level arch_timer", "tick", False),
-        ("49", "GICv3 23 Level arm-pmu", "irq", False),
+        ("49", "GICv3 23 Level arm-pmu", "local", False),
         ("RES", "Rescheduling interrupts", "ipi", False),
         ("IPI1", "Function call interrupts", "ipi", False),
-        ("NMI", "Non-maskable interrupts", "irq", False),
+        ("NMI", "Non-maskable interrupts", "nmi", False),
+        ("TRM", "Thermal event interrupts", "local", False),
+        ("AIO", "", "irq", True),
     ],
 )
 def test_a_row_is_told_by_what_it_counts(label: str, description: str, kind: str, is_device: bool) -> None:

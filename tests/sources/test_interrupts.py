@@ -41,6 +41,22 @@ def test_a_total_of_the_machine_belongs_to_no_cpu_even_where_there_is_only_one(l
     assert (row.counts, row.total) == (None, 7)
 
 
+def test_errors_may_be_counted_by_cpu() -> None:
+    row = _row("ERR:          7          0  PIC/APIC error interrupts")
+    assert (row.counts, row.total, row.description) == ((7, 0), None, "PIC/APIC error interrupts")
+    assert _row("ERR: 7  PIC/APIC error interrupts", "CPU0").counts == (7,)
+
+
+def test_bytes_of_a_stack_are_no_interrupts() -> None:
+    text = "CPU0\nSTK: 6512 Kernel stack usage\nRES: 3 Rescheduling interrupts\n"
+    assert parse_interrupts(text).total_by_cpu() == {0: 3}
+
+
+def test_a_sum_and_its_parts_are_added_up_once() -> None:
+    text = "CPU0 CPU1\nEXT: 9 1\nI/O: 5 0\nCLK: 9 1 [EXT] Clock Comparator\nDAS: 4 0 [I/O] DASD\n"
+    assert parse_interrupts(text).total_by_cpu() == {0: 14, 1: 1}
+
+
 def test_totals_of_the_machine_do_not_count_for_any_cpu() -> None:
     table = parse_interrupts("CPU0\nLOC: 5 Local timer interrupts\nERR: 1000\nMIS: 1000\n")
     assert table.total_by_cpu() == {0: 5}
@@ -121,6 +137,16 @@ def test_a_malformed_row_is_named_by_file_and_line_with_what_was_found() -> None
         "CPU0 CPU1\nERR:\n",
         "CPU0 CPU1\nERR: x\n",
         "CPU0 CPU1\nERR: 1 2\n",
+        "CPU0 CPU1\n24: -1 -2 chip 0-edge eth0\n",
+        "CPU0 CPU1\n24: 100000000000000000000000 1 chip 0-edge eth0\n",
+        "CPU0 CPU1\n24: chip 0-edge eth0\n",
+        "CPU0 CPU1\n24: x 1 chip 0-edge eth0\n",
+        "CPU0 CPU1\n24: \u0663 \u0664 chip 0-edge eth0\n",
+        "CPU0 CPU1\nLOC: x 1 Local timer interrupts\n",
+        "CPU0 CPU1\nPMI: Performance monitoring interrupts\n",
+        "CPU0 CPU1\nAIO: x\n",
+        "CPU0 CPU1\nIPI0: Rescheduling interrupts\n",
+        "CPU0 CPU1\nXYZ: -1 2 Something new\n",
     ],
 )
 def test_a_text_that_is_no_table_is_malformed(text: str) -> None:
@@ -152,6 +178,12 @@ def test_a_table_that_cannot_be_read_is_unknown_with_its_reason() -> None:
     reader = reading({PATH: "CPU0 CPU1\nLOC: 1 rubbish\n"})
     assert read_interrupts(reader) is None
     assert "wanted 2 counts, found 'rubbish'" in reader.reason_by_path[PATH]
+
+
+def test_a_row_that_lost_its_counts_is_said() -> None:
+    reader = reading({PATH: "CPU0 CPU1\nLOC: 1 2 timer\nTHR: Threshold APIC interrupts\nFIQ: usb_fiq\n"})
+    assert read_interrupts(reader) is not None
+    assert reader.reason_by_path == {PATH: "no counts in row THR"}
 
 
 def test_a_machine_without_the_table_is_unknown_with_its_reason() -> None:

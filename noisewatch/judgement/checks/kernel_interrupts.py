@@ -215,7 +215,7 @@ def _most_on(row: RowCount, cpus: CpuSet) -> int:
 
 
 def _has_kind(table: Interrupts, kind: str) -> bool:
-    return any(kind_of_row(RowCount(row.label, row.description, row.irq, {})) == kind for row in table.rows)
+    return any(kind_of_row(row) == kind for row in table.rows)
 
 
 CHECKS = (softirqs_on_target, ipis_on_target)

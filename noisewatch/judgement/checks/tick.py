@@ -17,7 +17,6 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.measured import not_calibrated, why_incomplete
 from noisewatch.model.disturbance import kind_of_row
-from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import NS_PER_S, Interval
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.interrupts import PATH as INTERRUPTS
@@ -100,7 +99,7 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
         return None
     if not (cpu in before.cpus and cpu in after.cpus):
         return None
-    if not any(kind_of_row(RowCount(row.label, row.description, row.irq, {})) == "tick" for row in after.rows):
+    if not any(kind_of_row(row) == "tick" for row in after.rows):
         return None
     worked_ns = load.busy_ns - (load.steal_ns or 0)
     if worked_ns < _LEAST_BUSY_NS:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from noisewatch.model.irq_names import describe_action
 from noisewatch.model.kernel_threads import explain_thread
 from noisewatch.sources.cpulist import CpuSet, name_cpus
+from noisewatch.sources.interrupt_kinds import DEVICE
 from noisewatch.sources.irqs import Irq, Irqs
 from noisewatch.surfaces.frame import CulpritLine
 
@@ -38,6 +39,8 @@ def _describe_irq(number: int, irq: Irq) -> Iterator[str]:
     told = "; ".join([*queues, *([f"device: {device}"] if device is not None else [])])
     if told:
         yield f"IRQ {number}: {told}."
+    if irq.kind != DEVICE:
+        return
     yield f"It may go to {_cpus(irq.allowed)}, and goes to {_cpus(irq.effective)}; {_MOVABLE[irq.movable]}."
 
 

@@ -1,0 +1,105 @@
+"""What each row of /proc/interrupts counts: a device's interrupts, the tick, calls between CPUs, or the CPU's own.
+
+The kernel's generic part (kernel/irq/proc.c) prints the numbered rows, and each architecture its own behind them. What
+a number stands for its chip and its action tell: many architectures number the CPU's own interrupts as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+DEVICE, TICK, CALL, NMI, LOCAL = "irq", "tick", "ipi", "nmi", "local"
+NO_INTERRUPT = "none"  # a row that counts something else
+
+# By the file of the kernel's sources that prints the rows; all since they exist, as far as they still meant the same.
+ROWS_BY_FILE: Mapping[str, Mapping[str, str]] = {
+    "arch/x86/kernel/irq.c": {
+        **dict.fromkeys(("LOC", "HVS"), TICK),  # HVS: Hyper-V's timer
+        **dict.fromkeys(("RES", "CAL", "TLB", "IWI"), CALL),
+        "NMI": NMI,
+        **dict.fromkeys(("PMI", "SPU", "RTR", "PLT", "TRM", "THR", "DFR", "MCE", "MCP", "VPMI"), LOCAL),
+        **dict.fromkeys(("HRE", "PIN", "NPI", "PIW"), LOCAL),  # of a hypervisor, and for the guests of one
+        **dict.fromkeys(("HYP", "PMN"), DEVICE),  # one vector for the devices of a hypervisor; for posted MSIs
+        **dict.fromkeys(("ERR", "MIS"), LOCAL),
+    },
+    "arch/powerpc/kernel/irq.c": {
+        **dict.fromkeys(("LOC", "BCT"), TICK),
+        "DBL": CALL,
+        **dict.fromkeys(("NMI", "WDG"), NMI),
+        **dict.fromkeys(("SPU", "PMI", "MCE", "HMI", "TAU", "BAD"), LOCAL),
+    },
+    "arch/s390/kernel/irq.c": {
+        **dict.fromkeys(("I/O", "AIO"), DEVICE),
+        **dict.fromkeys(("CIO", "DAS", "C15", "C70", "TAP", "VMR", "LCS", "CLW", "CTC", "ADM", "CSC", "VIR"), DEVICE),
+        **dict.fromkeys(("QAI", "APB", "PCI", "PCF", "PCD", "MSI", "VAI", "GAL"), DEVICE),
+        **dict.fromkeys(("DSD", "VRT", "SCP", "IUC", "FTP"), DEVICE),  # external: disk, virtio, console, network
+        **dict.fromkeys(("CLK", "TMR"), TICK),
+        **dict.fromkeys(("EXC", "EMS"), CALL),
+        "NMI": NMI,
+        **dict.fromkeys(("EXT", "TLA", "TAL", "PFL", "CMS", "CMC", "WTI", "RST", "CPU"), LOCAL),
+    },
+    "arch/arm/kernel/irq.c": {"Err": LOCAL, "FIQ": LOCAL},  # and IPI0 …, as on arm64, riscv, loongarch, csky, xtensa
+    "arch/alpha/kernel/irq.c": {"IPI": CALL, "PMI": LOCAL, "ERR": LOCAL},
+    "arch/parisc/kernel/irq.c": {
+        **dict.fromkeys(("RES", "CAL", "TLB"), CALL),
+        **dict.fromkeys(("UAH", "FPA"), LOCAL),
+        **dict.fromkeys(("STK", "IST", "ISC"), NO_INTERRUPT),  # bytes of stacks
+    },
+    "arch/sparc/kernel/irq_32.c": {"RES": CALL, "CAL": CALL, "NMI": NMI},
+    "arch/sparc/kernel/irq_64.c": {"NMI": NMI},
+    "arch/sh/kernel/irq.c": {"NMI": NMI, "ERR": LOCAL},
+    "arch/xtensa/kernel/irq.c": {"NMI": NMI, "ERR": LOCAL},
+    "arch/loongarch/kernel/irq.c": {"ERR": LOCAL},
+    "arch/mips/kernel/irq.c": {"ERR": LOCAL},
+}
+_KIND_BY_LABEL = {label: kind for rows in ROWS_BY_FILE.values() for label, kind in rows.items()}
+_CALL_LABEL = re.compile(r"IPI\d*")
+_TIMER_CALL = "Timer broadcast interrupts"  # of a CPU whose timer sleeps: arch/{arm,arm64,riscv}/kernel/smp.c
+
+# Numbered rows, by chip and action. `drivers/` without more is drivers/clocksource/, where most of the timers are.
+_TICKS = (
+    r"timer\d*",  # arch/x86/kernel/time.c, arch/{mips,loongarch,sparc,parisc,xtensa,um}, timer-tegra.c; Xen's timer0
+    r"timer@[0-9a-f]+",  # timer-of.c
+    r"arch_timer|arch_mem_timer",  # arm_arch_timer.c
+    r"kvm guest [a-z]*timer",  # arch/arm64/kvm/arch_timer.c
+    r"riscv-timer|clint-timer",  # timer-riscv.c, timer-clint.c
+    r"mct_tick\d+|mct_comp_irq",  # exynos_mct.c
+    r"gp_timer|rk_timer|sun4i_timer\d|bcm2835_timer|i\.MX Timer Tick",  # timer-qcom.c, -rockchip, -sun4i, …, -imx-gpt
+    r"csky_mp_timer|csky_mptimer",  # timer-mp-csky.c
+    r"Timer0 \(per-cpu-tick\)",  # arc_timer.c
+)
+_CALLS = (
+    r"IPI[-\d]*",  # arch/powerpc/sysdev/xics, xive; arch/parisc
+    r"IPI Interrupt",  # arch/{arc,csky}/kernel/smp.c
+    r"IPI (?:resched|call)|SMP[-_]IPI|smp_ipi\d*",  # arch/mips
+    r"ipi (?:call function|reschedule|nmi ipi)",  # arch/powerpc/kernel/smp.c
+)
+_LOCALS = (
+    r"arm-pmu|armv\d-pmu|riscv-pmu|loongarch-pmu|Perf_PMU|mips_perf_pmu|ARC perf counters",  # drivers/perf, arch/*
+    r"arm_spe(?:_\d+)?|arm_trbe|vgic",
+)
+_TICK = re.compile(
+    rf"(?:^|\s)(?:{'|'.join(_TICKS)})$"
+    r"|^GIC\S*\s.*\s(?:gt|twd)$"  # arm_global_timer.c, arch/arm/kernel/smp_twd.c
+    r"|^\S*HPET[-_]MSI\b.*\bhpet\d+$"  # arch/x86/kernel/hpet.c: one for each CPU
+    r"|(?:^|\s)ipi tick broadcast$|^xen-percpu\b.*\btimer\d*$",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(rf"(?:^|\s)(?:{'|'.join(_CALLS)})$|^LSAPIC\b.*\b(?:resched|tlb_flush)$|^xen-percpu\b.*-ipi\b")
+_LOCAL = re.compile(rf"(?:^|\s)(?:{'|'.join(_LOCALS)})$|^xen-percpu\b")
+
+
+@lru_cache(maxsize=4096)
+def kind_of(label: str, description: str) -> str:
+    """Of the row with that label. A numbered row that nothing is known about is a device's, any other the CPU's own."""
+    if not label.isdecimal():
+        if description == _TIMER_CALL:
+            return TICK
+        return _KIND_BY_LABEL.get(label) or (CALL if _CALL_LABEL.fullmatch(label) else LOCAL)
+    if _TICK.search(description):
+        return TICK
+    if _CALLED.search(description):
+        return CALL
+    return LOCAL if _LOCAL.search(description) else DEVICE
