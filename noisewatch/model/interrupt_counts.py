@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from operator import ne
 
+from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.interrupt_sums import sums_with_parts
 from noisewatch.sources.interrupts import InterruptRow, Interrupts
 from noisewatch.sources.softirqs import Softirqs
@@ -30,10 +31,14 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The rows that counted anything; None, with the reason, where the tables cannot be compared."""
+    """The rows that counted anything; None, with the reason, where the tables cannot be compared.
+
+    `cpus` are those that are in both tables: of any other nothing is known.
+    """
 
     rows: tuple[RowCount, ...] | None
     reason: str | None = None
+    cpus: CpuSet = frozenset()
     _on_cpu: Mapping[int, Sequence[tuple[RowCount, int]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -50,7 +55,7 @@ class Counts:
 
     def of_cpu(self, cpu: int) -> int | None:
         """All that the CPU took; None is unknown."""
-        return None if self.rows is None else sum(count for _, count in self.on_cpu(cpu))
+        return None if self.rows is None or cpu not in self.cpus else sum(count for _, count in self.on_cpu(cpu))
 
 
 def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Counts:
@@ -61,6 +66,9 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
     """
     if before is None or after is None:
         return Counts(None, "/proc/interrupts could not be read")
+    uncounted = before.uncounted or after.uncounted
+    if uncounted:
+        return Counts(None, f"/proc/interrupts: no counts in row {', '.join(uncounted)}")
     old_rows = _numbered(before.rows)
     new_rows = _numbered(after.rows)
     came = [row for key, row in new_rows.items() if key not in old_rows and row.label not in _SHOWN_LATE]
@@ -80,7 +88,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
             return Counts(None, f"/proc/interrupts was not whole: row {row.label} ran backwards")
         if count_by_cpu:
             counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
-    return Counts(tuple(_each_once(counted)))
+    return Counts(tuple(_each_once(counted)), None, frozenset(shared))
 
 
 def _each_once(rows: Sequence[RowCount]) -> Iterator[RowCount]:
@@ -156,4 +164,4 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Counts:
             return Counts(None, f"/proc/softirqs was not whole: row {new.label} ran backwards")
         if difference:
             counted.append(RowCount(new.label, new.label, None, difference))
-    return Counts(tuple(counted))
+    return Counts(tuple(counted), None, frozenset(shared))

@@ -76,9 +76,9 @@ _CALLS = (
     r"IPI (?:resched|call)|SMP[-_]IPI|smp_ipi\d*",  # arch/mips
     r"ipi (?:call function|reschedule|nmi ipi)",  # arch/powerpc/kernel/smp.c
 )
-_LOCALS = (
+_COUNTERS = (
     r"arm-pmu|armv\d-pmu|riscv-pmu|loongarch-pmu|Perf_PMU|mips_perf_pmu|ARC perf counters",  # drivers/perf, arch/*
-    r"arm_spe(?:_\d+)?|arm_trbe|vgic",
+    r"arm_spe(?:_\d+)?|arm_trbe",
 )
 _TICK = re.compile(
     rf"(?:^|\s)(?:{'|'.join(_TICKS)})$"
@@ -88,10 +88,23 @@ _TICK = re.compile(
     re.IGNORECASE,
 )
 _CALLED = re.compile(rf"(?:^|\s)(?:{'|'.join(_CALLS)})$|^LSAPIC\b.*\b(?:resched|tlb_flush)$|^xen-percpu\b.*-ipi\b")
-_LOCAL = re.compile(rf"(?:^|\s)(?:{'|'.join(_LOCALS)})$|^xen-percpu\b")
+_COUNTER = re.compile(rf"(?:^|\s)(?:{'|'.join(_COUNTERS)})$")
+_LOCAL = re.compile(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
 
 
-@lru_cache(maxsize=4096)
+def is_known(label: str) -> bool:
+    """Whether some architecture has a row of that name, and with counts."""
+    return label != "FIQ" and (label in _KIND_BY_LABEL or _CALL_LABEL.fullmatch(label) is not None)
+
+
+def counts_overflows(label: str, description: str) -> bool:
+    """Whether the row counts how often a hardware counter ran over, as a profiler has it do."""
+    if not label.isdecimal():
+        return label in ("PMI", "VPMI", "CMS")
+    return _COUNTER.search(description) is not None
+
+
+@lru_cache(maxsize=16_384)
 def kind_of(label: str, description: str) -> str:
     """Of the row with that label. A numbered row that nothing is known about is a device's, any other the CPU's own."""
     if not label.isdecimal():

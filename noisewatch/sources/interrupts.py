@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine.core import load_core
-from noisewatch.sources.interrupt_kinds import LOCAL, NO_INTERRUPT, kind_of
+from noisewatch.sources.interrupt_kinds import LOCAL, NO_INTERRUPT, is_known, kind_of
 from noisewatch.sources.interrupt_sums import sums_with_parts
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import are_counts, is_count, lines_of
@@ -26,8 +26,6 @@ from noisewatch.sources.reader import Reader
 PATH = "/proc/interrupts"
 # One count for the whole machine (Err: ARM; BAD: POWER, long ago). Lately ERR and MIS of x86 are rows as all others.
 _TOTALS = frozenset({"ERR", "MIS", "Err", "BAD"})
-_ONLY_TEXT = "FIQ"  # ARM: who owns it
-_JUDGED = "PMI"  # of the CPU's own
 _LIKE_A_COUNT = re.compile(r"[-+]?\d")
 _HEADER = re.compile(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
 
@@ -59,7 +57,7 @@ class Interrupts:
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The labels of the rows that ought to have counts, and have none."""
-        lacking = (row for row in self.rows if row.counts is None and row.total is None and row.label != _ONLY_TEXT)
+        lacking = (row for row in self.rows if row.counts is None and row.total is None and is_known(row.label))
         return tuple(row.label for row in lacking if kind_of(row.label, row.description) != NO_INTERRUPT)
 
     def total_by_cpu(self) -> dict[int, int]:
@@ -139,9 +137,8 @@ def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Whether nothing would be concluded from them, and nothing there looks like what is left of them."""
-    is_counted = label == _JUDGED or kind_of(label, description) not in (LOCAL, NO_INTERRUPT)
-    return not is_counted and not _LIKE_A_COUNT.match(description)
+    """Whether it is no device's, no tick and no call, and nothing there looks like what is left of counts."""
+    return kind_of(label, description) in (LOCAL, NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 
 def _tidy(description: str) -> str:

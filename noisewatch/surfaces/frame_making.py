@@ -82,15 +82,15 @@ def _cpu_line(
         return CpuLine(cpu, role, current_khz=current_khz, governor=governor)
     estimated_ns = sum(each.stolen_ns or 0 for each in found if each.kind in _INTERRUPTS or each.kind == "softirq")
     stolen_ns = sum(each.stolen_ns or 0 for each in found)
-    has_counts = interval.interrupts.rows is not None and interval.softirqs.rows is not None
-    is_known = cpu in interval.load_by_cpu and has_counts
+    counts = (interval.interrupts.of_cpu(cpu), interval.softirqs.of_cpu(cpu))
+    is_known = cpu in interval.load_by_cpu and None not in counts
     return CpuLine(
         cpu=cpu,
         role=role,
         stolen_ns_per_s=stolen_ns / interval.seconds if is_known else None,
         is_estimate=estimated_ns * 2 > stolen_ns,
-        interrupts_per_s=_per_s(interval.interrupts.of_cpu(cpu), interval),
-        softirqs_per_s=_per_s(interval.softirqs.of_cpu(cpu), interval),
+        interrupts_per_s=_per_s(counts[0], interval),
+        softirqs_per_s=_per_s(counts[1], interval),
         busy_share=interval.busy_share(cpu),
         current_khz=current_khz,
         governor=governor,

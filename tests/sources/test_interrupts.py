@@ -143,7 +143,6 @@ def test_a_malformed_row_is_named_by_file_and_line_with_what_was_found() -> None
         "CPU0 CPU1\n24: x 1 chip 0-edge eth0\n",
         "CPU0 CPU1\n24: \u0663 \u0664 chip 0-edge eth0\n",
         "CPU0 CPU1\nLOC: x 1 Local timer interrupts\n",
-        "CPU0 CPU1\nPMI: Performance monitoring interrupts\n",
         "CPU0 CPU1\nAIO: x\n",
         "CPU0 CPU1\nIPI0: Rescheduling interrupts\n",
         "CPU0 CPU1\nXYZ: -1 2 Something new\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.declaration import (
     FAIL,
     INFORMATION,
@@ -84,8 +85,9 @@ def machine_checks(case: Case) -> Answer:
     if hurried:
         said = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
         return Answer(WARN, said, evidence=evidence)
-    if len(known) < len(counts):
-        return unknown(next(each.interrupts.reason or "unknown" for each in case.intervals if _counts(each) is None))
+    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.online))]
+    if reasons:
+        return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
         return unknown("none, but a virtual machine may not be told of its host's")
     return Answer(PASS, "no machine check", 0, case.bound(_NO_EXCEPTION), "exceptions", evidence=evidence)

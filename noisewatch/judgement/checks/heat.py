@@ -108,6 +108,8 @@ def _are_uncounted_calm(interval: Interval) -> bool:
     table, rows = interval.after.interrupts, interval.interrupts.rows
     if table is None or rows is None or all(row.label != _THERMAL_INTERRUPT for row in table.rows):
         return False
+    if not uncounted <= interval.interrupts.cpus:
+        return False
     return not any(row.count_by_cpu.get(cpu) for row in rows if row.label == _THERMAL_INTERRUPT for cpu in uncounted)
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, write_affinity
+from noisewatch.judgement.counted import why_uncounted, why_untold
 from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
@@ -22,8 +23,9 @@ from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
 from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
-from noisewatch.sources.interrupts import Interrupts
-from noisewatch.sources.irqs import FOLDER, Irq
+from noisewatch.sources.interrupt_kinds import DEVICE
+from noisewatch.sources.interrupts import PATH, Interrupts
+from noisewatch.sources.irqs import FOLDER, Irq, Irqs
 
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 _LONGEST_LIST = 4
@@ -86,9 +88,23 @@ def irq_routed_to_target(case: Case) -> Answer:
     if asked_for:
         said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
         return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=steer(case, asked_for))
+    reason = _why_more(case, irqs, interrupts)
+    if reason is not None:
+        return unknown(reason)
     said = f"none of {len(used)} active IRQs is routed there"
     said += f"; {len(leaving)} will be gone after one more interrupt: {_names(leaving)}" if leaving else ""
     return Answer(PASS, said, 0, 0, "IRQs", evidence=evidence)
+
+
+def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
+    """Why more IRQs may be active than those that the table tells of; None where it tells of all."""
+    reason = why_untold(case, interrupts, case.online | case.target)
+    if reason is not None:
+        return reason
+    listed = {row.irq for row in interrupts.rows}
+    lost = [irq for number, irq in sorted(irqs.by_number.items()) if number not in listed and irq.actions]
+    lost = [irq for irq in lost if irq.kind == DEVICE]  # the table hides some of the CPU's own
+    return f"{PATH} has no row for IRQ {lost[0].irq} ({', '.join(lost[0].actions)})" if lost else None
 
 
 def _fired_on_target(case: Case) -> frozenset[int | None] | None:
@@ -183,12 +199,10 @@ def device_interrupts_on_target(case: Case) -> Answer:
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
     counts = interval.interrupts
-    after = interval.after.interrupts
-    if counts.rows is None or after is None:
-        return unknown(case.why_unknown("/proc/interrupts") if after is None else counts.reason or "unknown")
-    before = interval.before.interrupts
-    uncounted = case.target - (set(after.cpus) & set(before.cpus if before is not None else ()))
-    sampled = {cpu: _device_rate(interval, cpu) for cpu in sorted(case.target - uncounted)}
+    reason = next((why for each in case.intervals if (why := why_uncounted(case, each, case.target))), None)
+    if counts.rows is None:
+        return unknown(reason or "unknown")
+    sampled = {cpu: _device_rate(interval, cpu) for cpu in sorted(case.target & counts.cpus)}
     later = {cpu: _device_rate(case.under_load, cpu) for cpu in sampled} if case.under_load is not None else {}
     rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
     worst = max(rate_by_cpu.values(), default=0.0)
@@ -208,8 +222,8 @@ def device_interrupts_on_target(case: Case) -> Answer:
     if worst > case.bound(_RATE):
         over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE))
         return Answer(FAIL, said, worst, case.bound(_RATE), "per second", over, None, evidence, culprits, fix)
-    if uncounted or not case.target:
-        return unknown(f"/proc/interrupts has no column for CPU {format_cpu_list(uncounted)}")
+    if reason is not None:
+        return unknown(reason)
     if worst > 0:
         return Answer(WARN, said, worst, case.bound(_RATE), "per second", hit, None, evidence, culprits, fix)
     return Answer(PASS, "no device interrupted a target CPU", 0.0, case.bound(_RATE), "per second", evidence=evidence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.declaration import (
     FAIL,
     INFORMATION,
@@ -179,28 +180,25 @@ def ipis_on_target(case: Case) -> Answer:
     interval = case.interval
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
-    before, after = interval.before.interrupts, interval.after.interrupts
-    if before is None or after is None:
-        return unknown(case.why_unknown(INTERRUPTS))
-    if interval.interrupts.rows is None:
-        return unknown(interval.interrupts.reason or "unknown")
+    reason = why_uncounted(case, interval, case.target)
+    if interval.interrupts.rows is None or interval.after.interrupts is None:
+        return unknown(reason or "unknown")
     if len(case.online) == 1:
         return not_applicable("there is no other CPU")
-    if not _has_kind(after, "ipi"):
+    if not _has_kind(interval.after.interrupts, "ipi"):
         return unknown(f"{INTERRUPTS}: no row counts calls between CPUs")
-    missing = case.target - (set(before.cpus) & set(after.cpus))
     calls = [row for row in interval.interrupts.rows if kind_of_row(row) == "ipi"]
     rates = {
         cpu: sum(row.count_by_cpu.get(cpu, 0) for row in calls) / interval.seconds
-        for cpu in sorted(case.target - missing)
+        for cpu in sorted(case.target & interval.interrupts.cpus)
     }
     worst = max(rates.values(), default=0.0)
     evidence = {
         "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
         "rate_per_s_by_row": {row.label: _most_on(row, case.target) / interval.seconds for row in calls},
     }
-    if worst <= case.bound(_CALLS_PASS) and (missing or not case.target):
-        return unknown(f"{INTERRUPTS} has no column for {name_cpus(missing)}")
+    if worst <= case.bound(_CALLS_PASS) and reason is not None:
+        return unknown(reason)
     if worst <= case.bound(_CALLS_PASS):
         return Answer(PASS, f"{worst:.1f}/s at most", worst, case.bound(_CALLS_FAIL), "per second", evidence=evidence)
     over = frozenset(cpu for cpu, rate in rates.items() if rate > case.bound(_CALLS_PASS))

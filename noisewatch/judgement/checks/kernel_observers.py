@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.declaration import (
     FAIL,
     INFORMATION,
@@ -17,6 +18,7 @@ from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.interrupt_kinds import counts_overflows
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.own_process import STATUS
 from noisewatch.sources.tasks import Task
@@ -79,8 +81,9 @@ def profiler_runs(case: Case) -> Answer:
     reason = why_unseen(case)
     if reason is not None:
         return unknown(reason)
-    if any(interval.interrupts.rows is None for interval in case.intervals):
-        return unknown(case.why_unknown("/proc/interrupts"))
+    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.target))]
+    if reasons:
+        return unknown(reasons[0])
     return Answer(
         PASS,
         "no profiler that is known by its name runs, and none samples",
@@ -96,7 +99,7 @@ def _sampling_rates(case: Case) -> dict[int, float]:
     rates: dict[int, float] = {}
     for interval in case.intervals:
         for row in interval.interrupts.rows or ():
-            for cpu in case.target & row.count_by_cpu.keys() if row.label == "PMI" else ():
+            for cpu in case.target & row.count_by_cpu.keys() if counts_overflows(row.label, row.description) else ():
                 rates[cpu] = max(rates.get(cpu, 0.0), row.count_by_cpu[cpu] / interval.seconds)
     return dict(sorted(rates.items()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS
+from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.declaration import (
     FAIL,
     INFORMATION,
@@ -114,10 +115,9 @@ def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
         return "there is no CPU to judge"
     if not cpus:
         return None
-    if interval.before.interrupts is None or interval.after.interrupts is None:
-        return case.why_unknown(INTERRUPTS)
-    if interval.interrupts.rows is None:
-        return interval.interrupts.reason
+    reason = why_uncounted(case, interval, cpus)
+    if reason is not None:
+        return reason
     if any(cpu not in interval.load_by_cpu for cpu in cpus):
         return case.why_unknown("/proc/stat")
     return f"{name_cpus(cpus)}: hardly worked during the calibration, or has no row of its timer"

@@ -16,7 +16,48 @@ def _interrupts(target_count: int) -> dict[str, str]:
     return {"/proc/interrupts": "\n".join(text) + "\n"}
 
 
+def _table(*rows: str, columns: int = 4) -> dict[str, str]:
+    """A table of so many CPUs with these rows, and what else there is on the quiet machine."""
+    header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
+    header = " ".join(header.split()[:columns])
+    kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]
+    return {"/proc/interrupts": "\n".join([header, *rows, *kept]) + "\n"}
+
+
+def _adapters(target_count: int) -> dict[str, str]:
+    return _table(f"AIO: 5 5 {target_count} 5", f"QAI: 5 5 {target_count} 5 [AIO] QDIO Adapter Interrupt")
+
+
+_BLIND = _table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
+_NUMBERED_TIMERS = (
+    " 16: 9 9 {0} {0} GIC 27 Edge gt\n 18: 9 9 {0} {0} GICv3 23 Level arm-pmu\n  0: 9 9 {0} 0 IO-APIC 2-edge timer"
+)
+_NO_ROW = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/nvme9q1/x": ""}
+_HIDDEN = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/IPI/x": ""}
+
 EXAMPLES = [
+    Example("device-interrupts-on-target", "fail", _adapters(5), "QDIO Adapter", {2}, after=_adapters(60_005)),
+    Example("device-interrupts-on-target", "fail", _table("AIO: 1 1 1 1"), "AIO", {3}, after=_table("AIO: 1 1 1 99")),
+    Example("device-interrupts-on-target", "unknown", _BLIND, "no column for CPU 3"),
+    Example(
+        *("device-interrupts-on-target", "pass", _table(_NUMBERED_TIMERS.format(10))),
+        after=_table(_NUMBERED_TIMERS.format(999)),
+    ),
+    Example("irq-routed-to-target", "unknown", _BLIND, "no column for CPU 3"),
+    Example("irq-routed-to-target", "unknown", _table(columns=3), "no column for CPU 3"),
+    *(
+        Example(id_, "unknown", _table(f" 24: {counts} PCI-MSIX 0-edge eth0-rx-0"), "wanted 4 counts")
+        for counts in ("-500 0 0 0", "500 0 0 -1", "9" * 40 + " 0 0 0", "", "500 0")
+        for id_ in ("irq-routed-to-target", "device-interrupts-on-target", "ipis-on-target")
+    ),
+    Example("irq-routed-to-target", "unknown", _table("THR: Threshold APIC interrupts"), "no counts in row THR"),
+    Example("device-interrupts-on-target", "unknown", _table("THR: Threshold APIC interrupts"), "no counts in row THR"),
+    Example("irq-routed-to-target", "unknown", _NO_ROW, "no row for IRQ 77 (nvme9q1)"),
+    Example("irq-routed-to-target", "pass", _HIDDEN),
+    Example("ipis-on-target", "unknown", _BLIND, "no column for CPU 3"),
+    Example("profiler-runs", "unknown", _BLIND, "no column for CPU 3"),
+    Example("machine-checks", "unknown", _table("MCE: 0 0 0 Machine check exceptions", columns=3), "CPU 3"),
+    Example("tick-not-stopped", "unknown", _BLIND, "no column for CPU 3"),
     Example(
         *("device-interrupts-on-target", "fail", {}, "eth0-rx-0 (Ethernet Controller X550", {2}),
         after=_interrupts(300),
