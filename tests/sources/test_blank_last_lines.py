@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from noisewatch.sources.cgroup import parse_throttled
+from noisewatch.sources.cgroup import parse_throttling
 from noisewatch.sources.cpu_time import parse_cpu_time
 from noisewatch.sources.disks import parse_arrays, parse_diskstats
 from noisewatch.sources.interrupts import parse_interrupts
@@ -29,7 +29,7 @@ _TABLES: list[tuple[Callable[[str], object], str]] = [
     (parse_swaps, "Filename Type Size Used Priority\n/dev/dm-1 partition 999996 0 -2"),
     (parse_diskstats, "8 0 sda 1 2 3 4 5 6 7 8 9 10 11"),
     (parse_arrays, "Personalities : [raid1]\nunused devices: <none>"),
-    (parse_throttled, "nr_periods 5\nnr_throttled 1"),
+    (parse_throttling, "nr_periods 5\nnr_throttled 1"),
     (parse_limits, "Limit  Soft Limit  Hard Limit  Units\nMax cpu time  unlimited  unlimited  seconds"),
     (parse_events, "sched:sched_switch"),
 ]
