@@ -22,6 +22,7 @@ _KEYS = (
 )
 _LABEL = 15
 _LEAST_STRIP, _WIDEST_STRIP = 12, 60
+_LOWEST_WITH_LANES = 16  # rows: as many again are for who it was
 _MOST_INTERVALS = 400  # whose frames are looked into
 
 
@@ -34,7 +35,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
     if line is None:
         return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
-    lanes = _lanes(model, line.cpu, width, glyphs) if height >= 2 * len(KINDS) else []
+    lanes = _lanes(model, line.cpu, width, glyphs) if height >= _LOWEST_WITH_LANES else []
+    lanes = lanes if 2 * len(lanes) <= height else []
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_sentinel else []
     top = [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs), *lanes]
     left = height - len(top)
