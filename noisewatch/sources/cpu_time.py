@@ -21,7 +21,7 @@ from noisewatch.sources.reader import Reader
 PATH = "/proc/stat"
 TICK_NS = 10_000_000  # USER_HZ is 100 on every architecture that runs Python today
 _FEWEST_FIELDS = 4  # user, nice, system, idle: Linux 2.4
-_ROW = re.compile(r"cpu(\d{1,5})")
+_ROW = re.compile(r"cpu([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from noisewatch.errors import Malformed
 
 CpuSet = frozenset[int]
 
-_MOST_CPUS = 1 << 16  # NR_CPUS is at most 8192; a larger number is a typing error, not a machine
+_MOST_CPUS = 1 << 13  # NR_CPUS is at most 8192 (x86, POWER); a larger number is a fault, not a machine
+_MOST_RANGES = _MOST_CPUS // 3  # with a CPU left out after each
+_LONGEST = 1 << 16  # characters: 8192 numbers with commas are 40,000
+_KEPT = 256  # lists that were parsed last
 _WANTED = "a CPU list such as 0-3,8"
-_RANGE = re.compile(r"(?P<first>\d+|N)(?:-(?P<last>\d+|N)(?::(?P<used>\d+)/(?P<group>\d+))?)?")
+_WANTED_MASK = "a CPU mask such as ff,ffffffff"
+_RANGE = re.compile(r"(?P<first>[0-9]+|N)(?:-(?P<last>[0-9]+|N)(?::(?P<used>[0-9]+)/(?P<group>[0-9]+))?)?")
 _EMPTY = frozenset({"", "(null)"})
 
 
@@ -25,6 +30,14 @@ def parse_cpu_list(text: str, last_cpu: int | None = None) -> CpuSet:
     Raises Malformed.
     """
     stripped = text.strip(" \t\r\n\0")
+    if len(stripped) > _LONGEST or stripped.count("-") > _MOST_RANGES:
+        raise Malformed(_WANTED, stripped)
+    return _parse(stripped, last_cpu)
+
+
+@lru_cache(maxsize=_KEPT)
+def _parse(stripped: str, last_cpu: int | None) -> CpuSet:
+    """Many CPUs share one list, and then one set of them."""
     if stripped in _EMPTY:
         return frozenset()
     cpus: set[int] = set()
@@ -65,6 +78,11 @@ def parse_nonempty_cpu_list(text: str) -> CpuSet:
     return cpus
 
 
+def parse_cpu_words(text: str) -> CpuSet:
+    """The CPUs of a file that separates them by blanks, as cpufreq's policies do. Raises Malformed."""
+    return parse_cpu_list(",".join(text.strip(" \t\r\n\0").split()))
+
+
 def format_cpu_list(cpus: Iterable[int]) -> str:
     """The shortest kernel list: `0-3,8`; the empty string for no CPU."""
     ranges: list[list[int]] = []
@@ -86,13 +104,27 @@ def name_cpus(cpus: Iterable[int]) -> str:
 
 def parse_cpu_mask(text: str) -> CpuSet:
     """The CPUs of a mask: hexadecimal, in groups of 32 bits, the highest first. Raises Malformed."""
-    groups = text.strip(" \t\r\n\0").split(",")
+    stripped = text.strip(" \t\r\n\0")
+    if len(stripped) > _LONGEST:
+        raise Malformed(_WANTED_MASK, stripped)
+    return _parse_mask(stripped)
+
+
+@lru_cache(maxsize=_KEPT)
+def _parse_mask(stripped: str) -> CpuSet:
+    groups = stripped.split(",")
     if not all(re.fullmatch(r"[0-9a-fA-F]{1,8}", group) for group in groups) or len(groups) * 32 > _MOST_CPUS:
-        raise Malformed("a CPU mask such as ff,ffffffff", text.strip())
-    mask = 0
-    for group in groups:
-        mask = mask << 32 | int(group, 16)
-    return frozenset(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
+        raise Malformed(_WANTED_MASK, stripped)
+    bits = bin(int("".join(group.rjust(8, "0") for group in groups), 16))[:1:-1]
+    return frozenset(cpu for cpu, bit in enumerate(bits) if bit == "1")
+
+
+def parse_nonempty_cpu_mask(text: str) -> CpuSet:
+    """As parse_cpu_mask, for files that cannot be empty on a working machine. Raises Malformed."""
+    cpus = parse_cpu_mask(text)
+    if not cpus:
+        raise Malformed(_WANTED_MASK, text.strip())
+    return cpus
 
 
 def format_cpu_mask(cpus: Iterable[int]) -> str:

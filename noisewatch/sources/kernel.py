@@ -17,6 +17,7 @@ from noisewatch.sources.reader import Reader
 RELEASE = "/proc/sys/kernel/osrelease"
 VERSION = "/proc/version"
 COMMAND_LINE = "/proc/cmdline"
+_LONGEST = 1 << 16  # characters: a kernel takes 4096 from its boot loader, and 32,768 more from a bootconfig
 
 
 def read_release(reader: Reader) -> str | None:
@@ -42,15 +43,17 @@ def release_number(release: str | None) -> tuple[int, int] | None:
 def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
     """The values of each option, in order; an option without a value has the empty string.
 
-    Options behind ` -- ` are init's, not the kernel's. Quotes may hold blanks.
+    Options behind ` -- ` are init's, not the kernel's. Quotes may hold blanks. Raises Malformed.
     """
-    values: dict[str, tuple[str, ...]] = {}
+    if len(text) > _LONGEST:
+        raise Malformed(f"a command line of at most {_LONGEST} characters", text)
+    values: dict[str, list[str]] = {}
     for word in re.findall(r'(?:[^\s"]|"[^"]*")+', text.strip("\0\n")):
         if word == "--":
             break
         name, _, value = word.partition("=")
-        values[name] = (*values.get(name, ()), value.strip('"'))
-    return values
+        values.setdefault(name, []).append(value.strip('"'))
+    return {name: tuple(each) for name, each in values.items()}
 
 
 def read_command_line(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:

@@ -42,6 +42,14 @@ def parse_integer(text: str) -> int:
     return int(stripped)
 
 
+def parse_hexadecimal(text: str) -> int:
+    """The one number of the file, which begins with 0x. Raises Malformed."""
+    stripped = text.strip()
+    if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", stripped) is None:
+        raise Malformed("a number such as 0x410fd0c0", stripped)
+    return int(stripped, 16)
+
+
 def parse_flag(text: str) -> bool:
     """True for `1`, False for `0`. Raises Malformed."""
     stripped = text.strip()

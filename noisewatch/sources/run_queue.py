@@ -24,7 +24,7 @@ from noisewatch.sources.reader import Reader
 PATH = "/proc/schedstat"
 CPUACCT = "cpuacct.usage_percpu"
 _OF_ROOT = "release_agent"  # only the root of a hierarchy of version 1 has this file
-_ROW = re.compile(r"cpu(\d{1,5})(?: \d+){6}(?:(?: \d+){3})? (\d{1,20}) \d+ (\d{1,20})")
+_ROW = re.compile(r"cpu(\d{1,5})(?: \d+){6}(?:(?: \d+){3})? (\d{1,20}) \d+ (\d{1,20})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.kernel import parse_command_line, read_command_line, read_release, release_number
+from noisewatch.sources.kernel import COMMAND_LINE, parse_command_line, read_command_line, read_release, release_number
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import parse_flag, parse_integer, parse_word
 from tests.written import reading
@@ -20,6 +20,16 @@ def test_the_release_is_told_by_sysctl() -> None:
 
 def test_without_sysctl_the_version_tells_the_release() -> None:
     assert read_release(reading({VERSION: "Linux version 6.8.0-rt8 (a@b) #1 SMP\n"})) == "6.8.0-rt8"
+
+
+def test_a_command_line_that_no_kernel_has_is_refused_at_once() -> None:
+    reader = reading({COMMAND_LINE: "a=1 " * 1_000_000})
+    assert read_command_line(reader) is None
+    assert "a command line of at most" in reader.reason_by_path[COMMAND_LINE]
+
+
+def test_an_option_may_be_given_very_often() -> None:
+    assert parse_command_line("a=1 " * 16_000)["a"] == ("1",) * 16_000
 
 
 def test_a_release_that_nobody_tells_is_unknown() -> None:
