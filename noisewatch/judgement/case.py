@@ -134,6 +134,16 @@ class Case:
         return any(kind not in (None, NONE) for kind in (platform.virtual, platform.container))
 
     @property
+    def guest_words(self) -> str:
+        """The subject of what a guest cannot know, where this is not bare metal: it may be a guest, or is one."""
+        return "this may be a virtual machine, which" if self.snapshot.platform.virtual is None else "a virtual machine"
+
+    @property
+    def container_words(self) -> str:
+        """The same of what a container cannot see."""
+        return "this may be a container, which" if self.snapshot.platform.container is None else "a container"
+
+    @property
     def target(self) -> CpuSet:
         return self.snapshot.target.cpus
 
@@ -142,8 +152,22 @@ class Case:
         return self.snapshot.online.online or frozenset()
 
     @property
+    def running(self) -> CpuSet:
+        """The CPUs that are said to be online, and those whose time /proc/stat counts: it has no others."""
+        return self.online | frozenset(self.snapshot.cpu_time or ())
+
+    @property
     def siblings(self) -> CpuSet:
-        """The online CPUs that share a core with a target CPU, and are none themselves."""
+        """The CPUs that run and share a core with a target CPU, and are none themselves."""
+        return self._on_cores_of_the_target & self.running
+
+    @property
+    def doubtful_siblings(self) -> CpuSet:
+        """Those of which nobody says whether they are online."""
+        return self._on_cores_of_the_target - self.running - (self.snapshot.online.offline or frozenset())
+
+    @property
+    def _on_cores_of_the_target(self) -> CpuSet:
         found: set[int] = set()
         for cpu, place in self.snapshot.topology.items():
             shared = place.siblings or frozenset()
@@ -151,7 +175,7 @@ class Case:
                 found |= shared
             elif shared & self.target:
                 found.add(cpu)
-        return frozenset(found) & self.online - self.target
+        return frozenset(found) - self.target
 
     @property
     def housekeeping(self) -> CpuSet:

@@ -13,11 +13,9 @@ from noisewatch.sources.platform import NONE
 
 def hardware_without(case: Case, what: str) -> Answer:
     """The answer where the kernel knows nothing of a part of the hardware: a guest's host may know it all the same."""
-    virtual = case.snapshot.platform.virtual
-    if virtual == NONE:
+    if case.snapshot.platform.virtual == NONE:
         return not_applicable(f"this processor, or this kernel, has no {what}")
-    which = "this may be a virtual machine, which" if virtual is None else "a virtual machine"
-    return unknown(f"no {what} here, but {which} does not see its host's")
+    return unknown(f"no {what} here, but {case.guest_words} does not see its host's")
 
 
 def unread(case: Case, knob: Knob) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from noisewatch.judgement.case import Case
+from noisewatch.sources.platform import NONE
 from noisewatch.sources.tasks import Task
 
 _KERNELS_NAME = 15  # bytes: the kernel keeps no more of a name
@@ -30,8 +31,15 @@ def why_unseen(case: Case) -> str | None:
     if tasks is None:
         return case.why_unknown("/proc/PID")
     if not any(task.is_kernel for task in tasks.by_tid.values()):
-        return "only this container's processes can be seen"
+        return why_not_all(case, "processes")
     return None if tasks.is_complete else "not all processes were looked at"
+
+
+def why_not_all(case: Case, what: str) -> str:
+    """What it means that no kernel thread is among those that were seen: a container, if this is one."""
+    if case.snapshot.platform.container in (None, NONE):
+        return f"no kernel thread can be seen, and so perhaps not all {what}"
+    return f"only this container's {what} can be seen"
 
 
 def ancestors(case: Case) -> set[int]:

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from noisewatch.judgement.case import Case
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import CpuSet
+from noisewatch.sources.topology import CPUS
 
 _MOST_CULPRITS = 3
 
 
-def cache_of(case: Case, cpu: int) -> CpuSet | None:
-    """The CPUs of its last-level cache; those of its package where none is told that reaches beyond the core.
+def cache_neighbourhood(case: Case, cpu: int) -> CpuSet | None:
+    """The CPUs that share its last-level cache, or may: the whole package, where only the core's own caches are told.
 
-    Firmware often describes no cache of the system, and what is last in the list is then the core's own.
+    Firmware often describes none, so that who works in the package is not known to be elsewhere. None where the package
+    is not told either.
     """
     place = case.snapshot.topology.get(cpu)
     if place is None:
         return None
     cache = place.last_level_cache
-    if place.package is None or (cache is not None and not cache <= (place.siblings or frozenset({cpu}))):
+    if cache is not None and (case.running <= cache or not cache <= (place.siblings or frozenset({cpu}))):
         return cache
+    if place.package is None:
+        return place.package_cpus
     return frozenset(other for other, its in case.snapshot.topology.items() if its.package == place.package)
+
+
+def uncached(case: Case) -> list[int]:
+    """The target CPUs whose last-level cache is not known."""
+    topology = case.snapshot.topology
+    return [cpu for cpu in sorted(case.target) if (at := topology.get(cpu)) is None or at.last_level_cache is None]
+
+
+def why_no_cache(case: Case, cpus: Iterable[int]) -> str:
+    """The reason that the caches of those CPUs, or of any, are not known."""
+    return case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in cpus), CPUS)
 
 
 def nodes(case: Case) -> frozenset[int] | None:

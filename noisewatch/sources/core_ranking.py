@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from noisewatch.sources.cpufreq_folders import read_cpufreq_folders
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.numbers import parse_integer
 from noisewatch.sources.reader import Reader
 
-CPUS = "/sys/devices/system/cpu"
-NAME = "cpufreq/amd_pstate_prefcore_ranking"
+_FILE = "amd_pstate_prefcore_ranking"
+NAME = f"cpufreq/{_FILE}"
 
 
 def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     """The rank of each of the CPUs that has one; most machines rank none."""
-    ranks = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/{NAME}", parse_integer, expected=False) for cpu in sorted(cpus)}
+    folders = read_cpufreq_folders(reader, sorted(cpus))
+    ranks = {cpu: reader.parsed(f"{folder}/{_FILE}", parse_integer, expected=False) for cpu, folder in folders.items()}
     return {cpu: rank for cpu, rank in ranks.items() if rank is not None and rank > 0}

@@ -1,6 +1,6 @@
 """The clock of each CPU and who sets it: cpufreq.
 
-    /sys/devices/system/cpu/cpuN/cpufreq/scaling_driver        acpi-cpufreq
+    /sys/devices/system/cpu/cpuN/cpufreq/scaling_driver        acpi-cpufreq     (or of the policy: cpufreq_folders.py)
     …/scaling_governor                                         performance
     …/{scaling_min_freq,scaling_max_freq,cpuinfo_min_freq,cpuinfo_max_freq,scaling_cur_freq}   kHz
     …/energy_performance_preference                            balance_performance
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from noisewatch.sources.cpufreq_folders import own_folder, read_cpufreq_folders
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.intrusive import interrupts
 from noisewatch.sources.kernel import release_number
@@ -66,40 +67,39 @@ def read_frequency(
     The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them; nor are those that
     `first` knows asked again for what the drivers read on the CPU itself.
     """
+    folders = read_cpufreq_folders(reader, sorted(cpus))
     knobs_are_missing = previous is not None and previous.turbo_path is None
     is_global = previous is not None and previous.turbo_path == _BOOST
     turbo, turbo_path, turbo_by_cpu = (
-        (None, None, {}) if knobs_are_missing else _read_turbo(reader, cpus, () if is_global else ("boost", "cpb"))
+        (None, None, {})
+        if knobs_are_missing
+        else _read_turbo(reader, cpus, folders, () if is_global else ("boost", "cpb"))
     )
     clocks = {}
     for cpu in sorted(cpus):
         known = previous.cpus.get(cpu) if previous is not None else None
         asked = first.cpus.get(cpu) if first is not None and cpu in undisturbed else None
-        limits = known or _read_limits(reader, cpu, asked)
-        clocks[cpu] = _read_now(reader, limits, cpu not in undisturbed or _is_asking_harmless(reader, cpu, release))
-    driver = previous.driver if previous is not None else _read_driver(reader, cpus)
+        folder = folders.get(cpu)
+        if folder is None:
+            reader.names_or_none(own_folder(cpu))  # for the reason
+        limits = known or _read_limits(reader, cpu, folder, asked)
+        may_ask_current = cpu not in undisturbed or _is_asking_harmless(reader, cpu, release)
+        clocks[cpu] = _read_now(reader, limits, folder, may_ask_current)
+    driver = previous.driver if previous is not None else _read_driver(reader, cpus, folders)
     return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks)
 
 
-def _folder(cpu: int) -> str:
-    return f"{CPUS}/cpu{cpu}/cpufreq"
-
-
-def _has_cpufreq(reader: Reader, cpu: int) -> bool:
-    return reader.names_or_none(CPUS) is not None and reader.names_or_none(_folder(cpu)) is not None
-
-
-def _read_limits(reader: Reader, cpu: int, asked: CpuFrequency | None) -> CpuFrequency:
+def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
     """`asked` is what the CPU itself has been asked for before."""
-    if not _has_cpufreq(reader, cpu):
+    if folder is None:
         return CpuFrequency(cpu)
 
     def khz(name: str, expected: bool = True) -> int | None:
-        return reader.parsed(f"{_folder(cpu)}/{name}", parse_integer, expected)
+        return reader.parsed(f"{folder}/{name}", parse_integer, expected)
 
     return CpuFrequency(
         cpu,
-        driver=reader.parsed(f"{_folder(cpu)}/scaling_driver", parse_identifier, expected=False),
+        driver=reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False),
         min_khz=khz("scaling_min_freq"),
         max_khz=khz("scaling_max_freq"),
         hardware_min_khz=khz("cpuinfo_min_freq"),
@@ -107,12 +107,12 @@ def _read_limits(reader: Reader, cpu: int, asked: CpuFrequency | None) -> CpuFre
         base_khz=asked.base_khz
         if asked is not None
         else khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
-        energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, cpu),
+        energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, folder),
     )
 
 
-def _read_preference(reader: Reader, cpu: int) -> str | None:
-    path = f"{_folder(cpu)}/energy_performance_preference"
+def _read_preference(reader: Reader, folder: str) -> str | None:
+    path = f"{folder}/energy_performance_preference"
     preference = reader.parsed(path, parse_identifier, expected=False)
     return NO_PREFERENCE if preference is None and reader.is_absent(path) else preference
 
@@ -122,12 +122,11 @@ def _nominal_khz(reader: Reader, cpu: int) -> int | None:
     return mhz * 1000 if mhz else None
 
 
-def _read_now(reader: Reader, limits: CpuFrequency, may_ask_current: bool) -> CpuFrequency:
+def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_current: bool) -> CpuFrequency:
     """What moves at any time: the governor and the frequency."""
-    if limits.hardware_max_khz is None and not _has_cpufreq(reader, limits.cpu):
+    if folder is None:
         return limits
-    governor_path = f"{_folder(limits.cpu)}/scaling_governor"
-    current_path = _current_path(limits.cpu)
+    governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
     if not may_ask_current:
         reader.note(current_path, "asking would interrupt the CPU (Linux before 5.19)")
     return replace(
@@ -137,32 +136,29 @@ def _read_now(reader: Reader, limits: CpuFrequency, may_ask_current: bool) -> Cp
     )
 
 
-def _current_path(cpu: int) -> str:
-    return f"{_folder(cpu)}/scaling_cur_freq"
-
-
 def _is_asking_harmless(reader: Reader, cpu: int, release: str | None) -> bool:
-    return not reader.machine.is_live or not interrupts(_current_path(cpu), {cpu}, release_number(release))
+    path = f"{own_folder(cpu)}/scaling_cur_freq"
+    return not reader.machine.is_live or not interrupts(path, {cpu}, release_number(release))
 
 
-def _read_driver(reader: Reader, cpus: CpuSet) -> str | None:
-    for cpu in sorted(cpus):
-        driver = reader.parsed(f"{_folder(cpu)}/scaling_driver", parse_identifier, expected=False)
+def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> str | None:
+    for folder in folders.values():
+        driver = reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False)
         if driver is not None:
             return driver
-    is_known_absent = bool(cpus) and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
+    is_known_absent = bool(cpus) and not folders and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
     return NO_DRIVER if is_known_absent else None
 
 
 def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
     """Whether the kernel shows the CPU's folder in full, and no cpufreq in it."""
-    return reader.is_absent(_folder(cpu)) and "topology" in (
+    return reader.is_absent(own_folder(cpu)) and "topology" in (
         reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
     )
 
 
 def _read_turbo(
-    reader: Reader, cpus: CpuSet, own_names: Sequence[str]
+    reader: Reader, cpus: CpuSet, folders: Mapping[int, str], own_names: Sequence[str]
 ) -> tuple[str | None, str | None, Mapping[int, bool]]:
     """Whether the clock may exceed its base frequency, the knob that says so, and each CPU's own where there is one.
 
@@ -174,9 +170,11 @@ def _read_turbo(
     if value in (0, 1):
         return ("off" if value == 1 else "on"), no_turbo, {}
     for name in own_names:
-        values = {cpu: reader.parsed(f"{_folder(cpu)}/{name}", parse_integer, expected=False) for cpu in sorted(cpus)}
+        values = {
+            cpu: reader.parsed(f"{folder}/{name}", parse_integer, expected=False) for cpu, folder in folders.items()
+        }
         own = {cpu: value == 1 for cpu, value in values.items() if value in (0, 1)}
-        if own and len(own) == len(values):
+        if own and len(own) == len(cpus):
             return ("on" if any(own.values()) else "off"), f"{CPUS}/cpuN/cpufreq/{name}", own
     value = reader.parsed(_BOOST, parse_integer, expected=False)
     if value in (0, 1):

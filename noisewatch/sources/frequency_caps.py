@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.cpufreq_folders import own_folder, read_cpufreq_folders
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.numbers import is_count, parse_integer
 from noisewatch.sources.reader import Reader
-
-CPUS = "/sys/devices/system/cpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class FrequencyCap:
 
 def cap_path(cpu: int) -> str:
     """The file with firmware's limit."""
-    return f"{CPUS}/cpu{cpu}/cpufreq/bios_limit"
+    return f"{own_folder(cpu)}/bios_limit"
 
 
 def parse_frequencies(text: str) -> tuple[int, ...]:
@@ -43,15 +42,15 @@ def parse_frequencies(text: str) -> tuple[int, ...]:
 def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
     """The caps by CPU; one that is missing is known to have none."""
     caps: dict[int, FrequencyCap] = {}
+    folders = read_cpufreq_folders(reader, sorted(target))
     for cpu in sorted(target):
-        path = cap_path(cpu)
+        folder = folders.get(cpu, own_folder(cpu))
+        path = f"{folder}/bios_limit"
         limit_khz = reader.parsed(path, parse_integer, expected=False)
         if limit_khz is None:
             if not reader.is_absent(path):
                 caps[cpu] = FrequencyCap(None, None)
             continue
-        table = reader.parsed(
-            f"{CPUS}/cpu{cpu}/cpufreq/scaling_available_frequencies", parse_frequencies, expected=False
-        )
+        table = reader.parsed(f"{folder}/scaling_available_frequencies", parse_frequencies, expected=False)
         caps[cpu] = FrequencyCap(limit_khz, max(table) if table else None)
     return caps

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from noisewatch.errors import Malformed
 from noisewatch.sources.cpu_time import PATH as STAT
 from noisewatch.sources.cpu_time import parse_cpu_time
+from noisewatch.sources.cpuinfo import PATH as CPUINFO
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
 from noisewatch.sources.numbers import parse_flag
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
-CPUINFO = "/proc/cpuinfo"
-_CPU_FOLDER = re.compile(r"cpu(\d{1,5})")
+_CPU_FOLDER = re.compile(r"cpu([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def _read_online(reader: Reader) -> Online:
     flags = None if listed is not None else _read_flags(reader)
     offline = reader.parsed(f"{CPUS}/offline", parse_cpu_list, expected=listed is not None)
     if listed is not None:
-        return Online(listed, offline, f"{CPUS}/online")
+        return Online(listed, _read_unplugged(reader) if offline is None else offline, f"{CPUS}/online")
     if flags is not None:
         unplugged = frozenset(cpu for cpu, is_online in flags.items() if not is_online)
         return Online(frozenset(flags) - unplugged, unplugged or offline, f"{CPUS}/cpuN/online")
@@ -57,7 +57,7 @@ def _read_online(reader: Reader) -> Online:
 
 def parse_processors(text: str) -> CpuSet:
     """The CPU numbers of /proc/cpuinfo, which lists the online ones. Raises Malformed."""
-    numbers = re.findall(r"^processor[ \t]*:?[ \t]*(\d{1,5})[ \t]*$", text, re.MULTILINE)
+    numbers = re.findall(r"^processor[ \t]*:?[ \t]*([0-9]{1,5})[ \t]*$", text, re.MULTILINE)
     if not numbers:
         raise Malformed("a line `processor : 0`", text[:20])
     return frozenset(map(int, numbers))
@@ -67,6 +67,12 @@ def read_cpu_folders(reader: Reader) -> CpuSet:
     """The CPUs that have a folder in sysfs; the empty set where it cannot be listed."""
     names = reader.names_or_none(CPUS) or []
     return frozenset(int(match[1]) for name in names if (match := _CPU_FOLDER.fullmatch(name)))
+
+
+def _read_unplugged(reader: Reader) -> CpuSet | None:
+    """The offline CPUs by their flags, where no list tells them; None where no CPU has one."""
+    flags = _read_flags(reader)
+    return None if flags is None else frozenset(cpu for cpu, is_online in flags.items() if not is_online)
 
 
 def _read_flags(reader: Reader) -> dict[int, bool] | None:

@@ -117,7 +117,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
     kept = _still_valid(previous, online, taken_at_ns)
     known_isolation = previous.isolation if previous is not None and kept is not None else None
     isolation = read_isolation(reader, _last_cpu(reader, online), known_isolation)
-    topology = kept.topology if kept is not None else read_topology(reader, online.online)
+    topology = kept.topology if kept is not None else read_topology(reader, online.online, platform.design_by_cpu)
     own_affinity = read_own_affinity(reader, wish.allowed_at_start)
     target = choose_target(read_requested(reader, wish.cpus), isolation, online.online, own_affinity, topology)
     if reader.spared is not None:

@@ -114,11 +114,12 @@ def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:
     assert (found.status, found.answered_by) == ("unknown", "memory-unsteady")
 
 
-def test_without_caches_the_package_is_looked_at() -> None:
+def test_without_caches_the_package_is_looked_at_and_not_called_a_cache() -> None:
     caches = [f"{CPUS}/cpu{cpu}/cache" for cpu in range(4)]
     after = quiet_files(3.0) | {"/proc/stat": stat_file({1: 290}, 300)}
     machine = WrittenMachine(without(quiet_files(), *caches), without(after, *caches), answers=ANSWERS)
-    assert finding(judged(machine), "busy-cache-neighbour").status == "fail"
+    found = finding(judged(machine), "busy-cache-neighbour")
+    assert (found.status, "CPU 1, in one package" in found.answer.said) == ("fail", True)
 
 
 def test_threads_are_spread_by_one_command_each_and_brought_back() -> None:

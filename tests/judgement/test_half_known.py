@@ -97,7 +97,21 @@ def test_a_quiet_sibling_says_nothing_of_another() -> None:
 
 
 def test_a_sibling_that_is_offline_disturbs_nobody() -> None:
-    assert answered("busy-sibling", {f"{CPUS}/cpu2/topology/thread_siblings_list": "2,7\n"}).status == "pass"
+    siblings = {f"{CPUS}/cpu2/topology/thread_siblings_list": "2,7\n"}
+    assert answered("busy-sibling", siblings | {f"{CPUS}/offline": "7\n"}).status == "pass"
+
+
+def test_a_sibling_of_which_nobody_says_whether_it_is_online_is_unknown() -> None:
+    answer = answered("busy-sibling", {f"{CPUS}/cpu2/topology/thread_siblings_list": "2,7\n"})
+    assert (answer.status, "CPU 7" in str(answer.reason)) == ("unknown", True)
+
+
+def test_a_sibling_whose_time_is_counted_runs_whatever_the_list_of_online_cpus_says() -> None:
+    files = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
+    before = files | {"/proc/stat": stat_file({}, 0)}
+    busy = answered("busy-sibling", before, {"/proc/stat": stat_file({1: 150}, 300)})
+    assert (busy.status, set(busy.cpus)) == ("fail", {1})
+    assert answered("busy-sibling", before, {"/proc/stat": stat_file({}, 300)}).status == "warn"
 
 
 def test_a_userspace_governor_fails_unless_it_has_nothing_to_choose() -> None:

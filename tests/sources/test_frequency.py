@@ -52,6 +52,22 @@ def test_a_cpu_has_a_governor_a_clock_and_its_limits() -> None:
     assert clock == expected
 
 
+@pytest.mark.parametrize("name", ["related_cpus", "affected_cpus"])
+def test_a_policy_tells_of_its_cpus_where_they_have_no_link_to_it(name: str) -> None:
+    folder = f"{CPUS}/cpufreq/policy2"
+    files = {f"{folder}/{each}": f"{text}\n" for each, text in (CLOCK | {"boost": "1", name: "2 3"}).items()}
+    frequency = _read(files | {f"{CPUS}/cpu{cpu}/topology/core_id": "0\n" for cpu in (2, 3)}, 2, 3)
+    assert (frequency.driver, frequency.turbo, set(frequency.turbo_by_cpu)) == ("acpi-cpufreq", "on", {2, 3})
+    clocks = frequency.cpus.values()
+    assert {(clock.governor, clock.min_khz, clock.max_khz) for clock in clocks} == {("performance", 1200000, 3000000)}
+
+
+def test_a_cpu_that_no_policy_names_has_no_clock_that_is_known() -> None:
+    files = {f"{CPUS}/cpufreq/policy2/scaling_governor": "performance\n", f"{CPUS}/cpufreq/policy2/related_cpus": "2\n"}
+    frequency = _read(files, 2, 3)
+    assert [frequency.cpus[cpu].governor for cpu in (2, 3)] == ["performance", None]
+
+
 def test_the_driver_is_the_first_that_is_told() -> None:
     assert _read(_cpufreq(0, 1), 0, 1).driver == "acpi-cpufreq"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.frequency_caps import CPUS, FrequencyCap, parse_frequencies, read_frequency_caps
+from noisewatch.sources.frequency_caps import FrequencyCap, parse_frequencies, read_frequency_caps
+from noisewatch.sources.online import CPUS
 from tests.written import reading
 
 _FOLDER = f"{CPUS}/cpu1/cpufreq"

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from noisewatch.sources.topology import CPUS, CpuPlace, kinds_by_strength, read_topology
 from tests.written import Files, reading
 
+_DESIGNS = {0: 0x410FD050, 1: 0x410FD0B0}  # midr_el1 of a Cortex-A55 and of a Cortex-A76
+
 
 def _cpu(cpu: int, files: Files) -> dict[str, str]:
     return {f"{CPUS}/cpu{cpu}/{name}": text for name, text in files.items()}
@@ -44,6 +46,59 @@ def test_a_cpu_lies_in_a_core_a_package_and_a_node() -> None:
 
 def test_an_older_kernel_tells_the_siblings_by_another_name() -> None:
     assert _place({"topology/thread_siblings_list": "0,4\n"}).siblings == frozenset({0, 4})
+
+
+@pytest.mark.parametrize("name", ["core_cpus", "thread_siblings"])
+def test_a_mask_tells_the_siblings_where_there_is_no_list(name: str) -> None:
+    assert _place({f"topology/{name}": "00000000,00000011\n"}).siblings == frozenset({0, 4})
+
+
+def test_siblings_that_are_rubbish_or_nobody_are_unknown() -> None:
+    assert _place({"topology/thread_siblings": "00000000\n"}).siblings is None
+    assert _place({"topology/thread_siblings": "rubbish\n"}).siblings is None
+
+
+def test_a_mask_tells_the_cpus_of_a_node_where_there_is_no_list() -> None:
+    nodes = {"/sys/devices/system/node/node1/cpumap": "f\n", "/sys/devices/system/node/node0/cpumap": "f0\n"}
+    assert _place({}, nodes).node == 1
+
+
+@pytest.mark.parametrize("name", ["core_siblings", "package_cpus", "core_siblings_list"])
+def test_a_package_without_a_number_still_has_its_cpus(name: str) -> None:
+    text = "0-3\n" if name.endswith("_list") else "f\n"
+    place = _place({f"topology/{name}": text, "topology/physical_package_id": "-1\n"})
+    assert (place.package, place.package_cpus) == (None, frozenset(range(4)))
+
+
+@pytest.mark.parametrize("frequency", ["2000000 2000000", ""])
+def test_cores_of_two_designs_are_not_said_to_be_alike(frequency: str) -> None:
+    registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
+    assert _kinds(frequency=frequency, more=registers) == [None, None]
+    places = read_topology(reading(registers), None)
+    assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
+
+
+def test_the_capacity_of_two_designs_tells_their_kinds() -> None:
+    registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
+    assert _kinds(capacity="446 1024", more=registers) == ["efficiency", "performance"]
+
+
+def test_the_design_in_cpuinfo_counts_where_no_register_is_shown() -> None:
+    files = _cpu(0, {"uevent": ""}) | _cpu(1, {"regs/identification/midr_el1": "0x410fd0b0\n"})
+    places = read_topology(reading(files), None, {0: "0x41/0xd05", 1: "0x41/0xd05"})
+    assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
+
+
+def test_the_frequency_of_a_policy_tells_the_kinds_where_the_cpus_have_no_link() -> None:
+    policies = f"{CPUS}/cpufreq"
+    files = {f"{CPUS}/cpu{cpu}/uevent": "" for cpu in range(4)} | {
+        f"{policies}/policy0/related_cpus": "0 1\n",
+        f"{policies}/policy0/cpuinfo_max_freq": "1800000\n",
+        f"{policies}/policy2/affected_cpus": "2 3\n",
+        f"{policies}/policy2/cpuinfo_max_freq": "2800000\n",
+    }
+    kinds = [place.kind for _, place in sorted(read_topology(reading(files), None).items())]
+    assert kinds == ["efficiency", "efficiency", "performance", "performance"]
 
 
 def test_a_link_to_a_node_tells_the_node_too() -> None:

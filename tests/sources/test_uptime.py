@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.core_ranking import CPUS, NAME, read_core_ranking
+from noisewatch.sources.core_ranking import NAME, read_core_ranking
+from noisewatch.sources.online import CPUS
 from noisewatch.sources.uptime import parse_uptime
 from tests.written import reading
 

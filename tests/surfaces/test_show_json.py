@@ -107,7 +107,9 @@ def test_blank_and_null_lists_are_empty_lists(run: Run, tmp_path: Path) -> None:
 
 def test_what_the_kernel_says_is_not_there_is_none(run: Run, tmp_path: Path) -> None:
     files = without(quiet_files(), "/sys/class/power_supply", *(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)))
-    recording = record(tmp_path / "machine.nw", files | {"/sys/class/net": ""})
+    names = {"sys_vendor": "Dell Inc.\n", "product_name": "PowerEdge R640\n"}
+    firmware = {f"/sys/class/dmi/id/{name}": text for name, text in names.items()}
+    recording = record(tmp_path / "machine.nw", files | firmware | {"/sys/class/net": ""})
     answer = run("show", "--format", "json", "--replay", recording).json
     assert answer["frequency"]["driver"] == "none"
     assert answer["machine"]["container"] == "none"

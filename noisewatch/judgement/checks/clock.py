@@ -22,7 +22,7 @@ from noisewatch.judgement.measured import MICROBENCHMARK, judged_worst
 from noisewatch.judgement.rules import LATENCY
 from noisewatch.sources.clock_rate import QUESTION
 from noisewatch.sources.clock_source import AVAILABLE, CURRENT
-from noisewatch.sources.online import CPUINFO
+from noisewatch.sources.cpuinfo import PATH as CPUINFO
 
 _FAST = frozenset(
     {

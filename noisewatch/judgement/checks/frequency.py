@@ -27,6 +27,8 @@ _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
 INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module, active and passive
 
+_MOST_WINDOWS = 3  # ranges of frequency that are told one by one
+
 
 def clocks_of(case: Case) -> dict[int, CpuFrequency]:
     known = case.snapshot.frequency.cpus
@@ -167,8 +169,7 @@ def frequency_window_open(case: Case) -> Answer:
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
     if open_cpus:
         is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
-        first = clocks[open_cpus[0]]
-        said = f"between {first.min_khz} and {first.max_khz} kHz on {name_cpus(open_cpus)}"
+        said = _said_of_windows(clocks, open_cpus)
         if is_held:
             return Answer(PASS, said + ", held at the top by governor performance without turbo", evidence=evidence)
         return Answer(
@@ -190,6 +191,17 @@ def frequency_window_open(case: Case) -> Answer:
         said = "pinned, but turbo is not off, and may take the clock above the limits"
         return Answer(WARN, said, evidence=evidence)
     return Answer(PASS, "pinned", evidence=evidence)
+
+
+def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
+    """Each range with its CPUs, the widest first, and no more of them than a line holds."""
+    windows: dict[tuple[int, int], list[int]] = {}
+    for cpu in cpus:
+        windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)
+    widest = sorted(windows.items(), key=lambda each: (each[0][0] - each[0][1], each[1]))
+    told = [f"between {low} and {high} kHz on {name_cpus(own)}" for (low, high), own in widest[:_MOST_WINDOWS]]
+    others = [cpu for _, own in widest[_MOST_WINDOWS:] for cpu in own]
+    return "; ".join([*told, *([f"others on {name_cpus(others)}"] if others else [])])
 
 
 def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:

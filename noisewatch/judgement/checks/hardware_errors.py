@@ -89,7 +89,7 @@ def machine_checks(case: Case) -> Answer:
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
-        return unknown("none, but a virtual machine may not be told of its host's")
+        return unknown(f"none, but {case.guest_words} may not be told of its host's")
     return Answer(PASS, "no machine check", 0, case.bound(_NO_EXCEPTION), "exceptions", evidence=evidence)
 
 

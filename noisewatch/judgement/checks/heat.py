@@ -151,7 +151,7 @@ def cooling_active(case: Case) -> Answer:
     if cooling.devices:
         return Answer(PASS, "nothing slows the processor down", 0, evidence=evidence)
     if case.snapshot.platform.virtual != NONE:
-        return unknown("a virtual machine cannot see what its host does about heat")
+        return unknown(f"{case.guest_words} cannot see what its host does about heat")
     if not cooling.is_complete:
         return unknown(f"{COOLING}: no cooling device of the processor was copied")
     return not_applicable("nothing is registered with this kernel that slows the processor down")

@@ -74,7 +74,7 @@ def deep_idle_states(case: Case) -> Answer:
     if not any(own.states for own in idle.cpus.values()):
         return hardware_without(case, "idle states: a CPU that has nothing to do is halted")
     if _is_left_to_the_host(case):
-        return unknown("the host decides how deep the CPU of a virtual machine sleeps")
+        return unknown(f"{case.guest_words} leaves it to its host how deep the CPUs sleep")
     return Answer(PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
 
 

@@ -18,6 +18,7 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
+from noisewatch.judgement.processes import why_not_all
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
@@ -194,7 +195,7 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
     evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
     all_seen = case.snapshot.tasks is not None and case.snapshot.tasks.is_complete
     if not any(task.is_kernel for task in tasks) or not all_seen:
-        whose = "only this container's tasks can be seen" if all_seen else "not all tasks could be looked at"
+        whose = why_not_all(case, "tasks") if all_seen else "not all tasks could be looked at"
         said = f"{ran}, as far as is known: {whose}"
         return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
     if allowed or unasked:

@@ -17,7 +17,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.surroundings import busiest, cache_of
+from noisewatch.judgement.surroundings import busiest, cache_neighbourhood
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.load_average import PATH as LOADAVG
 from noisewatch.sources.platform import NONE
@@ -81,7 +81,7 @@ def other_cpus_busy(case: Case) -> Answer:
 
 def _beyond_the_caches(case: Case) -> CpuSet:
     """The other CPUs, less those in the target's caches where all of these are known."""
-    caches = [cache_of(case, cpu) for cpu in case.target]
+    caches = [cache_neighbourhood(case, cpu) for cpu in case.target]
     known = [cache for cache in caches if cache is not None]
     near = frozenset().union(*known) if len(known) == len(caches) else frozenset()
     return case.online - case.target - case.siblings - near
@@ -227,7 +227,7 @@ def other_users_logged_in(case: Case) -> Answer:
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
     status = FAIL if sessions.users > case.bound(_USERS) else PASS
     if status == PASS and case.snapshot.platform.container != NONE:
-        return unknown(f"{said}, but a container does not see who uses the machine")
+        return unknown(f"{said}, but {case.container_words} does not see who uses the machine")
     return Answer(status, said, sessions.users, case.bound(_USERS), "users", evidence=evidence)
 
 

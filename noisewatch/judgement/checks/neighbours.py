@@ -20,9 +20,9 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import MEMORY
-from noisewatch.judgement.surroundings import busiest, cache_of
+from noisewatch.judgement.surroundings import busiest, cache_neighbourhood, uncached, why_no_cache
 from noisewatch.model.disturbance import Disturbance, disturbances_of
-from noisewatch.sources.cpulist import format_cpu_list, name_cpus
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.platform import NONE
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
@@ -37,6 +37,7 @@ _SIBLING_BUSY = Limit(
     "share",
     "a thread on the sibling slows its neighbour by a third and more while it runs: 5 % of the time is visible",
 )
+_CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
 
 @check(
@@ -63,9 +64,11 @@ def busy_sibling(case: Case) -> Answer:
     foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
     if foreign:
         return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
-    if not case.siblings:
-        return _without_siblings(case)
-    return _with_siblings(case)
+    answer = _with_siblings(case) if case.siblings else _without_siblings(case)
+    if answer.status != FAIL and case.doubtful_siblings:
+        doubtful = f"{name_cpus(case.doubtful_siblings)}, on a core of the target: neither known online nor offline"
+        return unknown(f"{doubtful} ({CPUS}/online, {CPUS}/offline)")
+    return answer
 
 
 def _without_siblings(case: Case) -> Answer:
@@ -75,9 +78,7 @@ def _without_siblings(case: Case) -> Answer:
         return Answer(WARN, said, cpus=frozenset(pairs))
     if case.snapshot.platform.virtual == NONE:
         return Answer(PASS, "no other thread shares a target core")
-    if case.snapshot.platform.virtual is None:
-        return Answer(WARN, "no sibling shows; whether this is a virtual machine that hides them is unknown")
-    return Answer(WARN, "no sibling shows, but a virtual machine cannot see which CPUs of the host share a core")
+    return Answer(WARN, f"no sibling shows, but {case.guest_words} {_CANNOT_SEE}")
 
 
 def _with_siblings(case: Case) -> Answer:
@@ -107,8 +108,12 @@ def _with_siblings(case: Case) -> Answer:
     if len(known) < len(busy):
         return Answer(UNKNOWN, "unknown", reason=case.why_unknown("/proc/stat"), evidence=evidence)
     isolated = case.snapshot.isolation.isolated or frozenset()
-    status = PASS if worst <= case.bound(_SIBLING_QUIET) and case.siblings <= isolated else WARN
+    is_quiet = worst <= case.bound(_SIBLING_QUIET) and case.siblings <= isolated
     said = f"sibling on {listed}: online, {worst:.1%} busy"
+    if is_quiet and case.snapshot.platform.virtual != NONE:
+        said += f"; {case.guest_words} {_CANNOT_SEE}"
+        is_quiet = False
+    status = PASS if is_quiet else WARN
     return Answer(
         status,
         said,
@@ -171,31 +176,40 @@ def busy_cache_neighbour(case: Case) -> Answer:
         return unknown(case.no_sample_reason or "no sample was taken")
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
-    caches = {cache_of(case, cpu) for cpu in case.target}
+    caches = {cache_neighbourhood(case, cpu) for cpu in case.target}
     if None in caches or not caches:
-        return unknown(case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in sorted(case.target)), f"{CPUS}/cpu0"))
-    neighbours = [(cache & case.online) - case.target - case.siblings for cache in caches if cache is not None]
+        return unknown(why_no_cache(case, case.target))
+    neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(frozenset().union(*neighbours))}
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
     load = _sum_of(known, worst)
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
     working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
-    said = f"{name_cpus(working)}, in one last-level cache with the target: {load:.1f} CPUs busy" if worst else "none"
+    what = (
+        "last-level cache" if all(_has_read(case, cache) for cache in caches) else "package (no shared cache is told)"
+    )
+    said = f"{name_cpus(working)}, in one {what} with the target: {load:.1f} CPUs busy" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         culprits = busiest(interval, worst)
         return Answer(FAIL, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, culprits)
     if len(known) < len(busy):
         return Answer(UNKNOWN, said, load, reason=case.why_unknown("/proc/stat"), evidence=evidence)
+    if uncached(case):
+        return Answer(UNKNOWN, said, load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
     if load > case.bound(_CACHE_QUIET):
         said += f" (passes up to {case.bound(_CACHE_QUIET):g})"
         return Answer(
             WARN, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, busiest(interval, worst)
         )
     if case.snapshot.platform.virtual != NONE:
-        reason = f"{said}; a virtual machine cannot see who else is in its cache"
+        reason = f"{said}; {case.guest_words} cannot see who else is in its cache"
         return Answer(UNKNOWN, said, load, case.bound(_CACHE_BUSY), "CPUs", reason=reason, evidence=evidence)
     return Answer(PASS, said, load, case.bound(_CACHE_BUSY), "CPUs", evidence=evidence)
+
+
+def _has_read(case: Case, cache: CpuSet | None) -> bool:
+    return any(place.last_level_cache == cache for place in case.snapshot.topology.values())
 
 
 def _sum_of(shares: dict[int, float], cpus: Iterable[int]) -> float:

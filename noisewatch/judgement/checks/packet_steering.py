@@ -69,7 +69,7 @@ def packets_steered_to_target(case: Case) -> Answer:
     if not steering.is_complete:
         return unknown(f"there are more receive queues than the {len(known)} that were looked at")
     if case.snapshot.platform.container != NONE:
-        return unknown("a container sees its own network interfaces, and not its host's")
+        return unknown(f"{case.container_words} sees its own network interfaces, and not its host's")
     return Answer(PASS, f"none of {len(known)} receive queues hands packets to a target CPU", 0, 0, "queues")
 
 

@@ -75,7 +75,7 @@ def job_scheduled(case: Case) -> Answer:
     unseen = doubt or _why_cron_unseen(case, bool(crons))
     why_not = case.why_unknown(TIMERS) if jobs.timers is None else unseen
     if why_not is None and case.snapshot.platform.container != NONE:
-        why_not = "only this container's own jobs can be seen"
+        why_not = f"{case.container_words} sees only its own jobs"
     if why_not is not None:
         return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
     return Answer(PASS, f"none within {_length(ahead_s)} ({_USERS})", limit=ahead_s, unit="s", evidence=evidence)

@@ -13,6 +13,7 @@ from noisewatch.judgement.declaration import (
     FAIL,
     INFORMATION,
     PASS,
+    UNKNOWN,
     WARN,
     WARNING,
     Answer,
@@ -23,9 +24,10 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.measured import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.surroundings import cache_of
+from noisewatch.judgement.surroundings import uncached, why_no_cache
 from noisewatch.sources.core_ranking import NAME as RANKING
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
+from noisewatch.sources.knobs import Knob
 from noisewatch.sources.topology import NODES
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
@@ -105,6 +107,7 @@ _WORK_DIFFERS = Limit(
     severity=WARNING,
     reads=(
         f"{CPUS}/cpuN/cpu_capacity",
+        f"{CPUS}/cpuN/regs/identification/midr_el1 (ARM), or /proc/cpuinfo (CPU implementer, CPU part)",
         "/sys/devices/{cpu_core,cpu_atom}/cpus",
         f"{CPUS}/cpuN/cpufreq/{{cpuinfo_max_freq,scaling_max_freq}}",
         f"{CPUS}/cpuN/{RANKING}",
@@ -122,15 +125,22 @@ _WORK_DIFFERS = Limit(
 def target_cores_differ(case: Case) -> Answer:
     if len(case.target) == 1:
         return Answer(PASS, "there is one target CPU")
-    kinds = {cpu: place.kind for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
-    known = {cpu: kind for cpu, kind in kinds.items() if kind is not None}
-    evidence: dict[str, Any] = {"kind_by_cpu": {str(cpu): kind for cpu, kind in kinds.items()}}
-    if len(set(known.values())) > 1:
-        said = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(known).items())
-        return Answer(FAIL, f"cores of several kinds: {said}", cpus=case.target, evidence=evidence)
-    if len(known) < len(case.target) or not case.target:
+    places = {cpu: place for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
+    kinds = {cpu: place.kind for cpu, place in places.items() if place.kind is not None}
+    designs = {cpu: place.design for cpu, place in places.items() if place.design is not None}
+    strengths = _strengths(case)
+    evidence: dict[str, Any] = {
+        "kind_by_cpu": {str(cpu): place.kind for cpu, place in places.items()},
+        "design_by_cpu": {str(cpu): name for cpu, name in designs.items()},
+    }
+    for what, known in (("kinds", kinds), ("designs", designs)):
+        if len(set(known.values())) > 1:
+            said = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(known).items())
+            return Answer(FAIL, f"cores of several {what}: {said}", cpus=case.target, evidence=evidence)
+    is_one_design = len(designs) == len(case.target) and bool(strengths)
+    if (len(kinds) < len(case.target) and not is_one_design) or not case.target:
         return _measured(case)
-    for what, strength_by_cpu in _strengths(case).items():
+    for what, strength_by_cpu in strengths.items():
         least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
         evidence[f"{what.replace(' ', '_')}_by_cpu"] = {str(cpu): each for cpu, each in strength_by_cpu.items()}
         difference = 1 - least / most
@@ -208,10 +218,11 @@ def _measured(case: Case) -> Answer:
 def target_cpus_far_apart(case: Case) -> Answer:
     if len(case.target) == 1:
         return Answer(PASS, "there is one target CPU")
-    nodes = {cpu: place.node for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
-    caches = {cpu: cache_of(case, cpu) for cpu in sorted(case.target)}
+    places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
+    nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
+    caches = {cpu: place.last_level_cache if place is not None else None for cpu, place in places.items()}
     known_nodes = {node for node in nodes.values() if node is not None}
-    known_caches = _apart([cache for cache in caches.values() if cache is not None])
+    known_caches = sorted({cache for cache in caches.values() if cache is not None}, key=sorted)
     evidence = {
         "node_by_cpu": {str(cpu): node for cpu, node in nodes.items()},
         "last_level_caches": [format_cpu_list(cache) for cache in known_caches],
@@ -219,25 +230,42 @@ def target_cpus_far_apart(case: Case) -> Answer:
     if len(known_nodes) > 1:
         said = f"on {len(known_nodes)} nodes: {', '.join(map(str, sorted(known_nodes)))}"
         return Answer(FAIL, said, len(known_nodes), 1, "nodes", case.target, evidence=evidence)
-    if len(known_caches) > 1:
-        listed = ", ".join(format_cpu_list(cache & case.target) for cache in known_caches)
-        said = f"below {len(known_caches)} last-level caches: CPUs {listed}"
-        return Answer(WARN, said, len(known_caches), 1, "caches", case.target, evidence=evidence)
-    if None in caches.values() or not caches:
-        return unknown(case.why_unknown(*(f"{CPUS}/cpu{cpu}/cache" for cpu in sorted(case.target)), CPUS))
-    # A cache belongs to one node: where the kernel tells no nodes, sharing it says enough.
-    if known_nodes and len([node for node in nodes.values() if node is not None]) < len(case.target):
-        return unknown(case.why_unknown(NODES))
+    several = _said_of_caches(case, known_caches)
+    why_not = _why_places_unknown(case, nodes, caches)
+    if why_not is not None:
+        return Answer(UNKNOWN, several or "unknown", reason=why_not, evidence=evidence)
+    if several is not None:
+        return Answer(WARN, several, len(known_caches), 1, "caches", case.target, evidence=evidence)
     return Answer(PASS, f"{name_cpus(case.target)}: one node, one last-level cache", evidence=evidence)
 
 
-def _apart(caches: list[CpuSet]) -> list[CpuSet]:
-    """Those that have no CPU in common; of two that overlap, the larger."""
-    apart: list[CpuSet] = []
-    for cache in sorted(set(caches), key=lambda each: (-len(each), sorted(each))):
-        if not any(cache & other for other in apart):
-            apart.append(cache)
-    return sorted(apart, key=sorted)
+def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:
+    """The caches that are known, where these are several and have no CPU in common."""
+    if len(caches) < 2 or sum(map(len, caches)) > len(frozenset().union(*caches)):
+        return None
+    listed = ", ".join(format_cpu_list(cache & case.target) for cache in caches)
+    return f"below {len(caches)} last-level caches: CPUs {listed}"
+
+
+def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]) -> str | None:
+    """Why some may lie elsewhere than is known. A cache may span nodes (sub-NUMA clusters): no proof of one."""
+    has_nodes = Knob.ZONE_RECLAIM not in case.snapshot.settings.knobs.absent  # which a kernel without NUMA lacks
+    without_node = [cpu for cpu, node in nodes.items() if node is None and has_nodes]
+    without_cache = uncached(case)
+    if without_cache or not caches:
+        return why_no_cache(case, without_cache)
+    if without_node:
+        return case.why_unknown(NODES, f"{CPUS}/cpu{without_node[0]}")
+    foreign = [cpu for cpu, cache in caches.items() if cache is not None and cpu not in cache]
+    overlapping = [
+        cpu
+        for cpu, cache in caches.items()
+        if any(cache and other and cache & other and cache != other for other in caches.values())
+    ]
+    doubtful = foreign or overlapping
+    if doubtful:
+        return f"{CPUS}/cpu{doubtful[0]}/cache: contradicts what other CPUs tell of their last-level caches"
+    return None
 
 
 CHECKS = (no_housekeeping_cpu, boot_cpu_is_target, target_cores_differ, target_cpus_far_apart)

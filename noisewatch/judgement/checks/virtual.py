@@ -8,6 +8,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import INFORMATION, PASS, WARN, WARNING, Answer, check, unknown
 from noisewatch.judgement.rules import SHARED
 from noisewatch.program import as_root
+from noisewatch.sources.hypervisor import PCI
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.own_process import NAMESPACE, STATUS
 from noisewatch.sources.platform import DMI, NONE
@@ -23,7 +24,12 @@ _BURSTABLE = re.compile(r"t\d+[a-z]*\.")
     question="Does the benchmark run on bare metal?",
     severity=WARNING,
     severity_in={SHARED: INFORMATION},
-    reads=("/proc/cpuinfo", f"{DMI}/sys_vendor", f"{DMI}/product_name", "/sys/hypervisor/type"),
+    reads=(
+        "/proc/cpuinfo",
+        f"{DMI}/{{sys_vendor,product_name,product_version,bios_vendor,board_vendor,board_name,chassis_vendor}}",
+        f"{PCI}/*/{{vendor,subsystem_vendor}}",
+        "/sys/hypervisor/type, /proc/xen/capabilities, /proc/device-tree, /proc/sysinfo",
+    ),
     why=(
         "A guest sees neither the frequency nor the temperature of its CPUs, nor which of them share a core, nor who "
         "else is on them. What it cannot see has to be measured, again and again, as it changes without notice."
@@ -37,8 +43,13 @@ _BURSTABLE = re.compile(r"t\d+[a-z]*\.")
 def virtual_machine(case: Case) -> Answer:
     platform = case.snapshot.platform
     if platform.virtual is None:
-        return unknown(case.why_unknown("/proc/cpuinfo", f"{DMI}/sys_vendor"))
-    evidence = {"hypervisor": platform.virtual, "vendor": platform.vendor, "product": platform.product}
+        return unknown(platform.virtual_because or case.why_unknown("/proc/cpuinfo", f"{DMI}/sys_vendor"))
+    evidence = {
+        "hypervisor": platform.virtual,
+        "vendor": platform.vendor,
+        "product": platform.product,
+        "because": platform.virtual_because,
+    }
     if platform.virtual == NONE:
         return Answer(PASS, "bare metal", evidence=evidence)
     status = PASS if case.rules.profile == SHARED else WARN

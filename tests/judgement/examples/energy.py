@@ -74,7 +74,7 @@ _DAEMONS = [
     ),
     Example("frequency-daemon-runs", "fail", process(900, "auto-cpufreq", 0, 0), "auto-cpufreq"),
     Example("frequency-daemon-runs", "pass", process(900, "tuner", 0, 0)),
-    Example("frequency-daemon-runs", "unknown", gone=("/proc/2", "/proc/30"), named="this container"),
+    Example("frequency-daemon-runs", "unknown", gone=("/proc/2", "/proc/30"), named="no kernel thread can be seen"),
 ]
 _CAPS = [
     Example("clock-capped", "fail", {Knob.PSTATE_MAX_PERF: "70\n"}, "70 %", cpus={2, 3}),

@@ -20,6 +20,15 @@ EXAMPLES = [
         *("frequency-window-open", "warn", _BOOST | {f"{CPUS}/cpu2/cpufreq/scaling_max_freq": "3600000\n"}, "3600000"),
         cpus={2},
     ),
+    Example(
+        *("frequency-window-open", "warn"),
+        {
+            f"{CPUS}/cpu2/cpufreq/scaling_min_freq": "1200000\n",
+            f"{CPUS}/cpu3/cpufreq/scaling_max_freq": "3600000\n",
+            f"{CPUS}/cpufreq/boost": "1\n",
+        },
+        "between 1200000 and 3000000 kHz on CPU 2; between 3000000 and 3600000 kHz on CPU 3",
+    ),
     Example("frequency-window-open", "unknown", gone=(f"{CPUS}/cpu2/cpufreq",)),
     Example("on-battery", "fail", {"/sys/class/power_supply/AC/online": "0\n"}, "on battery"),
     Example("on-battery", "unknown", gone=("/sys/class/power_supply/AC/online",)),

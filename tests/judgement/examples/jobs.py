@@ -42,7 +42,7 @@ _RUNNING = [
         after=_program("make", 0.05) | process(901, "cc1plus", 0, round(0.19 * _THREE_SECONDS_NS)),
     ),
     Example("background-job-runs", "unknown", {"/proc/950/stat": "garbage"}, "not all processes"),
-    Example("background-job-runs", "unknown", {}, "container", gone=("/proc/2", "/proc/30")),
+    Example("background-job-runs", "unknown", {}, "no kernel thread", gone=("/proc/2", "/proc/30")),
 ]
 
 

@@ -10,6 +10,7 @@ from tests.quiet_machine import process, quiet_files
 
 _INTERRUPTS = quiet_files()["/proc/interrupts"]
 _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
+_DOCKER = {"/.dockerenv": ""}
 _KTHREADD = {
     "/proc/2/stat": quiet_files()["/proc/2/stat"].replace("2 (kthreadd)", "2 (sh)").replace(" 2097152 ", " 0 ")
 }
@@ -35,7 +36,7 @@ EXAMPLES = [
         loaded=_overflows(0, 0, 0, 3000),
     ),
     Example("profiler-runs", "pass", _overflows(0, 0, 0, 0), "no profiler", after=_overflows(900, 900, 15, 0)),
-    Example("profiler-runs", "unknown", _KTHREADD | _BOUND, "only this container's"),
+    Example("profiler-runs", "unknown", _KTHREADD | _BOUND | _DOCKER, "only this container's"),
     Example("profiler-runs", "unknown", gone=("/proc/1", "/proc/2", "/proc/30", "/proc/700")),
     #
     Example("kernel-traced", "fail", {f"{TRACING}/current_tracer": "function\n"}, "tracer function"),
@@ -74,7 +75,7 @@ EXAMPLES = [
     #
     Example("security-agent-runs", "fail", process(901, "auditd", 0, 0), "auditd (pid 901)"),
     Example("security-agent-runs", "fail", process(901, "auditd", 0, 0), "auditd", rules=Rules("io")),
-    Example("security-agent-runs", "unknown", _KTHREADD | _BOUND, "only this container's"),
+    Example("security-agent-runs", "unknown", _KTHREADD | _BOUND | _DOCKER, "only this container's"),
     #
     Example("system-calls-filtered", "fail", {"/proc/self/status": "Seccomp:\t2\nSeccomp_filters:\t1\n"}, "a filter"),
     Example(
