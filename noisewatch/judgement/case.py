@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -186,9 +187,25 @@ class Case:
     def why_unknown(self, *paths: str) -> str:
         """The reason that the first of the paths, or anything below it, gave no answer."""
         reasons = self.snapshot.reason_by_path
-        below = (known for path in paths for known in sorted(reasons) if known.startswith(path + "/"))
-        above = (known for path in paths for known in sorted(reasons) if path.startswith(known + "/"))
-        for known in (*paths, *below, *above):
-            if known in reasons:
-                return f"{known}: {reasons[known]}"
-        return f"{paths[0]}: not told by this machine"
+        exact = next((path for path in paths if path in reasons), None)
+        known = exact or _first_below(paths, reasons) or _first_above(paths, reasons)
+        return f"{known}: {reasons[known]}" if known is not None else f"{paths[0]}: not told by this machine"
+
+
+def _first_below(paths: Sequence[str], reasons: Mapping[str, str]) -> str | None:
+    """The first known path in the first folder that has one. Sorted once: there may be thousands of both."""
+    ordered = sorted(reasons)
+    for path in paths:
+        at = bisect_left(ordered, path + "/")
+        if at < len(ordered) and ordered[at].startswith(path + "/"):
+            return ordered[at]
+    return None
+
+
+def _first_above(paths: Sequence[str], reasons: Mapping[str, str]) -> str | None:
+    for path in paths:
+        ends = (at for at, character in enumerate(path) if character == "/")
+        known = next((path[:end] for end in ends if path[:end] in reasons), None)
+        if known is not None:
+            return known
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.verdict import Finding, compose, link_measurements
+from tests.judgement.judging import judged_by_settings
+from tests.quiet_machine import CPUS
+from tests.written import WrittenMachine
 
 
 def _finding(
@@ -66,3 +70,20 @@ def test_a_measurement_that_was_not_made_answers_nothing(status: str) -> None:
     setting = _finding("unknown", answered_by="a-measurement")
     linked = link_measurements([setting, _finding("pass"), _finding(status, "warning", check_id="a-measurement")])
     assert compose(linked) == "unknown"
+
+
+_MOST_CPU_TIME_S = 15  # 2 s on an idle machine; it was 40 s when each CPU sorted all reasons
+
+
+def test_a_machine_of_8192_cpus_of_which_nothing_else_is_told_is_judged_in_seconds() -> None:
+    machine = WrittenMachine({f"{CPUS}/online": "0-8191\n"}, is_copy=True)
+    begun_s = time.process_time()
+    verdict = judged_by_settings(machine)
+    assert (verdict.verdict, len(verdict.case.target)) == ("unknown", 8192)
+    assert time.process_time() - begun_s < _MOST_CPU_TIME_S
+
+
+def test_a_machine_of_more_cpus_than_a_kernel_has_is_refused() -> None:
+    verdict = judged_by_settings(WrittenMachine({f"{CPUS}/online": "0-65535\n"}, is_copy=True))
+    assert "CPU numbers below 8192" in verdict.case.snapshot.reason_by_path[f"{CPUS}/online"]
+    assert verdict.case.target == frozenset()
