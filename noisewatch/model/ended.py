@@ -45,7 +45,7 @@ def ended_runs(
     found = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
     own_ns = sum(claim.run.ran_ns for claim in claims if claim.run.is_own)
     for claim in claims if own_ns <= DOUBT_NS else ():  # else what is missing is our own, as after a calibration
-        if claim.is_certain and not claim.is_pinned:
+        if claim.is_certain:
             found += _spread(claim, rooms)
     hidden_ns = sum(claim.run.ran_ns for claim in claims if claim.is_certain) - sum(rooms.values())
     return _merged([*found, *_hidden(claims, hidden_ns, explained_ns_by_cpu([*runs, *found]), load_by_cpu, length_ns)])
@@ -64,8 +64,9 @@ def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[T
 
 
 def _spread(claim: _Claim, rooms: dict[int, int]) -> list[TaskRun]:
-    """The rest of it, by how much is missing on each CPU where more is than the counters may be off by."""
-    open_rooms = {cpu: room for cpu, room in rooms.items() if room > DOUBT_NS}
+    """The rest of it, by how much is missing on each CPU that it may use, where that is known, and where more is than
+    the counters may be off by."""
+    open_rooms = {cpu: rooms[cpu] for cpu in claim.run.allowed or () if rooms.get(cpu, 0) > DOUBT_NS}
     all_ns = sum(open_rooms.values())
     rest_ns = min(claim.run.ran_ns, all_ns)
     placed = []

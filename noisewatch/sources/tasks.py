@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.sources.cpu_time import TICK_NS
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import is_count
@@ -227,6 +228,8 @@ class TaskReader:
         if runs and stat.cpu in target:
             self._hot[pid] = STAYS_HOT if before is not None else max(self._hot.get(pid, 0), _YOUNG)
         task = self._with_detail(reader, task, folder, runs and stat.cpu in target, is_named)
+        if task.allowed is None and before is not None and _has_lost_some(before, task, stat.thread_count):
+            task = replace(task, allowed=read_allowed(reader.machine, folder))
         is_named = is_named or (runs and stat.cpu in target)
         self._known[task.tid] = _Known(schedstat, task, stat.name if is_named else None)
         return task, stat.thread_count
@@ -238,6 +241,15 @@ class TaskReader:
         if runs_on_target or (self._asks_all_affinities and not task.is_bound):
             task = replace(task, allowed=read_allowed(reader.machine, folder))
         return task
+
+
+def _has_lost_some(before: Task, task: Task, thread_count: int) -> bool:
+    """Whether children of it have ended, or other threads: where they may have been is where it may be."""
+    if task.children_ns > before.children_ns:
+        return True
+    if thread_count > 1 or task.process_ns is None or before.process_ns is None:
+        return False
+    return task.process_ns - before.process_ns > task.ran_ns - before.ran_ns + TICK_NS
 
 
 def _may_be_cut(name: str) -> bool:

@@ -70,8 +70,8 @@ def test_a_grandchild_that_ran_for_hours_before_is_not_blamed_for_them() -> None
 
 
 def test_children_that_did_not_run_where_their_parent_did_are_told_where_time_is_missing() -> None:
-    after = process(900, "make", 0, 1_000, children=250) | {"/proc/stat": stat_file({2: 200, 3: 100}, 300)}
-    interval = interval_of(process(900, "make", 0, 0), after)
+    after = process(900, "make", 0, 1_000, children=250, allowed="0-3")
+    interval = interval_of(process(900, "make", 0, 0), after | {"/proc/stat": stat_file({2: 200, 3: 100}, 300)})
     both = [_told(interval, cpu)["children of make"] for cpu in (2, 3)]
     assert (round(sum(both), 1), both[0] > both[1]) == (2.5, True)
 
@@ -96,3 +96,12 @@ def test_a_count_to_the_nanosecond_lets_nothing_hide() -> None:
     after = process(900, "loop", 2, 1_000_000, allowed="2", children=140)
     exact = {"/proc/schedstat": schedstat.format(0, 0, 0, 0, 600_000_000, 400, 0, 0)}
     assert _told(interval_of(before, after | exact), 2) == {"children of loop": 0.599, "loop": 0.001}
+
+
+def test_neither_children_nor_threads_are_told_where_their_process_may_not_run() -> None:
+    for before, after in (
+        (process(900, "make", 0, 0), process(900, "make", 0, 1_000, children=250)),
+        (process(900, "pool", 0, 0), process(900, "pool", 0, 1_000, busy=250)),
+    ):
+        interval = interval_of(before, after | {"/proc/stat": stat_file({2: 200}, 300)})
+        assert _told(interval, 2) == {"time of no thread seen": 2.0}
