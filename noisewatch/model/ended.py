@@ -135,9 +135,9 @@ def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
     """By process that goes on: what its ended children, and theirs, had when they were seen last."""
     after = looks[-1]
     ended: dict[int, list[Task]] = defaultdict(list)
-    for task in {tid: task for tasks in looks for tid, task in tasks.by_tid.items()}.values():
-        if task.pid not in after.pids:
-            ended[task.pid].append(task)
+    gone = ((tid, task) for tasks in looks for tid, task in tasks.by_tid.items() if task.pid not in after.pids)
+    for task in dict(gone).values():
+        ended[task.pid].append(task)
     had_ns: dict[int, int] = defaultdict(int)
     for threads in ended.values():
         heir = threads[0].parent_pid
@@ -161,11 +161,11 @@ def _threads(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
         if task.waited_ns is not None  # else the threads' own times are in ticks, too
     }
     spent_ns = {pid: ns for pid, ns in spent_ns.items() if ns > TICK_NS}  # by which it may be off
-    for task in {tid: task for tasks in looks[1:] for tid, task in tasks.by_tid.items()}.values():
-        if task.pid in spent_ns:
-            earlier = before.by_tid.get(task.tid)
-            is_same = earlier is not None and earlier.started_ticks == task.started_ticks
-            spent_ns[task.pid] -= task.ran_ns - (earlier.ran_ns if earlier is not None and is_same else 0)
+    seen = ((tid, task) for tasks in looks[1:] for tid, task in tasks.by_tid.items() if task.pid in spent_ns)
+    for task in dict(seen if spent_ns else ()).values():
+        earlier = before.by_tid.get(task.tid)
+        is_same = earlier is not None and earlier.started_ticks == task.started_ticks
+        spent_ns[task.pid] -= task.ran_ns - (earlier.ran_ns if earlier is not None and is_same else 0)
     claims = []
     for pid, ns in spent_ns.items():
         if ns > TICK_NS:
@@ -185,7 +185,9 @@ def _first_threads(before: Tasks, after: Tasks) -> Iterable[tuple[Task, Task | N
     """The first thread of each process that is known now, and as it was before; None where it is younger."""
     for tid, task in after.by_tid.items():
         known = before.by_tid.get(tid)
+        if tid != task.pid or known is task:  # of one that has not run since, nothing was read anew
+            continue
         if known is not None and known.started_ticks != task.started_ticks:
             known = None
-        if tid == task.pid and (known is not None or is_newborn(task, before)):
+        if known is not None or is_newborn(task, before):
             yield task, known
