@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.trace_instances import MOUNTS, find_tracefs
+from noisewatch.sources.snapshot import Wish
+from noisewatch.surfaces.following import KeptTrace, follow
 from tests.noise import CHILDREN, CPU, LOOP, noise
 from tests.waiting import children_of, wait_until
 
@@ -136,6 +139,24 @@ def test_whatever_else_is_traced_is_left_as_it_was_and_no_instance_stays(tracefs
         (other / "events/sched/sched_switch/enable").write_text("0")
         other.rmdir()
     assert _instances(tracefs, pid) == []
+
+
+def test_one_stretch_follows_the_other_without_switching_anything_on_or_off(tracefs: Path) -> None:
+    kept, traces, made = KeptTrace(), [], []
+    with noise(_WAKES):
+        for _ in range(2):
+            found = follow(LiveMachine(), Wish(frozenset({CPU})), 1.0, lambda done_s: None, kept=kept)
+            traces.append(found.trace)
+            names = _instances(tracefs, os.getpid())
+            made.append({name: (tracefs / "instances" / name).stat().st_ino for name in names})
+        kept.close()
+    first, second = (each for each in traces if each is not None)
+    assert second.begin_ns >= first.begin_ns + first.length_ns
+    assert [each.lost_events for trace in (first, second) for each in trace.cpus] == [0, 0]
+    assert second.length_ns == pytest.approx(1_000_000_000, rel=0.3)
+    assert made[0] == made[1]
+    assert len(made[0]) == 2
+    assert _instances(tracefs, os.getpid()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

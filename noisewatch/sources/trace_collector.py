@@ -60,10 +60,8 @@ class TraceCollector:
         self._cpus, self._online = cpus, online
         self._tracer, self._by_osnoise = tracer, tracer == OSNOISE
         self._stack = ExitStack()
-        self._threads: dict[int, dict[str, Json]] = {}
         self._begin_ns = self._end_ns = 0
         self._is_on = False
-        self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
 
     def __enter__(self) -> Self:
         """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it."""
@@ -75,14 +73,8 @@ class TraceCollector:
                 raise CannotMeasure(_OTHER_NUMBERS)
             tracefs = _tracefs()
             self._wait_for_the_one_before()
-            own = (
-                self._osnoise_instance(tracefs)
-                if self._by_osnoise
-                else Instance(tracefs, "target", self._cpus, _size_kb(self._cpus))
-            )
-            if os.access(
-                tracefs / "instances", os.W_OK
-            ):  # else there is nothing to watch: that ours is refused is told
+            own = self._instance(tracefs)
+            if os.access(tracefs / "instances", os.W_OK):  # else nothing can be made there, which `own` tells
                 self._stack.enter_context(Watcher(tracefs))
             self._target = self._stack.enter_context(own)
             self._all = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
@@ -100,15 +92,26 @@ class TraceCollector:
             def formats(name: str) -> TraceFormat | None:
                 return _read_format(tracefs, name)
 
-            self._sends = Sends(events_of_senders(formats))
-            events = events_on_target(formats)
-            self._begin_ns = time.monotonic_ns()
-            self._traces = {cpu: CpuTrace(cpu, events, self._sends, self._begin_ns) for cpu in sorted(self._cpus)}
-            self._all.start()
-            self._target.start()
-            self._is_on = True
+            self._events, self._events_of_senders = events_on_target(formats), events_of_senders(formats)
+            self._begin()
             self._stack = self._stack.pop_all()
         return self
+
+    def begin_again(self) -> None:
+        """Forgets what was told. Nothing is switched on or off for it, which would interrupt all CPUs."""
+        self.stop()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._threads: dict[int, dict[str, Json]] = {}
+        self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in self._cpus}
+        self._lost_before = {cpu: self._target.lost(cpu) for cpu in self._cpus}
+        self._sends = Sends(self._events_of_senders)
+        self._begin_ns = time.monotonic_ns()
+        self._traces = {cpu: CpuTrace(cpu, self._events, self._sends, self._begin_ns) for cpu in sorted(self._cpus)}
+        self._all.start()
+        self._target.start()
+        self._is_on = True
 
     def _wait_for_the_one_before(self) -> None:
         """Instances have their process's name, and so are one collector's at a time: of the monitor's threads too."""
@@ -116,7 +119,9 @@ class TraceCollector:
             raise CannotMeasure("another trace of this process has not ended")
         self._stack.callback(_AT_WORK.release)
 
-    def _osnoise_instance(self, tracefs: Path) -> Instance:
+    def _instance(self, tracefs: Path) -> Instance:
+        if not self._by_osnoise:
+            return Instance(tracefs, "target", self._cpus, _size_kb(self._cpus))
         purpose, prepare = osnoise.how_to_follow(tracefs)
         return Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus), osnoise.TRACER, prepare)
 
@@ -183,7 +188,8 @@ class TraceCollector:
 
     def _describe(self, trace: CpuTrace, names: Mapping[int, str]) -> Json:
         begin_ns = self._begin_ns
-        lost = self._target.lost(trace.cpu)
+        before, after = self._lost_before[trace.cpu], self._target.lost(trace.cpu)
+        lost = None if before is None or after is None else after - before
         pieces = trace.pieces
         pieces[::3] = [start - begin_ns for start in pieces[::3]]
         pieces[1::3] = [end - begin_ns for end in pieces[1::3]]

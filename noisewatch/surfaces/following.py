@@ -15,7 +15,7 @@ from noisewatch.model.culprits import MOSTLY, TracedCpu, culprits_of
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval, interval_between
 from noisewatch.model.stretches import Stretch, longest_stretches
-from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.sources.trace import EVENTS, Trace, read_trace, untraced
@@ -75,6 +75,33 @@ class Followed:
         return self.trace.length_ns / 1e9 if self.trace is not None else self.interval.seconds
 
 
+class KeptTrace:
+    """The collector, from one stretch to the next.
+
+    To switch a trace's events on and off interrupts each CPU, 570 times on Linux 6.18: the kernel changes its code.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._collector: TraceCollector | None = None
+        self._of: tuple[CpuSet, CpuSet] | None = None
+
+    def begin(self, cpus: CpuSet, online: CpuSet, tracer: str) -> TraceCollector:
+        """A collector that begins now. Raises CannotMeasure."""
+        if self._collector is not None and self._of == (cpus, online):
+            self._collector.begin_again()
+            return self._collector
+        self.close()
+        self._collector = self._stack.enter_context(TraceCollector(cpus, online, tracer))
+        self._of = cpus, online
+        return self._collector
+
+    def close(self) -> None:
+        """Switches the events off."""
+        self._collector = None
+        self._stack.close()
+
+
 def follow(
     machine: Machine,
     wish: Wish,
@@ -82,9 +109,11 @@ def follow(
     watch: Watch,
     seen: Callable[[Snapshot], None] | None = None,
     tracer: str = EVENTS,
+    kept: KeptTrace | None = None,
 ) -> Followed:
     """What happens from now on, or has happened in the recording. `seen` is told the first snapshot.
 
+    `kept`, which the caller closes, is there for another stretch to follow.
     This process should stay off the target CPUs. Raises CannotMeasure where there is nothing to follow.
     """
     task_reader, wish = TaskReader(), replace(wish, is_discreet=True)  # somebody works there who is not to be disturbed
@@ -99,7 +128,11 @@ def follow(
         after = read_snapshot(machine, wish, task_reader, before)
         return _followed(before, after, read_trace(machine, lambda: None))
     before = read_snapshot(machine, wish, task_reader, before)
-    trace = _traced(machine, before, seconds, watch, tracer)
+    with ExitStack() as stack:
+        if kept is None:
+            kept = KeptTrace()
+            stack.callback(kept.close)
+        trace = _traced(machine, before, seconds, watch, tracer, kept)
     return _followed(before, read_snapshot(machine, wish, task_reader, before), trace)
 
 
@@ -117,23 +150,25 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> Followed
     return Followed(interval, trace, cpus, None)
 
 
-def _traced(machine: Machine, before: Snapshot, seconds: float, watch: Watch, tracer: str) -> Trace | str:
+def _traced(
+    machine: Machine, before: Snapshot, seconds: float, watch: Watch, tracer: str, kept: KeptTrace
+) -> Trace | str:
     """The trace, or why there is none; the time passes all the same."""
     online = before.online.online or before.target.cpus
-    with ExitStack() as stack:
-        try:
-            collector = stack.enter_context(TraceCollector(before.target.cpus & online, online, tracer))
-        except CannotMeasure as error:
-            reason = str(error)
-            _pass(seconds, watch)
-            return read_trace(machine, lambda: untraced(reason))
+    try:
+        collector = kept.begin(before.target.cpus & online, online, tracer)
+    except CannotMeasure as error:
+        kept.close()
+        reason = str(error)
+        _pass(seconds, watch)
+        return read_trace(machine, lambda: untraced(reason))
 
-        def look(done_s: float) -> None:
-            collector.drain()
-            watch(done_s)
+    def look(done_s: float) -> None:
+        collector.drain()
+        watch(done_s)
 
-        _pass(seconds, look)
-        return read_trace(machine, collector.result)
+    _pass(seconds, look)
+    return read_trace(machine, collector.result)
 
 
 def _pass(seconds: float, watch: Watch) -> None:

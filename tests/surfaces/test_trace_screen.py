@@ -7,13 +7,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from noisewatch.machine.recording import Recording
+from noisewatch.surfaces.following import KeptTrace
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, RUNNING, Sources
 from noisewatch.surfaces.tui.trace_screen import TraceScreen, follow_machine
 from tests.quiet_machine import quiet_files
 from tests.surfaces.framing import frame
+from tests.surfaces.piloting import with_monitor
 from tests.surfaces.running import record
 from tests.traced import written_trace
 
@@ -94,6 +97,33 @@ def test_the_screen_keeps_to_any_size(recording: Path, width: int, height: int) 
     rows = screen.rows(width, height, in_unicode=True)
     assert len(rows) == height
     assert all(sum(len(text) for text, _ in row) <= width for row in rows)
+
+
+class _Kept(KeptTrace):
+    """Knows how often it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+        super().close()
+
+
+def test_what_is_kept_for_the_next_stretch_is_given_back_when_there_is_none(recording: Path) -> None:
+    kept = _Kept()
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, source="replay of x.nw"))
+        await pilot.press("t")
+        assert isinstance(app._above.screen, TraceScreen)
+        app._above.screen.kept = kept
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+
+    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    assert kept.closed == 1
 
 
 def test_the_key_shows_it_enter_starts_and_escape_goes_back(tmp_path: Path) -> None:

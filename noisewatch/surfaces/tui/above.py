@@ -58,10 +58,13 @@ class Above:
 
     def _run(self, screen: AskedScreen) -> None:
         """In a thread; the screen is changed, and drawn, by the other one."""
-        while screen.state == RUNNING and self.screen is screen and self._app.is_running:
-            take = self._measured(screen)
-            if self._app.is_running:
-                self._app.call_from_thread(self._finish, screen, take)
+        try:
+            while screen.state == RUNNING and self.screen is screen and self._app.is_running:
+                take = self._measured(screen)
+                if self._app.is_running:
+                    self._app.call_from_thread(self._finish, screen, take)
+        finally:
+            screen.end()
 
     def _measured(self, screen: AskedScreen) -> Callable[[], None]:
         """What has the screen take in the result, or why there is none."""

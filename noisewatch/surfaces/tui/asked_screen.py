@@ -62,6 +62,9 @@ class AskedScreen(ABC):
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
 
+    def end(self) -> None:  # noqa: B027 - most keep nothing
+        """Gives back what was kept from one measurement to the next, in the thread that measured."""
+
     def reports(self) -> dict[str, str]:
         """The result as files, by their suffix; none where it has no format of its own."""
         return {}

@@ -13,7 +13,7 @@ from noisewatch.model.stretches import Stretch
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.sources.snapshot import Wish
 from noisewatch.sources.trace import EVENTS
-from noisewatch.surfaces.following import Followed, Watch, follow
+from noisewatch.surfaces.following import Followed, KeptTrace, Watch, follow
 from noisewatch.surfaces.reports.culprit_text import parts_in_words
 from noisewatch.surfaces.reports.table import align
 from noisewatch.surfaces.reports.trace_text import text_of_followed
@@ -42,6 +42,7 @@ class TraceScreen(AskedScreen):
     count: int = 0
     followed: Followed | None = None
     past: list[Interruption] = field(default_factory=list)
+    kept: KeptTrace = field(default_factory=KeptTrace)
 
     pauses_sampler = False
 
@@ -52,8 +53,11 @@ class TraceScreen(AskedScreen):
             is_news = int(done_s) != int(self.done_s)
             show(lambda: setattr(self, "done_s", done_s) if is_news else None)
 
-        result = follow_machine(sources.open_machine, frozenset(self.target), watch)
+        result = follow_machine(sources.open_machine, frozenset(self.target), watch, kept=self.kept)
         return lambda: self.take(result)
+
+    def end(self) -> None:
+        self.kept.close()
 
     def take(self, result: Followed | str) -> None:
         """A stretch is over; of a recording there is but one, and after a failure no other."""
@@ -123,11 +127,12 @@ def follow_machine(
     watch: Watch,
     seconds: float = STRETCH_S,
     tracer: str = EVENTS,
+    kept: KeptTrace | None = None,
 ) -> Followed | str:
     """One stretch of the machine, or what was followed in its recording; the reason where there is none."""
     if open_machine is None:
         return "there is no machine"
     try:
-        return follow(open_machine(), Wish(cpus), seconds, watch, tracer=tracer)
+        return follow(open_machine(), Wish(cpus), seconds, watch, tracer=tracer, kept=kept)
     except NoisewatchError as error:
         return str(error)
