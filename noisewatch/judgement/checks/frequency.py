@@ -81,8 +81,8 @@ def governor_not_performance(case: Case) -> Answer:
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
-        driver = clocks[min(others)].driver
-        said = f"governor powersave of {driver} on {name_cpus(others)}: its own algorithm moves the clock"
+        drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
+        said = f"governor powersave of {drivers} on {name_cpus(others)}: its own algorithm moves the clock"
         return Answer(WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
     names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
     return Answer(PASS, f"governor {names}", evidence=evidence)

@@ -142,14 +142,20 @@ def uncore_frequency_moves(case: Case) -> Answer:
     known = [each for each in uncore.domains if each.min_khz is not None and each.max_khz is not None]
     moving = [domain for domain in known if domain.min_khz != domain.max_khz]
     if moving:
-        first = moving[0]
-        said = f"between {first.min_khz} and {first.max_khz} kHz ({first.path.rsplit('/', 1)[1]})"
-        return Answer(FAIL, said, evidence=evidence, fix=_hold(moving))
+        return Answer(FAIL, _said_of_domains(moving), evidence=evidence, fix=_hold(moving))
     if len(known) < len(uncore.domains):
         return unknown(case.why_unknown(*(each.path for each in uncore.domains if each not in known)))
     if not uncore.is_complete:
         return unknown(case.why_unknown(UNCORE))
     return Answer(PASS, "held at one frequency", evidence=evidence)
+
+
+def _said_of_domains(moving: list[UncoreDomain]) -> str:
+    """Each range with the domains that have it."""
+    names: dict[tuple[int | None, int | None], list[str]] = {}
+    for domain in moving:
+        names.setdefault((domain.min_khz, domain.max_khz), []).append(domain.path.rsplit("/", 1)[1])
+    return "; ".join(f"between {low} and {high} kHz ({', '.join(own)})" for (low, high), own in names.items())
 
 
 def _hold(domains: list[UncoreDomain]) -> Fix:

@@ -114,6 +114,15 @@ _UNCORE = [
     ),
     Example("uncore-frequency-moves", "fail", {f"{UNCORE}/min_freq_khz": "800000\n"}, "800000 and 2400000"),
     Example("uncore-frequency-moves", "fail", {f"{UNCORE}/min_freq_khz": "800000\n"}, rules=Rules("memory")),
+    Example(
+        *("uncore-frequency-moves", "fail"),
+        {
+            f"{CPUS}/cpu3/topology/physical_package_id": "1\n",
+            f"{UNCORE}/min_freq_khz": "1000000\n",
+            **_OTHER_PACKAGE,
+        },
+        "between 1000000 and 2400000 kHz (package_00_die_00); between 800000 and 2400000 kHz (package_01_die_00)",
+    ),
     Example("uncore-frequency-moves", "pass", _OTHER_PACKAGE),
     Example(
         *("uncore-frequency-moves", "fail", {path.replace("01", "00"): text for path, text in _OTHER_PACKAGE.items()})
