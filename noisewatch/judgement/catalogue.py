@@ -45,6 +45,7 @@ from noisewatch.judgement.checks import (
     temperature,
     throughput,
     tick,
+    timers,
     virtual,
 )
 from noisewatch.judgement.declaration import Check
@@ -61,6 +62,7 @@ CATALOGUE: tuple[Check, ...] = (
     *irq_settings.CHECKS,
     *kernel_interrupts.CHECKS,
     *tick.CHECKS,
+    *timers.CHECKS,
     *packet_steering.CHECKS,
     *load.CHECKS,
     *lock.CHECKS,

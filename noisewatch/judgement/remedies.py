@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.interrupts import steer
 from noisewatch.judgement.checks.isolation import INIT, move_threads
+from noisewatch.judgement.checks.kernel_observers import PROFILERS
 from noisewatch.judgement.checks.quota import lift
 from noisewatch.judgement.checks.scheduler import confine_work, rcu_callbacks_on_target, target_not_tickless
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.knob_answers import turned
+from noisewatch.judgement.processes import running
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.model.throttles import quota_name
+from noisewatch.model.timers import TIMER_INTERRUPTS
 from noisewatch.program import as_root
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.knobs import Knob
@@ -81,6 +84,26 @@ def _callbacks(case: Case) -> Remedy:
 def _tick(culprit: Disturbance, case: Case) -> Remedy:
     said = "The tick stops on a CPU that is booted tickless (nohz_full) while it has one thread to run."
     return Remedy(said, target_not_tickless.answer(case).fix)
+
+
+_TIMERS = (
+    (r"a profiler's", "A profiler samples this CPU by the clock: stop it, or have it leave this CPU out (-C)."),
+    (r"threads that sleep", "Threads sleep there for a short time, again and again: move them."),
+    (r"a program's", "A program has armed a timer while it ran there: move the program."),
+    (r"a virtual machine's", "The timer of a virtual machine that runs there: move its threads."),
+    (r"a CPU quota's", "A cgroup's CPU quota is enforced there: take the quota away, or give it a longer period."),
+    (r"lock-ups", "The watchdog for lock-ups looks at this CPU: have it leave this CPU out."),
+)
+_WHOSE_TIMER = "More than the tick: a profiler that samples by the clock, or a program that sleeps for microseconds."
+
+
+def _timer(culprit: Disturbance, case: Case) -> Remedy:
+    known = next((said for pattern, said in _TIMERS if re.search(pattern, culprit.name)), None)
+    found = running(case, PROFILERS)
+    seen = f" {found[0].name} (pid {found[0].pid}) runs." if found else ""
+    trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
+    asked = f" Which timers expire there a trace tells: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
+    return Remedy((known or _WHOSE_TIMER) + seen + asked)
 
 
 _SOFTIRQS = {
@@ -181,6 +204,7 @@ _BY_KIND: Mapping[str, Callable[[Disturbance, Case], Remedy]] = {
     "nmi": _nmi,
     "local": _local,
     "tick": _tick,
+    "timer": _timer,
     "sibling": _sibling,
     "quota": _quota,
     "outside": _outside,

@@ -10,15 +10,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from noisewatch.model.culprits import Culprit, Others, others_of
-from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.culprits import Culprit, Others, others_of, with_kinds
+from noisewatch.model.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
 from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
 from noisewatch.model.interval import Interval
 from noisewatch.model.quota_gaps import QUOTA, Quotas, quota_on, with_quotas
+from noisewatch.model.timers import TIMER
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
-from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.snapshot import Snapshot
-from noisewatch.sources.trace import NOT_TRACED, Trace
+from noisewatch.sources.trace import NOT_TRACED, CpuPieces, Trace
 from noisewatch.sources.trace_timeline import rounded_ns
 
 ENDED = "threads that had ended before anybody looked"
@@ -58,14 +58,15 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
     """By the trace where there is one, else by the gaps."""
     trace, snapshot = meanwhile.trace, meanwhile.snapshot
     irqs = snapshot.irqs if snapshot is not None else None
-    config = snapshot.platform.config if snapshot is not None else None
-    traced = {} if isinstance(trace, str) else {each.cpu: each for each in trace.cpus if each.is_whole}
+    hz = snapshot.platform.tick_hz if snapshot is not None else None
+    whole = () if isinstance(trace, str) else [with_kinds(each, irqs, trace.length_ns, hz) for each in trace.cpus]
+    traced = {each.cpu: each for each in whole if each.is_whole}
     offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
     is_whole = isinstance(trace, str) or trace.tells_all_interrupts
     causes = {
         said.cpu: causes_by_trace(said, traced[said.cpu], offset_ns, irqs, is_whole)
         if said.cpu in traced
-        else causes_by_gaps(said, config.tick_hz if config is not None else None)
+        else causes_by_gaps(said, hz, timer_interrupts_per_s(meanwhile.interval, said.cpu))
         for said in samples.cpus
     }
     quotas = _quotas(samples, meanwhile)
@@ -84,7 +85,7 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
             suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
     is_live = snapshot is not None and snapshot.is_live
-    return Attribution(causes, culprits, reason, suspects, by_quota, _others(samples, meanwhile, irqs), is_live)
+    return Attribution(causes, culprits, reason, suspects, by_quota, _others(samples, meanwhile, whole), is_live)
 
 
 def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
@@ -98,15 +99,15 @@ def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
     )
 
 
-def _others(samples: CalibrationSamples, meanwhile: Meanwhile, irqs: Irqs | None) -> Mapping[int, Others]:
+def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[CpuPieces]) -> Mapping[int, Others]:
     """Who had each CPU beside our own loop; of recordings before the loop's number was kept nobody can say."""
     trace, snapshot = meanwhile.trace, meanwhile.snapshot
     if isinstance(trace, str) or snapshot is None:
         return {}
     tid_by_cpu = {said.cpu: said.spinner_tid for said in samples.cpus}
     return {
-        each.cpu: others_of(each, trace.length_ns, irqs, tid, snapshot.own_pids)
-        for each in trace.cpus
+        each.cpu: others_of(each, trace.length_ns, snapshot.irqs, tid, snapshot.own_pids)
+        for each in traced
         if (tid := tid_by_cpu.get(each.cpu)) is not None
     }
 
@@ -116,9 +117,9 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
 
     The loops themselves have ended by the time that the machine is looked at again: theirs is what no thread seen has
     had, so that it says nothing; but where the gaps are far longer than what was seen, others have ended as well.
-    Ticks need no suspect where they are known by their phase.
+    Ticks need no suspect where they are known by their phase, or timers by their number.
     """
-    known = {"unexplained"} | ({"tick"} if any(cause.kind == "tick" for cause in causes) else set())
+    known = {"unexplained"} | ({"tick", TIMER} & {cause.kind for cause in causes})
     found = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
     stolen_ns = sum(cause.length_ns for cause in causes if cause.kind == "thread")
     share = stolen_ns / samples.spun_ns if samples.spun_ns else 0.0

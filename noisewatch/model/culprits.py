@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 
 from noisewatch.model.crowds import Crowd, crowds_of
 from noisewatch.model.disturbance import Disturbance
+from noisewatch.model.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
+from noisewatch.sources.interrupt_kinds import DEVICE, TICK
 from noisewatch.sources.irqs import Irqs
+from noisewatch.sources.timer_functions import is_tick_function, name_of_timer
 from noisewatch.sources.trace import CpuPieces, Thread, Trace, TracedSource
 
 _IDLE = "idle"
@@ -67,19 +70,33 @@ class Others:
     doubt_ns: int
 
 
-def culprits_of(trace: Trace, irqs: Irqs | None) -> tuple[TracedCpu, ...]:
-    """All that had the traced CPUs."""
-    return tuple(_traced(with_kinds(cpu, irqs), trace.length_ns, irqs) for cpu in trace.cpus)
+def culprits_of(trace: Trace, irqs: Irqs | None, hz: int | None = None) -> tuple[TracedCpu, ...]:
+    """All that had the traced CPUs; `hz` is how often this kernel ticks, None if not known."""
+    return tuple(_traced(with_kinds(cpu, irqs, trace.length_ns, hz), trace.length_ns, irqs) for cpu in trace.cpus)
 
 
-def with_kinds(cpu: CpuPieces, irqs: Irqs | None) -> CpuPieces:
-    """The same, with the sources' kinds as /proc/interrupts tells them: a number may be the CPU's own timer."""
-    return replace(cpu, sources=tuple(replace(source, kind=_kind_of(source, irqs)) for source in cpu.sources))
+def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None) -> CpuPieces:
+    """The same, with kinds that the trace alone cannot tell.
+
+    A number may be the CPU's own timer, as /proc/interrupts knows; and what a timer runs, or how often, if it is the
+    tick.
+    """
+    kinds = [_kind_of(source, irqs) for source in cpu.sources]
+    for number, (source, spells) in enumerate(zip(cpu.sources, cpu.spells, strict=True)):
+        rate_per_s = spells.count * 1e9 / length_ns if length_ns else 0.0
+        if kinds[number] == TICK and source.function is None and is_far_above_tick(rate_per_s, hz):
+            kinds[number] = TIMER
+    sources = zip(cpu.sources, kinds, strict=True)
+    return replace(cpu, sources=tuple(replace(source, kind=kind) for source, kind in sources))
 
 
 def _kind_of(source: TracedSource, irqs: Irqs | None) -> str:
+    if source.kind not in (TICK, DEVICE):
+        return source.kind
+    if source.function is not None:
+        return TICK if is_tick_function(source.function) else TIMER
     known = irqs.by_number.get(source.irq) if irqs is not None and source.irq is not None else None
-    return known.kind if source.kind == "irq" and known is not None else source.kind
+    return known.kind if known is not None else source.kind
 
 
 def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
@@ -106,8 +123,10 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
     """`36 virtio1-req.0 (Virtio block device)`, `NET_RX`, `flush_tlb_func, called by python3`."""
-    if source.kind == "tick":
+    if source.kind == TICK:
         return "timer tick"
+    if source.kind == TIMER:
+        return name_of_timer(source.function) if source.function is not None else TIMER_INTERRUPTS
     if source.irq is not None:
         known = irqs.by_number.get(source.irq) if irqs is not None else None
         name = f"{source.irq} {', '.join(known.actions) if known is not None else ''}".strip()

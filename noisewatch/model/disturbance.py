@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import Interval
 from noisewatch.model.task_runs import TaskRun
+from noisewatch.model.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
 from noisewatch.sources.cpu_time import TICK_NS
-from noisewatch.sources.interrupt_kinds import DEVICE, kind_of
+from noisewatch.sources.interrupt_kinds import DEVICE, TICK, kind_of
 from noisewatch.sources.interrupts import InterruptRow
 from noisewatch.sources.irqs import Irqs, parse_actions
 
@@ -121,6 +122,19 @@ def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
         yield Disturbance("outside", "hypervisor (steal time)", cpu, load.steal_ns, share, None)
 
 
+def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
+    """How often the CPU's timer interrupted it, the tick included; None is unknown."""
+    if interval is None or interval.interrupts.of_cpu(cpu) is None:
+        return None
+    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if kind_of_row(row) == TICK) / interval.seconds
+
+
+def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[str, str]:
+    """What the row counts; far more timer interrupts than the kernel's tick brings are not the tick."""
+    kind = kind_of_row(row)
+    return (TIMER, TIMER_INTERRUPTS) if kind == TICK and are_timers else (kind, name_of_row(row, irqs))
+
+
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     """x86 counts a TLB shootdown as a function call as well, which it is: its time is taken once."""
     load = interval.load_by_cpu.get(cpu)
@@ -130,11 +144,14 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     costly = [(row, count, max(count - shootdowns, 0) if row.label == "CAL" else count) for row, count in rows]
     estimates = [(row, count, calls * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count, calls in costly]
     scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
+    hz = interval.after.platform.tick_hz
+    are_timers = is_far_above_tick(timer_interrupts_per_s(interval, cpu) or 0.0, hz)
     for row, count, cost_ns in estimates:
         stolen_ns = round(cost_ns * scale)
+        kind, name = _kind_and_name(row, are_timers, interval.after.irqs)
         yield Disturbance(
-            kind=kind_of_row(row),
-            name=name_of_row(row, interval.after.irqs),
+            kind=kind,
+            name=name,
             cpu=cpu,
             stolen_ns=stolen_ns,
             share=stolen_ns / interval.length_ns,

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from noisewatch.model.crowds import Crowd, crowds_of
-from noisewatch.model.culprits import name_of_source, with_kinds
+from noisewatch.model.culprits import name_of_source
 from noisewatch.model.tick_phase import starts_of_ticks
+from noisewatch.model.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
 from noisewatch.sources.calibration import CpuSamples, Gaps
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.trace import CpuPieces, Thread, TracedSource
@@ -26,6 +27,7 @@ UNKNOWN_CAUSE = "a kernel interrupt, or outside of the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
 _OF_NO_THREAD = frozenset({"outside", "unexplained", "quota"})  # whoever else was in the gap
+_MOST = 0.5  # of the gaps
 _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
 
@@ -71,7 +73,6 @@ def causes_by_trace(
     Where the trace does not tell of all interrupts, nobody knows who made a gap in which none was seen.
     """
     nobody = ("outside", OUTSIDE) if is_whole else ("unexplained", UNKNOWN_CAUSE)
-    pieces = with_kinds(pieces, irqs)
     found = [
         _shares_of(pieces, samples.spinner_tid, start + offset_ns, start + offset_ns + length)
         for start, length in zip(samples.gaps.start_ns, samples.gaps.length_ns, strict=True)
@@ -134,19 +135,29 @@ def _usual_rest_ns(gaps: Gaps, found: Sequence[dict[int, int]]) -> float:
     return max(statistics.median(rests), _LEAST_ENTRY_NS) if rests else _LEAST_ENTRY_NS
 
 
-def causes_by_gaps(samples: CpuSamples, hz: int | None) -> list[GapCause]:
-    """The same from nothing but the gaps; `hz` is how often this kernel ticks, None if not known."""
+def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | None = None) -> list[GapCause]:
+    """The same from nothing but the gaps; `hz` is how often this kernel ticks, None if not known.
+
+    Where the CPU's timer interrupted it far more often, most of them are such interrupts.
+    """
     gaps = samples.gaps
     unswitched = [
         (start, length)
         for start, length, switches in zip(gaps.start_ns, gaps.length_ns, gaps.switches, strict=True)
         if switches <= 0
     ]
+    are_timers = (
+        timers_per_s is not None
+        and is_far_above_tick(timers_per_s, hz)
+        and timers_per_s * samples.spun_ns / 1e9 > _MOST * len(unswitched)
+    )
     ticks = starts_of_ticks(unswitched, [hz]) if hz else starts_of_ticks(unswitched)
     causes = []
     for start, length, switches in zip(gaps.start_ns, gaps.length_ns, gaps.switches, strict=True):
         if switches > 0:
             causes.append(GapCause("thread", ANOTHER_THREAD, start, length))
+        elif are_timers:
+            causes.append(GapCause(TIMER, TIMER_INTERRUPTS, start, length))
         elif start in ticks:
             causes.append(GapCause("tick", TICK, start, length))
         else:

@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from noisewatch.model.culprits import with_kinds
 from noisewatch.model.gap_causes import Part, crowds_in, parts_of
 from noisewatch.sources.irqs import Irqs
 from noisewatch.sources.trace import CpuPieces
@@ -23,7 +22,6 @@ class Stretch:
 
 def longest_stretches(pieces: CpuPieces, works_tid: int | None, irqs: Irqs | None, most: int) -> tuple[Stretch, ...]:
     """The longest that others than the thread had, the longest first; idleness ends a stretch as the thread does."""
-    pieces = with_kinds(pieces, irqs)
     found = heapq.nlargest(most, _stretches(pieces, works_tid), key=lambda each: each[1] - each[0])
     crowds = crowds_in(pieces, irqs)
     return tuple(Stretch(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in found)

@@ -49,6 +49,11 @@ class Platform:
     virtual_because: str | None = None  # what `virtual` was concluded from, or why it is unknown
     design_by_cpu: Mapping[int, str] = field(default_factory=dict)  # of ARM cores, as far as /proc/cpuinfo tells
 
+    @property
+    def tick_hz(self) -> int | None:
+        """How often a CPU that is not tickless is interrupted by its scheduler tick; None is unknown."""
+        return self.config.tick_hz if self.config is not None else None
+
 
 def read_platform(reader: Reader) -> Platform:
     """The platform. /proc/cpuinfo interrupts all CPUs on x86 before Linux 5.19, so nobody should ask twice."""

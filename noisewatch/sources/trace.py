@@ -51,7 +51,7 @@ class TracedSource:
     name: str
     irq: int | None = None
     thread: Thread | None = None
-    function: str | None = None  # that an interrupt between CPUs calls
+    function: str | None = None  # that an interrupt between CPUs calls, or that a timer ran
     vector: str = ""  # by which it came
 
 
@@ -182,15 +182,15 @@ def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
         raise Malformed("a source of a trace", str(said))
     kind, name, number, function = said
     name = clean(str(name))
+    called = clean(function) if isinstance(function, str) else None
     if kind == "irq":
-        return TracedSource(kind, name or str(number), irq=number)
+        return TracedSource(kind, name or str(number), irq=number, function=called)
     if kind == "softirq":
         return TracedSource(kind, _SOFTIRQS[number] if number < len(_SOFTIRQS) else str(number))
     if kind == "thread":
         thread = threads.get(str(number)) or Thread(number, name or "?", None, False)
         return TracedSource("kernel-thread" if thread.is_kernel else kind, name or thread.name, thread=thread)
     sender = threads.get(str(number)) if kind == "ipi" and number else None
-    called = clean(function) if isinstance(function, str) else None
     return TracedSource(kind, name, thread=sender, function=called, vector=name)
 
 

@@ -29,6 +29,7 @@ from noisewatch.machine.tracefs import Instance
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.task_files import parse_stat
+from noisewatch.sources.timer_functions import chosen_function
 from noisewatch.sources.trace import EVENTS, NO_TRACER, NOT_TRACED, OSNOISE
 from noisewatch.sources.trace_events import (
     BIRTHS,
@@ -42,7 +43,7 @@ from noisewatch.sources.trace_events import (
 )
 from noisewatch.sources.trace_format import TraceFormat, parse_trace_format
 from noisewatch.sources.trace_sends import Sends
-from noisewatch.sources.trace_timeline import CpuTrace
+from noisewatch.sources.trace_timeline import CpuTrace, Source
 
 _BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
 _MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
@@ -166,7 +167,8 @@ class TraceCollector:
     def result(self) -> Json:
         """All of it; times are ns, those of pieces since the beginning."""
         self.stop()
-        called = {source.function for trace in self._traces.values() for source in trace.sources}
+        sources = [source for trace in self._traces.values() for source in trace.sources]
+        called = {function for source in sources for function in (source.function, *source.timers)}
         names = _function_names(called - {0})
         for trace in self._traces.values():
             for source in trace.sources:
@@ -198,7 +200,9 @@ class TraceCollector:
             "lost_events": None if lost is None else lost + trace.lost_pages,
             "lost_pieces": trace.lost_pieces,
             "unseen_switches": trace.unseen_switches,
-            "sources": [[each.kind, clean(each.name), each.number, names.get(each.function)] for each in trace.sources],
+            "sources": [
+                [each.kind, clean(each.name), each.number, _function_of(each, names)] for each in trace.sources
+            ],
             "spells": [
                 [each.count, each.own_ns, each.max_ns, [word for pair in sorted(each.lengths.items()) for word in pair]]
                 for each in trace.spells
@@ -257,6 +261,13 @@ def _describe_thread(tid: int, name: str) -> dict[str, Json]:
     known["is_kernel"] = stat.is_kernel
     known["pid"] = int(process[0]) if process and process[0].isdecimal() else None
     return known
+
+
+def _function_of(source: Source, names: Mapping[int, str]) -> str | None:
+    """What it calls; of the timers of one interrupt the one to name it after."""
+    if source.timers:
+        return chosen_function(tuple(names[address] for address in source.timers if address in names))
+    return names.get(source.function)
 
 
 def _function_names(addresses: Iterable[int]) -> Mapping[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from noisewatch.sources.trace_format import TraceFormat
-from noisewatch.sources.trace_records import BORN, ENTER, EXIT, NMI, NOISE, SEND, SWITCH, Event
+from noisewatch.sources.trace_records import BORN, ENTER, EXIT, EXPIRE, NMI, NOISE, SEND, SWITCH, Event
 
 # Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
 _VECTORS = {
@@ -28,6 +28,7 @@ _FRAMED = {  # entry, exit, kind, the field that tells them apart
     ("ipi/ipi_entry", "ipi/ipi_exit"): ("ipi", None),  # of ARM and RISC-V
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
+_EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: what it is there for
 _NOISES = {  # of the osnoise tracer: each when it is over
     "osnoise/irq_noise": ("irq", "vector"),
     "osnoise/softirq_noise": ("softirq", "vector"),
@@ -36,7 +37,7 @@ _NOISES = {  # of the osnoise tracer: each when it is over
 _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
 BIRTHS = "task/task_newtask"  # written by whoever starts a thread or a process
 ESSENTIAL = (_SWITCH,)
-ON_TARGET = (_SWITCH, _NMI, *(name for pair in _FRAMED for name in pair))
+ON_TARGET = (_SWITCH, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
 ON_TARGET_BY_OSNOISE = (_SWITCH, *_NOISES)
 ON_ALL = tuple(_SENDS)
 
@@ -67,11 +68,13 @@ def kind_of_vector(name: str) -> str | None:
 def events_on_target(formats: Formats) -> Mapping[int, Event]:
     """What to do with each event's records, by the event's number; of those that the kernel has."""
     events: dict[int, Event] = {}
-    switch, nmi = formats(_SWITCH), formats(_NMI)
+    switch, nmi, expire = formats(_SWITCH), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
         events[switch.id] = Event(SWITCH, "thread", "", _word(switch, "next_pid"), _word(switch, "next_comm"))
     if nmi is not None:
         events[nmi.id] = Event(NMI, "nmi", "NMI", None, _word(nmi, "delta_ns"))
+    if expire is not None:
+        events[expire.id] = Event(EXPIRE, second=_word(expire, "function"))
     for name, (kind, field) in _NOISES.items():
         noise = formats(name)
         if noise is not None:

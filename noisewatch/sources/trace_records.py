@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-SWITCH, ENTER, EXIT, NMI, SEND, NOISE, BORN = range(7)
+SWITCH, ENTER, EXIT, NMI, SEND, NOISE, BORN, EXPIRE = range(8)
 _LOST, _SIZE = 1 << 31, (1 << 30) - 1
 _LONGEST_RECORD, _PADDING, _EXTEND = 28, 29, 30
 _ABSOLUTE_BITS = (1 << 59) - 1
@@ -27,9 +27,7 @@ class Event:
     kind: str = ""  # of the source that it begins or ends
     name: str = ""
     word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next thread
-    second: int | None = (
-        None  # next thread's name, the length of what is over, the function to be called, clone's flags
-    )
+    second: int | None = None  # next thread's name, the length of what is over, the function called, clone's flags
     text: int | None = None  # the place and the length of a name
 
 

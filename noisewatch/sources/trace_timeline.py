@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from noisewatch.sources.trace_events import kind_of_vector
 from noisewatch.sources.trace_pieces import take_back
-from noisewatch.sources.trace_records import ENTER, EXIT, NMI, NOISE, SWITCH, Event, is_after_loss, records, text_at
+from noisewatch.sources.trace_records import (
+    ENTER,
+    EXIT,
+    EXPIRE,
+    NMI,
+    NOISE,
+    SWITCH,
+    Event,
+    is_after_loss,
+    records,
+    text_at,
+)
 from noisewatch.sources.trace_sends import Sends
 
 IDLE = 0  # the number of the source that is none
 _MOST_PIECES = 400_000
 _COMM_WORDS = 4
+_TIMED = ("tick", "irq")  # where timers expire: some architectures number their timer's interrupt
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +39,7 @@ class Source:
     name: str
     number: int = 0
     function: int = 0  # the address of what an IPI calls
+    timers: tuple[int, ...] = ()  # the addresses of what a timer's interrupt ran, in order
 
 
 @dataclass(slots=True)
@@ -111,6 +124,8 @@ class CpuTrace:
                 self._leave(event, words, at)
             elif action == SWITCH:
                 self._switch(event, words, at)
+            elif action == EXPIRE and event.second is not None:
+                self._expire(words[at + event.second] | words[at + event.second + 1] << 32)
             elif action == NOISE and event.second is not None:
                 ns = words[at + event.second] | words[at + event.second + 1] << 32
                 self._take_back(self._noise(event, words, at, now - ns), ns, now)
@@ -155,6 +170,17 @@ class CpuTrace:
         if number is None:
             number = self._number_by_word[key] = self._number(Source(*key))
         return number
+
+    def _expire(self, function: int) -> None:
+        """The interrupt that is innermost is there for that timer, with the time that it took until now."""
+        if not self._frames or self._frames[-1][0] not in _TIMED:
+            return
+        number = self._stack[-1]
+        source = self.sources[number]
+        if function not in source.timers:
+            self._stack[-1] = self._number(replace(source, timers=(*source.timers, function)))
+            if self.pieces and self.pieces[-1] == number and self.pieces[-2] == self.last_ns:
+                self.pieces[-1] = self._stack[-1]
 
     def _noise(self, event: Event, words: memoryview, at: int, start_ns: int) -> int:
         """The number of the source that is over; an IRQ is known by its name too, as vectors have numbers as well."""

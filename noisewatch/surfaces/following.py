@@ -11,7 +11,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Case
 from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
-from noisewatch.model.culprits import MOSTLY, TracedCpu, culprits_of
+from noisewatch.model.culprits import MOSTLY, TracedCpu, culprits_of, with_kinds
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval, interval_between
 from noisewatch.model.stretches import Stretch, longest_stretches
@@ -67,8 +67,10 @@ class Followed:
         if self.trace is None:
             return ()
         works = self.works_on(cpu)
-        pieces = next(each for each in self.trace.cpus if each.cpu == cpu)
-        return longest_stretches(pieces, works.tid if works is not None else None, self.interval.after.irqs, most)
+        irqs = self.interval.after.irqs
+        found = next(each for each in self.trace.cpus if each.cpu == cpu)
+        pieces = with_kinds(found, irqs, self.trace.length_ns, self.interval.after.platform.tick_hz)
+        return longest_stretches(pieces, works.tid if works is not None else None, irqs, most)
 
     @property
     def seconds(self) -> float:
@@ -146,7 +148,9 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> Followed
     missing = wanted - {each.cpu for each in trace.cpus}
     if missing:
         return Followed(interval, None, (), f"{name_cpus(missing)} was not traced")
-    cpus = tuple(each for each in culprits_of(trace, after.irqs) if each.cpu in after.target.cpus)
+    cpus = tuple(
+        each for each in culprits_of(trace, after.irqs, after.platform.tick_hz) if each.cpu in after.target.cpus
+    )
     return Followed(interval, trace, cpus, None)
 
 

@@ -13,22 +13,11 @@ from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
+from noisewatch.surfaces.frame import KINDS
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
 from tests.written import Files, WrittenMachine
 
-_KINDS = (
-    "irq",
-    "softirq",
-    "thread",
-    "kernel-thread",
-    "ipi",
-    "nmi",
-    "tick",
-    "sibling",
-    "quota",
-    "outside",
-    "unexplained",
-)
+_KINDS = (*KINDS, "sibling", "quota")
 
 
 def _case(changes: Files | None = None, modes: dict[str, int] | None = None) -> Case:
@@ -175,3 +164,30 @@ def test_every_kind_has_a_remedy_and_its_commands_are_sound(kind: str, name: str
             assert shlex.split(command) != []
             assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
             assert "reboot" not in command
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("nmi", "Non-maskable interrupts", "watchdog"),
+        ("local", "Performance monitoring interrupts", "profiler"),
+        ("local", "49 arm-pmu", "profiler"),
+        ("local", "Thermal event interrupts", "throttles"),
+        ("local", "Machine check polls", "less often"),
+        ("local", "Machine check exceptions", "errors"),
+        ("local", "Posted-interrupt wakeup event", "virtual machine"),
+        ("local", "Something new", "the CPU's own"),
+        ("timer", "perf_swevent_hrtimer (a profiler's)", "stop it"),
+        ("timer", "hrtimer_wakeup (threads that sleep)", "move them"),
+        ("timer", "timer interrupts", "noisewatch trace --cpus 2"),
+    ],
+)
+def test_nobody_is_told_to_keep_a_device_quiet_that_there_is_not(kind: str, name: str, said: str) -> None:
+    remedy = remedy_of(_culprit(kind, name), _case())
+    assert said in remedy.said
+    assert "device quiet" not in remedy.said
+
+
+def test_a_profiler_that_runs_is_named_for_its_timer() -> None:
+    said = remedy_of(_culprit("timer", "timer interrupts"), _case(process(901, "perf", 0, 5))).said
+    assert "perf (pid 901) runs" in said

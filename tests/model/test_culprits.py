@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from noisewatch.model.culprits import TracedCpu, culprits_of
+from noisewatch.sources.irqs import Irq, Irqs
 from noisewatch.sources.trace import parse_trace
 from tests.traced import written_trace
 
@@ -95,3 +98,45 @@ def test_a_trace_recorded_before_parents_were_kept_is_read_all_the_same() -> Non
 def test_no_time_is_lost_by_it() -> None:
     apart, together = _traced(3 * _MS, 2 * _MS), _traced(*[_MS] * 5)
     assert apart.stolen_ns == together.stolen_ns
+
+
+_IRQS = Irqs(None, {11: Irq(11, None, None, False, ("arch_timer",), None, "tick")})
+
+
+def _kinds(irqs: Irqs | None, hz: int | None, *sources: list[Any], count: int = 100) -> list[tuple[str, str]]:
+    """What two seconds with such sources of CPU 2 are told as."""
+    said = written_trace()
+    said["cpus"][0] |= {
+        "sources": list(sources),
+        "spells": [[count, count * 2_000, 2_000, [2_000, count]]] * len(sources),
+        "pieces": [],
+    }
+    found = culprits_of(parse_trace(said), irqs, hz)[0].culprits
+    return [(each.disturbance.kind, each.disturbance.name) for each in found]
+
+
+def test_a_timer_that_runs_something_else_than_the_tick_is_named_after_it() -> None:
+    sources = ["tick", "local_timer", 0, "tick_nohz_handler"], ["tick", "local_timer", 0, "perf_swevent_hrtimer"]
+    assert _kinds(None, 250, *sources) == [("tick", "timer tick"), ("timer", "perf_swevent_hrtimer (a profiler's)")]
+
+
+def test_a_numbered_timer_of_the_cpu_is_the_tick_or_what_it_runs() -> None:
+    sources = ["irq", "", 11, None], ["irq", "", 11, "tick_nohz_handler"], ["irq", "", 11, "hrtimer_wakeup"]
+    assert _kinds(_IRQS, 250, *sources) == [("tick", "timer tick"), ("timer", "hrtimer_wakeup (threads that sleep)")]
+
+
+@pytest.mark.parametrize(
+    ("per_s", "hz", "told"),
+    [
+        (250, 250, "timer tick"),
+        (300, 250, "timer tick"),
+        (450, 250, "timer interrupts"),
+        (14_158, 250, "timer interrupts"),
+        (1_000, 1000, "timer tick"),
+        (1_000, None, "timer tick"),
+        (14_158, None, "timer interrupts"),
+    ],
+)
+def test_timer_interrupts_far_above_hz_are_no_tick(per_s: int, hz: int | None, told: str) -> None:
+    ((_, name),) = _kinds(None, hz, ["tick", "local_timer", 0, None], count=2 * per_s)
+    assert name == told

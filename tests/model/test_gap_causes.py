@@ -13,6 +13,7 @@ from noisewatch.model.gap_causes import (
     causes_by_gaps,
     causes_by_trace,
 )
+from noisewatch.model.timers import TIMER_INTERRUPTS
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples, Gaps
 from noisewatch.sources.irqs import Irq, Irqs
 from noisewatch.sources.trace import CpuPieces, Parent, Spells, Thread, Trace, TracedSource
@@ -182,3 +183,16 @@ def test_a_long_gap_of_many_that_came_and_went_is_theirs_and_not_of_the_one_who_
     (cause,) = causes_by_trace(_samples(_gaps((0, 120_500))), pieces, 0, None)
     assert (cause.name, cause.pid, cause.thread) == ("cc1 (4 ended threads)", None, None)
     assert [(part.name, part.ns) for part in cause.parts] == [("cc1 (4 ended threads)", 80_000), ("make", 40_000)]
+
+
+def test_gaps_are_timer_interrupts_where_the_timer_came_that_often() -> None:
+    samples = _samples(_gaps(*((50_000 * number, 10_000) for number in range(1, 200))))
+    assert {each.name for each in causes_by_gaps(samples, 250, 20_000.0)} == {TIMER_INTERRUPTS}
+    assert TIMER_INTERRUPTS not in {each.name for each in causes_by_gaps(samples, 250, 260.0)}
+    assert TIMER_INTERRUPTS not in {each.name for each in causes_by_gaps(samples, 250, 2_000.0)}  # a tenth of them
+    assert TIMER_INTERRUPTS not in {each.name for each in causes_by_gaps(samples, None, 1_200.0)}
+
+
+def test_a_gap_with_a_switch_is_a_threads_however_often_the_timer_came() -> None:
+    (cause,) = causes_by_gaps(_samples(_gaps((5_000, 10_000), switches=1)), 250, 20_000.0)
+    assert cause.name == ANOTHER_THREAD

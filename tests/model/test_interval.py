@@ -7,6 +7,7 @@ import pytest
 from noisewatch.model.disturbance import disturbances_of, is_of_a_device, kind_of_row
 from noisewatch.model.interrupt_counts import RowCount
 from tests.model.sampling import interval_of
+from tests.quiet.kernel import CONFIG
 from tests.quiet_machine import cpu_row, stat_file
 
 
@@ -50,6 +51,21 @@ def test_interrupt_time_that_the_kernel_accounts_for_is_shared_out_by_count() ->
     interval = interval_of({}, {"/proc/stat": "".join(lines)})
     interrupts = [each for each in disturbances_of(interval, 0) if each.kind in ("irq", "tick", "ipi")]
     assert sum(each.stolen_ns or 0 for each in interrupts) == pytest.approx(60_000_000, rel=0.01)
+
+
+def _timer_of_cpu2(count: int, config: str) -> tuple[str, str, float | None]:
+    table = "CPU0 CPU1 CPU2 CPU3\n24: 1 1 1 1 PCI-MSIX 0-edge eth0\nLOC: 9 9 {} 9 Local timer interrupts\n"
+    files = {CONFIG: config, "/proc/interrupts": table.format(100)}
+    interval = interval_of(files, files | {"/proc/interrupts": table.format(100 + count)})
+    (found,) = [each for each in disturbances_of(interval, 2) if each.kind in ("tick", "timer")]
+    return found.kind, found.name, found.rate_per_s
+
+
+def test_timer_interrupts_far_above_hz_are_no_tick() -> None:
+    assert _timer_of_cpu2(750, "CONFIG_HZ=250\n") == ("tick", "Local timer interrupts", 250.0)
+    assert _timer_of_cpu2(42_474, "CONFIG_HZ=250\n") == ("timer", "timer interrupts", 14_158.0)
+    assert _timer_of_cpu2(3_000, "CONFIG_HZ=250\n") == ("timer", "timer interrupts", 1_000.0)
+    assert _timer_of_cpu2(3_000, "CONFIG_SMP=y\n") == ("tick", "Local timer interrupts", 1_000.0)
 
 
 def test_steal_is_blamed_on_the_outside() -> None:

@@ -34,6 +34,10 @@ _FIELDS: Mapping[str, tuple[int, tuple[tuple[str, int, int], ...]]] = {
     "irq_vectors/local_timer_exit": (164, (("int vector", 8, 4),)),
     "irq_vectors/call_function_single_entry": (157, (("int vector", 8, 4),)),
     "irq_vectors/call_function_single_exit": (156, (("int vector", 8, 4),)),
+    "timer/hrtimer_expire_entry": (
+        459,
+        (("void * hrtimer", 8, 8), ("s64 now", 16, 8), ("void * function", 24, 8)),
+    ),
     "nmi/nmi_handler": (170, (("void * handler", 8, 8), ("s64 delta_ns", 16, 8), ("int handled", 24, 4))),
     "osnoise/irq_noise": (
         480,

@@ -43,6 +43,62 @@ def _pieces(trace: CpuTrace) -> list[tuple[int, int, str]]:
     return [(start, end, trace.sources[number].kind) for start, end, number in columns]
 
 
+def _expires(function: int) -> bytes:
+    return record("timer/hrtimer_expire_entry", 7, function=function)
+
+
+def _timers(trace: CpuTrace) -> dict[tuple[int, ...], tuple[int, int]]:
+    """Count and time of the ticks, by what they ran."""
+    return {
+        source.timers: (spell.count, spell.own_ns)
+        for source, spell in zip(trace.sources, trace.spells, strict=True)
+        if source.kind in ("tick", "irq") and spell.count
+    }
+
+
+def test_a_timers_interrupt_is_told_by_what_it_ran() -> None:
+    ticks = [(0, switch("x", 7)), (100, _TICK), (104, _expires(0xA)), (110, _TICK_ENDS)]
+    samples = [
+        (200, _TICK),
+        (203, _expires(0xA)),
+        (205, _expires(0xB)),
+        (230, _TICK_ENDS),
+        (300, _TICK),
+        (301, _TICK_ENDS),
+    ]
+    trace = _traced(page(ticks + samples))
+    assert _timers(trace) == {(0xA,): (1, 10), (0xA, 0xB): (1, 30), (): (1, 1)}
+    assert [
+        (start, end, trace.sources[number].timers)
+        for start, end, number in zip(trace.pieces[::3], trace.pieces[1::3], trace.pieces[2::3], strict=True)
+        if trace.sources[number].kind == "tick"
+    ] == [(100, 110, (0xA,)), (200, 230, (0xA, 0xB)), (300, 301, ())]
+
+
+def test_a_numbered_timers_interrupt_is_too_and_a_softirqs_timer_is_the_softirqs() -> None:
+    irq, irq_ends = record("irq/irq_handler_entry", 7, irq=11), record("irq/irq_handler_exit", 7, irq=11)
+    softirq, ends = record("irq/softirq_entry", 7, vec=8), record("irq/softirq_exit", 7, vec=8)
+    trace = _traced(
+        page(
+            [
+                (0, switch("x", 7)),
+                (10, irq),
+                (12, _expires(0xB)),
+                (20, irq_ends),
+                (30, softirq),
+                (31, _expires(0xC)),
+                (40, ends),
+            ]
+        )
+    )
+    assert _timers(trace) == {(0xB,): (1, 10)}
+    assert _times(trace)["softirq", "", 8] == (1, 10)
+
+
+def test_a_timer_that_expires_in_no_interrupt_that_was_seen_is_nobodys() -> None:
+    assert _timers(_traced(page([(0, switch("x", 7)), (10, _expires(0xB)), (20, switch("", 0, 7))]))) == {}
+
+
 def test_a_thread_has_the_cpu_from_switch_to_switch() -> None:
     trace = _traced(
         page([(100, switch("hog", 900)), (600, switch("other", 901, 900)), (700, switch("", 0, 901))]), end_ns=2_000

@@ -25,7 +25,7 @@ from noisewatch.sources.tasks import Task
 
 _MOST_NAMED = 3
 
-_PROFILERS = frozenset(
+PROFILERS = frozenset(
     {
         *("perf", "perf_5.10", "perf_6.1", "asprof", "async-profiler", "samply", "py-spy", "rbspy", "parca-agent"),
         *("pyroscope", "ebpf-profiler", "pf-host-agent", "gprofiler", "bpftrace", "vtune", "amplxe-runss", "emon"),
@@ -66,7 +66,7 @@ def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
     sources=("https://docs.kernel.org/admin-guide/perf-security.html", "https://perfwiki.github.io/main/tutorial/"),
 )
 def profiler_runs(case: Case) -> Answer:
-    found, rate_by_cpu = running(case, _PROFILERS), _sampling_rates(case)
+    found, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
     worst = max(rate_by_cpu.values(), default=None)
     evidence = {
         "samples_per_s_by_cpu": {str(cpu): rate for cpu, rate in rate_by_cpu.items()},

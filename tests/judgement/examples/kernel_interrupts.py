@@ -7,6 +7,7 @@ import re
 from noisewatch.judgement.rules import Rules
 from noisewatch.sources.knobs import Knob
 from tests.judgement.example import Example
+from tests.quiet.kernel import CONFIG, CONFIG_TEXT
 from tests.quiet.packets import QUEUE
 from tests.quiet_machine import CPUS, cpu_row, quiet_files, stat_file
 
@@ -33,6 +34,10 @@ def _timers(cpu2: int, cpu3: int = 120) -> dict[str, str]:
     return _table("/proc/interrupts", "LOC", f"9600 9600 {cpu2} {cpu3}", 6.0)
 
 
+def _sampled(cpu2: int) -> dict[str, str]:
+    return _table("/proc/interrupts", "LOC", f"9300 9300 {cpu2} 120")
+
+
 def _softirq_time(cpu: int, ticks: int) -> dict[str, str]:
     rows = stat_file({}, 300).splitlines(keepends=True)
     rows[1 + cpu] = cpu_row(f"cpu{cpu}", idle=100_300 - ticks).replace(" 20 0 5 ", f" 20 0 {5 + ticks} ")
@@ -42,6 +47,7 @@ def _softirq_time(cpu: int, ticks: int) -> dict[str, str]:
 _NO_DEVICE_ROWS = {"/proc/softirqs": "CPU0 CPU1 CPU2 CPU3\nTIMER: 1 2 3 4\n"}
 _NO_CALLS = {"/proc/interrupts": "CPU0 CPU1 CPU2 CPU3\nLOC: 1 2 3 4 Local timer interrupts\n"}
 _NO_PROMISE = {f"{CPUS}/nohz_full": "\n"}
+_NO_HZ = {CONFIG: CONFIG_TEXT.replace("CONFIG_HZ=250\n", "")}
 _LATENCY, _STRICT = Rules("latency"), Rules("strict")
 
 EXAMPLES = [
@@ -87,6 +93,17 @@ EXAMPLES = [
     Example("tick-not-stopped", "unknown", {f"{CPUS}/nohz_full": "rubbish\n"}, "nohz_full"),
     Example("tick-not-stopped", "unknown", {}, "CPU 3: hardly", loaded={"/proc/stat": stat_file({2: 180}, 600)}),
     Example("tick-not-stopped", "unknown", gone=("/proc/interrupts",)),
+    Example("timers-on-target", "pass", {}, "0 timer interrupts/s"),
+    Example("timers-on-target", "pass", {}, "250 timer", after=_sampled(120 + 750), loaded=_timers(870)),
+    Example("timers-on-target", "warn", {}, "the tick comes 250", {2}, after=_sampled(120 + 1_060)),
+    Example("timers-on-target", "fail", {}, "14158 timer interrupts/s", {2}, after=_sampled(120 + 42_474)),
+    Example("timers-on-target", "fail", {}, "up to 4500", {2}, loaded=_timers(120 + 13_500)),
+    Example("timers-on-target", "fail", _NO_HZ, "no tick comes more than 1000", {2}, after=_sampled(120 + 6_030)),
+    Example("timers-on-target", "pass", _NO_HZ, "200 timer", after=_sampled(120 + 600), loaded=_timers(720)),
+    Example("timers-on-target", "unknown", _NO_HZ, "may be the tick", after=_sampled(120 + 900), loaded=_timers(1020)),
+    Example("timers-on-target", "unknown", {"/proc/interrupts": "CPU0 CPU1 CPU2 CPU3\nRES: 1 2 3 4\n"}, "no row"),
+    Example("timers-on-target", "unknown", {"/proc/interrupts": "CPU0 CPU1 CPU2\nLOC: 1 2 3\n"}, "column for CPU 3"),
+    Example("timers-on-target", "unknown", gone=("/proc/interrupts",)),
     Example("packets-steered-to-target", "fail", {f"{QUEUE}/rps_cpus": "0000000f\n"}, "eth0/rx-0", {2, 3}),
     Example("packets-steered-to-target", "fail", {f"{QUEUE}/rps_cpus": "4\n"}, "CPU 2", {2}, rules=_STRICT),
     Example("packets-steered-to-target", "pass", {f"{QUEUE}/rps_cpus": "3\n"}, "none of 1"),
