@@ -14,6 +14,7 @@ from functools import partial
 from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.counts import Counts, count
 from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
@@ -22,6 +23,7 @@ from noisewatch.judgement.declaration import (
     PASS,
     UNKNOWN,
     WARN,
+    WARNING,
     Answer,
     Check,
     not_applicable,
@@ -29,6 +31,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
 
 STABLE, UNSTABLE, UNDECIDED = "stable", "unstable", "unknown"
+ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
 EXIT_STATUS = {STABLE: 0, UNSTABLE: 1, UNDECIDED: 3}
 
@@ -53,6 +56,16 @@ class Finding:
     @property
     def status(self) -> str:
         return self.answer.status
+
+    @property
+    def weight(self) -> str:
+        """What the answer weighs: a severity, but for a question that is open and has been measured instead.
+
+        A blocking check that only warns does not block.
+        """
+        if self.status == UNKNOWN and self.answered_by is not None:
+            return ANSWERED
+        return WARNING if self.status == WARN and self.severity == BLOCKING else self.severity
 
     @property
     def is_blocking_failure(self) -> bool:
@@ -92,6 +105,10 @@ class Verdict:
     @property
     def exit_status(self) -> int:
         return EXIT_STATUS[self.verdict]
+
+    @property
+    def counts(self) -> Counts:
+        return count(self.findings)
 
     @property
     def failures(self) -> list[Finding]:

@@ -10,11 +10,30 @@ FAILED, UNANSWERED, WARNED, OPEN, NOTED, PASSED, LEFT_OUT = GRAVEST_FIRST = (
 )  # fmt: skip
 
 
+_LABELS = {"fail": "fail", "warn": "warn", "unknown": "unknown", "pass": "pass", "not-applicable": "n/a"}
+
+
+def label_of(status: str, gravity: str) -> str:
+    """The status in a word, in capitals where it decides the verdict."""
+    label = _LABELS.get(status, status)
+    return label.upper() if gravity in (FAILED, UNANSWERED) else label
+
+
+def style_of_label(label: str) -> str:
+    """The style's name for a label."""
+    return {"FAIL": "grave", "WARN": "grave", "fail": "notable", "warn": "notable"}.get(label, "unknown")
+
+
 @dataclass(frozen=True, slots=True)
 class FindingLine:
-    """A check that did not pass. `gravity` is what that does to the verdict, `fix` a command, or what to do."""
+    """A check that did not pass. `gravity` is what that does to the verdict, `fix` a command, or what to do.
+
+    `status` and `weight` are the finding's: how it was answered, and what that weighs.
+    """
 
     id: str
+    status: str
+    weight: str
     gravity: str
     said: str
     fix: str | None = None

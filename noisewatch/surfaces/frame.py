@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from noisewatch.judgement.counts import Counts
 from noisewatch.model.sentinel_states import OFF
 from noisewatch.surfaces.conditions import UNKNOWN_CONDITIONS, Conditions, decoded_conditions
 from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, FindingLine
@@ -78,6 +79,7 @@ class Frame:
     conditions: Conditions = UNKNOWN_CONDITIONS
     has_sentinel: bool = False  # whether it is on; where it spins, the CPUs' lines tell
     no_sentinel_reason: str | None = None  # why it is not, although it is wanted
+    counts: Counts | None = None  # of all checks that were judged, by their status
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -125,6 +127,7 @@ def decode_frame(line: bytes) -> Frame:
         found["cpus"] = tuple(_decoded_cpu(cpu) for cpu in found["cpus"])
         found["culprits"] = tuple(CulpritLine(**culprit) for culprit in found["culprits"])
         found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
+        found["counts"] = None if found["counts"] is None else Counts(**found["counts"])
         for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])
         found["conditions"] = decoded_conditions(found["conditions"])

@@ -11,7 +11,7 @@ from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.conditions_making import conditions_of
-from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, WARNED, FindingLine
+from noisewatch.surfaces.finding_line import FAILED, NOTED, OPEN, UNANSWERED, WARNED, FindingLine
 from noisewatch.surfaces.frame import (
     HOUSEKEEPING,
     KINDS,
@@ -26,7 +26,7 @@ from noisewatch.surfaces.frame import (
 from noisewatch.surfaces.reports.finding_words import by_gravity, commands_of, sentence
 
 _INTERRUPTS = frozenset({"irq", "tick", "timer", "ipi", "nmi", "local"})
-_TELLING = (FAILED, UNANSWERED, WARNED, OPEN)
+_TELLING = (FAILED, UNANSWERED, WARNED, OPEN, NOTED)
 _LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
 
 
@@ -58,6 +58,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         cpus=tuple(lines),
         culprits=tuple(_culprit_line(each, roles[each.cpu], seconds) for each in culprits[:MOST_CULPRITS]),
         conditions=conditions_of(snapshot, interval),
+        counts=verdict.counts if verdict is not None else None,
         **rest,
     )
 
@@ -136,4 +137,4 @@ def _finding_line(finding: Finding, gravity: str) -> FindingLine:
     said = sentence(finding)
     said = said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
     purpose, fix = next(iter(commands_of(finding.answer.fix)), (None, None))
-    return FindingLine(finding.check.id, gravity, said, fix, purpose == "now")
+    return FindingLine(finding.check.id, finding.status, finding.weight, gravity, said, fix, purpose == "now")

@@ -17,11 +17,22 @@ INTERVALS = 100
 _UNPLUGGED_AT, _UNKNOWN_FROM, _STORM = 70, 80, (*range(40, 52), *range(96, 101))
 _TICK_NS = 2_000
 _FINDINGS = (
-    FindingLine("device-interrupts-on-target", FAILED, "eth0 interrupts CPU 2 31204 times a second", "echo 0-1 > …"),
-    FindingLine("target-cpu-busy", FAILED, "CPU 2 was busy for 14% of the time", "taskset -pc 0-1 2211"),
-    FindingLine("hypervisor-steal", UNANSWERED, "what the hypervisor took from CPU 3 is not known"),
-    FindingLine("turbo-enabled", WARNED, "turbo is on", "echo 1 > …/no_turbo"),
-    FindingLine("throttled", OPEN, "no CPU tells whether it was throttled"),
+    FindingLine(
+        "device-interrupts-on-target",
+        "fail",
+        "blocking",
+        FAILED,
+        "eth0 interrupts CPU 2 31204 times a second",
+        "echo 0-1 > …",
+    ),
+    FindingLine(
+        "target-cpu-busy", "fail", "blocking", FAILED, "CPU 2 was busy for 14% of the time", "taskset -pc 0-1 2211"
+    ),
+    FindingLine(
+        "hypervisor-steal", "unknown", "blocking", UNANSWERED, "what the hypervisor took from CPU 3 is not known"
+    ),
+    FindingLine("turbo-enabled", "warn", "warning", WARNED, "turbo is on", "echo 1 > …/no_turbo"),
+    FindingLine("throttled", "unknown", "warning", OPEN, "no CPU tells whether it was throttled"),
 )
 
 

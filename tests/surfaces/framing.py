@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from noisewatch.judgement.counts import Counts
 from noisewatch.surfaces.finding_line import FAILED, UNANSWERED, FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE, Glyphs
@@ -34,8 +35,8 @@ def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = T
 def findings(failed: tuple[str, ...] = (), unknown: tuple[str, ...] = ()) -> tuple[FindingLine, ...]:
     """Checks that failed, and checks without an answer that leave the verdict open."""
     return (
-        *(FindingLine(name, FAILED, f"{name} was found") for name in failed),
-        *(FindingLine(name, UNANSWERED, f"{name} is not known") for name in unknown),
+        *(FindingLine(name, "fail", "blocking", FAILED, f"{name} was found") for name in failed),
+        *(FindingLine(name, "unknown", "blocking", UNANSWERED, f"{name} is not known") for name in unknown),
     )
 
 
@@ -68,7 +69,23 @@ def frame(
         culprits=culprits,
         sampler_cpu_s=None,
     )
-    return replace(whole, **rest)
+    whole = replace(whole, **rest)
+    return replace(whole, counts=counts_of(whole.findings, whole.passed or 0)) if whole.counts is None else whole
+
+
+def counts_of(findings: tuple[FindingLine, ...], passed: int) -> Counts:
+    """Those of the findings, as if all others had passed."""
+    fails, unknowns = ([each for each in findings if each.status == status] for status in ("fail", "unknown"))
+    return Counts(
+        fail=len(fails),
+        blocking_fail=sum(each.gravity == FAILED for each in fails),
+        warn=sum(each.status == "warn" for each in findings),
+        unknown=len(unknowns),
+        blocking_unknown=sum(each.gravity == UNANSWERED for each in unknowns),
+        passed=passed,
+        not_applicable=0,
+        ignored=0,
+    )
 
 
 def model_of(*frames: Frame) -> ScreenModel:

@@ -167,7 +167,10 @@ def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further(
 
 
 def test_of_a_check_its_fix_is_copied() -> None:
-    findings = (FindingLine("one", FAILED, "said", "sudo fix"), FindingLine("two", FAILED, "said"))
+    findings = (
+        FindingLine("one", "fail", "blocking", FAILED, "said", "sudo fix"),
+        FindingLine("two", "fail", "blocking", FAILED, "said"),
+    )
     model = model_of(replace(frame(4), findings=findings))
     model.go_to("preflight")
     assert command_to_copy(model) == ("sudo fix", "sent to the terminal's clipboard, not run: sudo fix")

@@ -7,10 +7,13 @@ from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
+from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.page import number_at
+from noisewatch.surfaces.tui.palette import KeyCommands
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from tests.surfaces.framing import culprit, frame, model_of
+from tests.surfaces.framing import culprit, frame, model_of, text_of
 from tests.surfaces.piloting import shown, until, with_monitor
 
 
@@ -26,6 +29,21 @@ def test_the_palette_finds_what_a_key_does_and_a_cpu(words: str, screen: str, cp
         await until(pilot, lambda: len(app.screen_stack) == 1 and app.model.screen == screen)
 
     assert with_monitor(steps).model.cpu == cpu
+
+
+def test_every_key_has_the_name_that_stands_on_the_keyboard_in_the_palette_and_in_the_help() -> None:
+    hints: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        found = KeyCommands(app.screen)
+        hints.extend([str(hit.help) async for hit in found.discover()])
+
+    with_monitor(steps)
+    assert {"key [", "key /", "key ? h f1", "key <", "key {"} <= set(hints)
+    helped = "\n".join(text_of(row) for row in help_rows(KEYS_IN_HELP, 120, 60))
+    assert [word for word in ("_", "bracket", "sign", "+") if any(word in hint for hint in hints)] == []
+    assert [word for word in ("bracket", "_sign", "shift+", "ctrl+") if word in helped] == []
+    assert "ctrl-p" in helped
 
 
 def test_what_is_typed_into_the_palette_does_nothing_else() -> None:

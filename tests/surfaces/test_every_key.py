@@ -114,7 +114,7 @@ def _sixth(model: ScreenModel) -> Selection:
 def _thirty_intervals() -> ScreenModel:
     """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, and twenty findings."""
     hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=TARGET) for at in range(60))
-    finding = tuple(FindingLine(f"check-{at}", FAILED, "it was found") for at in range(20))
+    finding = tuple(FindingLine(f"check-{at}", "fail", "blocking", FAILED, "it was found") for at in range(20))
 
     def interval(second: int) -> Frame:
         lost_ns = 50e6 if second in (11, 21) else 1e3 * second

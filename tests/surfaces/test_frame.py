@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noisewatch.judgement.counts import Counts
 from noisewatch.surfaces.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
@@ -44,13 +45,14 @@ _FRAMES = st.builds(
     online_count=st.integers(0, 8192),
     turbo=st.none() | _TEXTS,
     verdict=st.none() | _TEXTS,
-    findings=st.lists(st.builds(FindingLine, _TEXTS, _TEXTS, _TEXTS, st.none() | _TEXTS), max_size=4).map(tuple),
+    findings=st.lists(st.builds(FindingLine, *[_TEXTS] * 5, st.none() | _TEXTS), max_size=4).map(tuple),
     passed=st.none() | st.integers(0, 200),
     judged_s=st.none() | st.floats(0, 1e6),
     cpus=st.lists(_CPU_LINES, max_size=4).map(tuple),
     culprits=st.lists(_CULPRITS, max_size=4).map(tuple),
     sampler_cpu_s=_FIGURES,
     is_last=st.booleans(),
+    counts=st.none() | st.builds(Counts, *[st.integers(0, 200)] * 8),
     remark=st.none() | _TEXTS,
     conditions=st.builds(
         Conditions,

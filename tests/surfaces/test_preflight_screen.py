@@ -23,9 +23,16 @@ from tests.surfaces.piloting import shown, until, with_monitor
 from tests.surfaces.running import record
 
 _FINDINGS = (
-    FindingLine("tasks-on-target", FAILED, "hog (pid 7): 48% of CPU 3 (limit 0.5%)", "sudo taskset -pc 0-1 7"),
-    FindingLine("turbo-enabled", WARNED, "turbo is on"),
-    FindingLine("processor-hot", OPEN, "/sys/class/hwmon: no such file"),
+    FindingLine(
+        "tasks-on-target",
+        "fail",
+        "blocking",
+        FAILED,
+        "hog (pid 7): 48% of CPU 3 (limit 0.5%)",
+        "sudo taskset -pc 0-1 7",
+    ),
+    FindingLine("turbo-enabled", "warn", "warning", WARNED, "turbo is on"),
+    FindingLine("processor-hot", "unknown", "warning", OPEN, "/sys/class/hwmon: no such file"),
 )
 
 
@@ -35,11 +42,11 @@ def _frame(second: int = 1) -> Frame:
 
 def test_what_did_not_pass_is_listed_the_gravest_first_and_the_rest_is_counted() -> None:
     rows = screen_of(model_of(_frame()), "preflight")
-    assert "1 failed, 1 warning, 1 other unknown, 40 passed" in rows[3]
+    assert "1 fail (1 blocking), 1 warn, 1 unknown (0 blocking), 40 pass" in rows[3]
     assert [row.split()[:2] for row in rows[4:7]] == [
         ["FAIL", "tasks-on-target"],
         ["warn", "turbo-enabled"],
-        ["?", "processor-hot"],
+        ["unknown", "processor-hot"],
     ]
     assert "hog (pid 7): 48% of CPU 3" in rows[4]
 

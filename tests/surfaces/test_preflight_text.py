@@ -153,8 +153,8 @@ _SETTINGS = ("preflight", "--sample", "0", "--no-calibration", "--cpus", "2-3", 
 def test_what_is_only_information_takes_one_line_and_is_no_warning(run: Run, tmp_path: Path) -> None:
     lines = run(*_SETTINGS, quiet_tree(tmp_path, _NOTED)).out.splitlines()
     noted = [line for line in lines if "default-irq-affinity-includes-target" in line]
-    assert noted == ["note    default-irq-affinity-includes-target: new interrupts may go to CPUs 2-3"]
-    assert " 0 warnings" in lines[-1]
+    assert noted == ["fail    default-irq-affinity-includes-target (information): new interrupts may go to CPUs 2-3"]
+    assert " 0 warn," in lines[-1]
 
 
 def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -> None:

@@ -259,8 +259,9 @@ def test_the_window_in_markdown_tells_who_what_failed_and_what_changed() -> None
     model.add(frame(2, _CULPRITS, 3, failed=("cpu-quota",), unknown=("throttled",)))
     text = window_reports(model, 100)["md"]
     assert "| 1 | target | 20 µs | 20 µs | 0 |" in text
-    assert "- failed: `cpu-quota`: cpu-quota was found" in text
-    assert "- device: sdb was added" in text
+    assert "- FAIL `cpu-quota` (blocking): cpu-quota was found" in text
+    assert "- 0 s before: device: sdb was added" in text
+    assert " s before: verdict: fails no more: cpu-quota" in text
     assert window_reports(ScreenModel(), 100) == {}
 
 

@@ -123,7 +123,9 @@ def test_enter_keeps_the_source_selected_on_the_screen_of_its_cpu(screen: str) -
 
 
 def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix_is_then_not_copied() -> None:
-    one, two, new = (FindingLine(name, FAILED, "said", f"fix {name}") for name in ("one", "two", "new"))
+    one, two, new = (
+        FindingLine(name, "fail", "blocking", FAILED, "said", f"fix {name}") for name in ("one", "two", "new")
+    )
     model = model_of(replace(frame(4), findings=(one, two)))
     model.go_to(PREFLIGHT)
     model.select(1)

@@ -31,18 +31,26 @@ def run(arguments: Namespace) -> int:
     try:
         with open(arguments.file, "wb") as output:
             recorder = Recorder(machine, output, arguments.interval, arguments.identify)
+            began_s, is_whole = time.monotonic(), True
             try:
                 snapshot = _record(recorder, wish, arguments.duration, arguments.interval)
                 _calibrate(recorder, snapshot, arguments.calibration)
             except KeyboardInterrupt:
                 Progress("recording").clear()
-                moments = f"interrupted after {recorder.frame_count} moments, which are kept"
-                print(f"noisewatch: {moments}", file=sys.stderr)
+                is_whole = False
             finally:
                 recorder.close()
+            _tell(arguments.file, recorder.frame_count, time.monotonic() - began_s, output.tell(), is_whole)
     except OSError as error:
         raise UsageError(f"{arguments.file}: {(error.strerror or str(error)).lower()}") from error
     return 0
+
+
+def _tell(file: str, moments: int, seconds: float, size_bytes: int, is_whole: bool) -> None:
+    """What was written, to whom waits for it."""
+    after = "" if is_whole else "interrupted: "
+    said = f"{after}{moments} moment{'s' * (moments != 1)} in {seconds:.1f} s, {size_bytes / 1e3:.1f} kB"
+    print(f"noisewatch: {file}: {said}", file=sys.stderr)
 
 
 def _record(recorder: Recorder, wish: Wish, duration_s: float, interval_s: float) -> Snapshot:

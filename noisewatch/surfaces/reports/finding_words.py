@@ -17,6 +17,7 @@ from noisewatch.surfaces.finding_line import (
     PASSED,
     UNANSWERED,
     WARNED,
+    label_of,
 )
 from noisewatch.surfaces.reports.limit_words import describe_value
 from noisewatch.surfaces.reports.machine_text import describe_kind
@@ -90,11 +91,14 @@ def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
     return [(name, clean(command)) for name, command in named if command]
 
 
+def label(finding: Finding, verdict: Verdict) -> str:
+    """Its status in a word, in capitals where it decides the verdict."""
+    return label_of(finding.status, gravity_of(finding, verdict.is_strict))
+
+
 def counts(verdict: Verdict) -> str:
-    """`2 failed, 1 warning, 3 unknown`."""
-    warnings = len(verdict.warnings)
-    said = f"{len(verdict.failures)} failed, {warnings} warning{'' if warnings == 1 else 's'}, "
-    return said + f"{len(verdict.unknowns)} unknown" + (", strict" if verdict.is_strict else "")
+    """`2 fail (1 blocking), 1 warn, 3 unknown (0 blocking), 80 pass`."""
+    return str(verdict.counts) + (", strict" if verdict.is_strict else "")
 
 
 def summary_of_verdict(verdict: Verdict, exit_status: int) -> str:

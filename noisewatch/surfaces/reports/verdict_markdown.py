@@ -20,6 +20,7 @@ from noisewatch.surfaces.reports.finding_words import (
     counts,
     culprit_line,
     describe_host,
+    label,
     measured,
     remark_on_commands,
     sentence,
@@ -81,7 +82,7 @@ def _findings(verdict: Verdict) -> list[str]:
     wrong = [each for gravity in (FAILED, UNANSWERED, WARNED, OPEN, NOTED) for each in found[gravity]]
     if not wrong:
         return []
-    rows = [(each.status, code(each.check.id), each.severity, cell(sentence(each))) for each in wrong]
+    rows = [(label(each, verdict), code(each.check.id), each.weight, cell(sentence(each))) for each in wrong]
     remark = remark_on_commands(verdict)
     remarks = [f"{remark}\n"] if remark else []
     return [
@@ -110,8 +111,8 @@ def _rest(verdict: Verdict) -> list[str]:
     absent, ignored = (_with_reasons(verdict, status) for status in (NOT_APPLICABLE, IGNORED))
     if not (passed or absent or ignored):
         return []
-    summary = f"{len(passed)} passed, {len(absent)} not applicable, {len(ignored)} not asked"
-    items = [f"- passed: {', '.join(passed)}"] if passed else []
+    summary = f"{len(passed)} pass, {len(absent)} not applicable, {len(ignored)} not asked"
+    items = [f"- pass: {', '.join(passed)}"] if passed else []
     items += [f"- not applicable: {item}" for item in absent] + [f"- not asked: {item}" for item in ignored]
     return ["\n".join(["<details>", f"<summary>{summary}</summary>", "", *items, "", "</details>", ""])]
 

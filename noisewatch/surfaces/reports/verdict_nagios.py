@@ -1,7 +1,7 @@
 """The verdict for Nagios, Icinga and what else runs their plugins: a status line, performance data, more lines.
 
-NOISEWATCH CRITICAL: 1 failed, 0 warnings, 0 unknown: tasks-on-target (CPUs 2-3, profile micro) | 'failed'=1;;0;0
-FAIL tasks-on-target: hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
+NOISEWATCH CRITICAL: 1 fail (1 blocking), 0 warn, 0 unknown, 80 pass: tasks-on-target (CPUs 2-3, …) | 'blocking_fail'=1
+FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
 https://www.monitoring-plugins.org/doc/guidelines.html
 """
 
@@ -21,6 +21,7 @@ from noisewatch.surfaces.reports.finding_words import (
     culprit_line,
     describe_host,
     judged,
+    label,
     measured,
     sentence,
 )
@@ -30,7 +31,7 @@ _SERVICE = "NOISEWATCH"
 _STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _UNITS = {"share": ("%", 100.0), "ns": ("s", 1e-9), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ms": ("s", 1e-3),
           "s": ("s", 1.0), "kB": ("KB", 1.0)}  # fmt: skip
-_LABELS = {FAILED: "FAIL", UNANSWERED: "UNKNOWN", WARNED: "WARNING", OPEN: "unknown", NOTED: "info"}
+_TELLING = (FAILED, UNANSWERED, WARNED, OPEN, NOTED)
 _MOST_NAMED = 3
 _MOST_CULPRITS = 3
 _MOST_BYTES = 8_000  # Nagios reads 8 KiB
@@ -65,9 +66,9 @@ def _told(verdict: Verdict) -> str:
 
 def _long_output(verdict: Verdict) -> Iterator[str]:
     found = by_gravity(verdict)
-    for gravity in _LABELS:
+    for gravity in _TELLING:
         for finding in found[gravity]:
-            yield f"{_LABELS[gravity]} {finding.check.id}: {sentence(finding)}"
+            yield f"{label(finding, verdict)} {finding.check.id} ({finding.weight}): {sentence(finding)}"
             yield from map(culprit_line, finding.answer.culprits[:_MOST_CULPRITS])
     yield describe_host(verdict.case.snapshot)
     yield measured(verdict)
@@ -79,9 +80,12 @@ def _text(said: str) -> str:
 
 
 def _performance(verdict: Verdict) -> Iterator[str]:
-    yield f"'failed'={len(verdict.failures)};;0;0"
-    yield f"'warnings'={len(verdict.warnings)};0;;0"
-    yield f"'unknown'={len(verdict.unknowns)};;;0"
+    counts = verdict.counts
+    yield f"'blocking_fail'={counts.blocking_fail};;0;0"
+    yield f"'fail'={counts.fail};;;0"
+    yield f"'warn'={counts.warn};;;0"
+    yield f"'blocking_unknown'={counts.blocking_unknown};;;0"
+    yield f"'unknown'={counts.unknown};;;0"
     for finding in verdict.findings:
         value = finding.answer.measured
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):

@@ -1,18 +1,19 @@
 """The verdict for a custom plugin of the node problem detector: one line, which becomes a node's condition.
 
-UNSTABLE (2 failed): tasks-on-target: hog (pid 900): 50.0% of CPU 2 (limit 1...
+UNSTABLE, 5 fail (2 blocking): tasks-on-target: hog (pid 900): 50.0% of CPU 2 (l...
 https://github.com/kubernetes/node-problem-detector/blob/master/docs/custom_plugin_monitor.md
 """
 
 from __future__ import annotations
 
+from noisewatch.judgement.declaration import FAIL, UNKNOWN, WARN
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.sources.names import clean
 from noisewatch.surfaces.finding_line import FAILED, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import by_gravity, judged, sentence
 from noisewatch.surfaces.reports.formats import Occasion
 
-_GRAVEST_FIRST = ((FAILED, "failed"), (UNANSWERED, "unknown"), (WARNED, "warned"))
+_GRAVEST_FIRST = (FAILED, UNANSWERED, WARNED)
 _MOST_BYTES = 80  # its default for max_output_length, which cuts bytes, not characters
 
 
@@ -20,10 +21,12 @@ def render(verdict: Verdict, occasion: Occasion) -> str:
     """All of `preflight --format problem-detector`, the gravest finding first."""
     found = by_gravity(verdict)
     word = verdict.verdict.upper()
-    for gravity, said in _GRAVEST_FIRST:
+    counts = verdict.counts
+    by_status = {FAIL: counts.failing, WARN: f"{counts.warn} warn", UNKNOWN: counts.unanswered}
+    for gravity in _GRAVEST_FIRST:
         if found[gravity]:
             worst = found[gravity][0]
-            return _line(f"{word} ({len(found[gravity])} {said}): {worst.check.id}: {sentence(worst)}")
+            return _line(f"{word}, {by_status[worst.status]}: {worst.check.id}: {sentence(worst)}")
     return _line(f"{word}: {judged(verdict)}")
 
 

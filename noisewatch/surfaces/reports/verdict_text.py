@@ -7,32 +7,27 @@ from collections.abc import Iterable, Sequence
 
 from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN
 from noisewatch.judgement.rules import SHARED
-from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.judgement.verdict import STABLE, UNDECIDED, UNSTABLE, Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.sources.names import clean
+from noisewatch.surfaces.colours import painted
+from noisewatch.surfaces.finding_line import style_of_label
 from noisewatch.surfaces.reports.calibration_text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.finding_words import (
     commands_of,
     culprit_line,
     describe_limit_of,
+    label,
     remark_on_commands,
     summary_of_verdict,
 )
 from noisewatch.surfaces.reports.formats import Occasion
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
-_LABELS = {FAIL: "FAIL", WARN: "warn", UNKNOWN: "unknown", PASS: "pass", NOT_APPLICABLE: "n/a", IGNORED: "ignored"}
+_LABELS = {UNKNOWN: "unknown", PASS: "pass", NOT_APPLICABLE: "n/a", IGNORED: "ignored"}
 _TELLING = (FAIL, WARN, UNKNOWN)
-_WEIGHT = {"blocking": "blocking", "warning": "warning", "information": "info"}
-_STYLES = {
-    "FAIL": "1;31",
-    "warn": "33",
-    "unknown": "35",
-    "UNSTABLE": "1;31",
-    "STABLE": "1;32",
-    "UNKNOWN": "1;35",
-}
+_MEANINGS = {STABLE: "good", UNSTABLE: "bad", UNDECIDED: "doubt"}
 _INDENT = "        "
 _MOST_CULPRITS = 5
 _MOST_OPEN = 6
@@ -55,11 +50,11 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     told = verdict.findings if is_verbose else _worth_telling(verdict)
     lines = [_headline(verdict), ""]
     for findings in _in_order(told):
-        lines += _describe(findings, width, in_colour)
+        lines += _describe(findings, verdict, width, in_colour)
     remark = remark_on_commands(verdict)
     lines += ["", remark] if remark else []
     if not is_verbose:
-        lines += [*_notes(verdict, width), *_collapsed(verdict, told, width)]
+        lines += [*_notes(verdict, width, in_colour), *_collapsed(verdict, told, width)]
     lines += ["", *_calibration_lines(verdict)]
     if verdict.case.interval is None and verdict.case.no_sample_reason is None:
         lines.append(_SETTINGS_ONLY)
@@ -68,7 +63,9 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     if all(finding.status in (IGNORED, NOT_APPLICABLE) for finding in verdict.findings):
         lines.append(_NOTHING_ASKED)
     word = verdict.verdict.upper()
-    summary = summary_of_verdict(verdict, exit_status).replace(word, _painted(word, in_colour), 1)
+    summary = summary_of_verdict(verdict, exit_status).replace(
+        word, painted(word, _MEANINGS[verdict.verdict]) if in_colour else word, 1
+    )
     return "\n".join([*lines, summary]) + "\n"
 
 
@@ -107,13 +104,20 @@ def _worth_telling(verdict: Verdict) -> list[Finding]:
     return [each for each in telling if each.status != UNKNOWN or each.is_blocking_unknown]
 
 
-def _notes(verdict: Verdict, width: int) -> list[str]:
+def _notes(verdict: Verdict, width: int, in_colour: bool) -> list[str]:
     """What is worth knowing, in a sentence each."""
     lines = []
     for finding in verdict.notes:
-        wrapped = _wrapped(f"{finding.check.id}: {finding.answer.said}", width)
-        lines += [f"{'note':<8}{wrapped[0].strip()}", *wrapped[1:]]
+        wrapped = _wrapped(f"{finding.check.id} ({finding.weight}): {finding.answer.said}", width)
+        lines += [_labelled(finding, verdict, in_colour) + wrapped[0].strip(), *wrapped[1:]]
     return lines
+
+
+def _labelled(finding: Finding, verdict: Verdict, in_colour: bool) -> str:
+    """Its status, as wide as the column that it stands in."""
+    said = label(finding, verdict)
+    is_plain = not in_colour or finding.status not in _TELLING
+    return (said if is_plain else painted(said, style_of_label(said))) + " " * (len(_INDENT) - len(said))
 
 
 def _in_order(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -130,19 +134,22 @@ def _in_order(findings: Iterable[Finding]) -> list[list[Finding]]:
     grouped: dict[object, list[Finding]] = {}
     for finding in sorted(findings, key=gravity):
         is_alone = finding.status in (FAIL, WARN, PASS)
-        key = (finding.check.id,) if is_alone else (finding.severity, finding.answer.reason, finding.answered_by)
+        key = (
+            (finding.check.id,)
+            if is_alone
+            else (finding.status, finding.weight, finding.answer.reason, finding.answered_by)
+        )
         grouped.setdefault(key, []).append(finding)
     return list(grouped.values())
 
 
-def _describe(findings: list[Finding], width: int, in_colour: bool) -> list[str]:
+def _describe(findings: list[Finding], verdict: Verdict, width: int, in_colour: bool) -> list[str]:
     finding = findings[0]
     answer = finding.answer
-    label = "note" if finding.is_note else _LABELS[WARN if finding.is_warning else answer.status]
-    padded = _painted(label, in_colour) + " " * (8 - len(label))
+    padded = _labelled(finding, verdict, in_colour)
     said = answer.said + describe_limit_of(finding) if answer.status in (FAIL, WARN, PASS) else answer.reason
     names = ", ".join(each.check.id for each in findings)
-    lines = [f"{padded}{names} ({_WEIGHT[finding.severity]})", *_wrapped(said or "", width)]
+    lines = [f"{padded}{names} ({finding.weight})", *_wrapped(said or "", width)]
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
     lines += _culprits(answer.culprits, said or "")
@@ -167,12 +174,13 @@ def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[st
     lines = []
     already_told = {each.check.id for each in told}
     for status in (UNKNOWN, PASS, NOT_APPLICABLE, IGNORED):
-        label, hint = _LABELS[status], " (--verbose tells why)" if status == UNKNOWN else ""
-        names = [each.check.id for each in verdict.findings if each.status == status]
-        names = [name for name in names if name not in already_told]
+        hint = " (--verbose tells why)" if status == UNKNOWN else ""
+        there_are = [each.check.id for each in verdict.findings if each.status == status]
+        names = [name for name in there_are if name not in already_told]
         if names:
-            wrapped = _wrapped(f"{len(names)}{hint}: {', '.join(names)}", width)
-            lines += [f"{label:<8}{wrapped[0].strip()}", *wrapped[1:]]
+            more = " more" if len(names) < len(there_are) else ""
+            wrapped = _wrapped(f"{len(names)}{more}{hint}: {', '.join(names)}", width)
+            lines += [f"{_LABELS[status]:<8}{wrapped[0].strip()}", *wrapped[1:]]
     return lines
 
 
@@ -180,7 +188,3 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(
         clean(text), max(width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
     )
-
-
-def _painted(word: str, in_colour: bool) -> str:
-    return f"\x1b[{_STYLES[word]}m{word}\x1b[0m" if in_colour and word in _STYLES else word

@@ -50,4 +50,5 @@ BINDINGS = [
 SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
 ABOVE = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export"})
-KEYS_IN_HELP = [(each.key, each.description) for each in BINDINGS if each.show]
+_PALETTE = ("ctrl+p", "find what keys do")  # bound by Textual
+KEYS_IN_HELP = [*((each.key, each.description) for each in BINDINGS if each.show), _PALETTE]

@@ -12,6 +12,7 @@ from noisewatch.machine.calibrator.run import Progress
 from noisewatch.model.calibration import Calibration
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.surfaces.audience import Audience
+from noisewatch.surfaces.finding_line import style_of_label
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
 from noisewatch.surfaces.reports.formats import FORMATS, Occasion
@@ -22,9 +23,7 @@ _STYLES = {  # of the words that lines of the report begin with
     "noisewatch: STABLE": "good",
     "noisewatch: UNSTABLE": "bad",
     "noisewatch: UNKNOWN": "doubt",
-    "FAIL": "grave",
-    "unknown": "unknown",
-    "warn": "notable",
+    **{label: style_of_label(label) for label in ("FAIL", "WARN", "UNKNOWN", "fail", "warn", "unknown")},
 }
 _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from noisewatch.surfaces.tui.keys import name_of_key
 from noisewatch.surfaces.tui.text_row import Row, cut
 
 _TEXT = """\
@@ -24,19 +25,6 @@ noisewatch: who takes time from the CPUs of your benchmark
   outside  the hypervisor, or the firmware     self  what noisewatch costs
 """
 _SCROLLS = "  arrows scroll, any other key closes"
-_NAMES = {
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "less_than_sign": "<",
-    "greater_than_sign": ">",
-    "left_curly_bracket": "{",
-    "right_curly_bracket": "}",
-    "question_mark": "?",
-    "slash": "/",
-    "escape": "esc",
-    "pagedown": "pgdn",
-    "pageup": "pgup",
-}
 _KEY, _COLUMN = 12, 38
 
 
@@ -47,7 +35,7 @@ def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int, offs
     keys_by_action: dict[str, list[str]] = {}
     for keys, action in bindings:
         keys_by_action.setdefault(action, []).extend(keys.split(","))
-    entries = [f"  {_named(keys):<{_KEY}} {action}" for action, keys in keys_by_action.items()]
+    entries = [f"  {' '.join(map(name_of_key, keys)):<{_KEY}} {action}" for action, keys in keys_by_action.items()]
     columns = max(min(width // _COLUMN, 3), 1)
     count = -(-len(entries) // columns)
     lines = ["".join(f"{entry:<{_COLUMN}}" for entry in entries[row::count]) for row in range(count)]
@@ -59,7 +47,3 @@ def help_rows(bindings: Sequence[tuple[str, str]], width: int, height: int, offs
         first = min(offset, len(whole) - room)
         whole = [*whole[first : first + room], _SCROLLS]
     return [cut([(line.rstrip(), "plain")], width) for line in whole[:height]]
-
-
-def _named(keys: Sequence[str]) -> str:
-    return " ".join(_NAMES.get(key, key.replace("shift+", "shift-")) for key in keys)

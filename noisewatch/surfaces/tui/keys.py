@@ -7,6 +7,20 @@ from collections.abc import Sequence
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row
 
+_NAMES = {
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "question_mark": "?",
+    "slash": "/",
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+}
+
 KEYS = (
     ("q", "quit"),
     ("?", "help"),
@@ -45,3 +59,8 @@ def key_row(width: int, keys: Sequence[tuple[str, str]] = KEYS) -> Row:
         used += len(piece)
         row += [(f" {key} ", "key"), (f"{action} ", "plain")]
     return row
+
+
+def name_of_key(key: str) -> str:
+    """As it stands on a keyboard; `key` is Textual's name of it."""
+    return _NAMES.get(key, key.replace("shift+", "shift-").replace("ctrl+", "ctrl-"))

@@ -12,6 +12,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from noisewatch.surfaces.colours import STYLES
 from noisewatch.surfaces.tui.text_row import Row
 
 # Meaning never hangs on colour alone: a figure, a glyph or a word stands beside it.
@@ -23,13 +24,7 @@ _STYLES = {
     "heading": "dim underline",
     "key": "reverse",
     "selected": "bold reverse",
-    "calm": "cyan",
-    "notable": "yellow",
-    "grave": "bold magenta",
-    "unknown": "dim yellow",
-    "good": "bold reverse cyan",
-    "bad": "bold reverse magenta",
-    "doubt": "bold reverse yellow",
+    **STYLES,
 }
 
 

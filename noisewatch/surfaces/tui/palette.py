@@ -8,6 +8,7 @@ from functools import partial
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from noisewatch.surfaces.tui.bindings import BINDINGS
+from noisewatch.surfaces.tui.keys import name_of_key
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 
 
@@ -28,7 +29,11 @@ class KeyCommands(Provider):
     def _key_commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         for binding in BINDINGS:
             if binding.show:
-                yield binding.description, f"key {binding.key}", partial(self.app.run_action, binding.action)
+                yield (
+                    binding.description,
+                    f"key {' '.join(map(name_of_key, binding.key.split(',')))}",
+                    partial(self.app.run_action, binding.action),
+                )
 
     def _cpu_commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         model: ScreenModel = self.app.model  # type: ignore[attr-defined]  # the only app that has this palette

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from functools import cache
 
-from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, WARNED, FindingLine
+from noisewatch.surfaces.finding_line import FindingLine, label_of, style_of_label
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.glyphs import Glyphs, seconds
 from noisewatch.surfaces.tui.page import page
@@ -14,13 +13,6 @@ from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, cut, fitted
 
 _KEYS = (("q", "quit"), ("p", "run all of it"), ("arrows", "select"), ("y", "copy the fix"), ("esc", "back"))
-_LABELS = {
-    FAILED: ("FAIL", "grave"),
-    UNANSWERED: ("UNKNOWN", "unknown"),
-    WARNED: ("warn", "notable"),
-    OPEN: ("?", "unknown"),
-}
-_COUNTED = {FAILED: "failed", UNANSWERED: "blocking unknown", WARNED: "warning", OPEN: "other unknown"}
 _NARROW = 60
 NOT_NOW = "at this moment it neither fails nor warns, nor is it unknown"
 _LABEL, _ID = 8, 30
@@ -50,18 +42,13 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _heading(frame: Frame) -> str:
-    count = Counter(each.gravity for each in frame.findings)
-    told = [_counted(count[gravity], word) for gravity, word in _COUNTED.items() if count[gravity]]
     over = f"over {seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
-    return f" {', '.join([*told, f'{frame.passed} passed'])}; {over}, not calibrated"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'s' if word == 'warning' and count > 1 else ''}"
+    return f" {frame.counts}; {over}, not calibrated, without what is only information"
 
 
 def _row(finding: FindingLine, width: int) -> Row:
-    label, style = _LABELS[finding.gravity]
+    label = label_of(finding.status, finding.gravity)
+    style = style_of_label(label)
     if width < _NARROW:
         return cut([(f" {label:<{_LABEL}}", style), (finding.id, "strong")], width)
     wide = min(_ID, width // 3)
@@ -87,7 +74,10 @@ def _questions() -> dict[str, str]:
 
 def _detail(finding: FindingLine, is_gone: bool, width: int) -> list[Row]:
     """The whole sentence and the command, which a row may have cut."""
-    lines = [f"{finding.id}: {_questions().get(finding.id, '')}".rstrip(" :"), NOT_NOW if is_gone else finding.said]
+    lines = [
+        f"{finding.id} ({finding.weight}): {_questions().get(finding.id, '')}".rstrip(" :"),
+        NOT_NOW if is_gone else finding.said,
+    ]
     lines += [f"fix: {finding.fix}"] if finding.fix and not is_gone else []
     wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") for line in lines)
     return [[], *([(f" {part}", "plain")] for parts in wrapped for part in parts)]

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 
 from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.surfaces.finding_line import label_of
 from noisewatch.surfaces.frame import OFFLINE, CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.reports.markdown import cell, code, prose, table
+from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS, duration, rate, seconds, share, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 
@@ -49,8 +51,15 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     events = [event for event in model.log.events if _is_in(model, event.at_ns, numbers)][-_MOST_EVENTS:]
     if events:
         yield "### What changed\n"
-        yield from (f"- {event.kind}: {prose(event.text)}" for event in events)
+        yield from (f"- {_when(model, frame, event)}: {event.kind}: {prose(event.text)}" for event in events)
         yield ""
+
+
+def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
+    """How far into the recording; of a machine that is watched how long before the interval that is shown."""
+    if model.is_recorded:
+        return f"at {(event.at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
+    return f"{(frame.taken_at_ns - event.at_ns) / 1e9:.0f} s before"
 
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
@@ -94,9 +103,10 @@ def _checks(frame: Frame) -> Iterator[str]:
         return
     over = f"over {seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
     yield f"### Checks that did not pass, {over}, without a calibration\n"
+    yield f"{frame.counts}\n"
     for each in frame.findings:
         fix = f" Fix: {code(each.fix) if each.is_command else prose(each.fix)}" if each.fix else ""
-        yield f"- {each.gravity}: {code(each.id)}: {prose(each.said)}{fix}"
+        yield f"- {label_of(each.status, each.gravity)} {code(each.id)} ({each.weight}): {prose(each.said)}{fix}"
     yield ""
 
 
