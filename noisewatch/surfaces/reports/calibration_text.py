@@ -151,13 +151,15 @@ def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
     ]
 
 
-def histogram_lines(calibration: Calibration, width: int, in_unicode: bool) -> list[str]:
-    """The gaps of all CPUs by length."""
+def histogram_lines(
+    calibration: Calibration, width: int, in_unicode: bool, most_rows: int = _CHART_HEIGHT + 1
+) -> list[str]:
+    """The gaps of all CPUs by length: a heading, and a chart with its axis, in at most so many rows."""
     together = Histogram()
     for figures in calibration.cpus:
         if figures.trouble is None:
             together = together.merged(figures.gap_histogram)
-    chart = gap_chart(together, min(width, _WIDEST_CHART), _CHART_HEIGHT, in_unicode)
+    chart = gap_chart(together, min(width, _WIDEST_CHART), min(_CHART_HEIGHT, most_rows - 1), in_unicode)
     return [f"{together.count} gaps by length, all CPUs", *chart] if chart else []
 
 

@@ -24,6 +24,7 @@ from noisewatch.surfaces.tui.asked_screen import OVER, RUNNING, AskedScreen, Sho
 from noisewatch.surfaces.tui.text_row import Row
 
 SECONDS = 5.0
+_LEAST_CHART = 8  # rows: a heading, four for bars, and the axes
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class CalibrationScreen(AskedScreen):
 
     live: LiveGaps = field(default_factory=LiveGaps)
     result: Calibrated | None = None
-    drawn: dict[int, list[str]] = field(default_factory=dict)  # the result by width: a chart is dear to draw
+    drawn: dict[tuple[int, int], list[str]] = field(default_factory=dict)  # by size: a chart is dear to draw
 
     def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
         """The calibration, or that of the recording."""
@@ -66,12 +67,18 @@ class CalibrationScreen(AskedScreen):
             return live_lines(self.live, width, height, in_unicode)
         if self.result is None:
             return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
-        if width not in self.drawn:
-            calibration = self.result.calibration
-            text = wrapped([*conclusion_lines(self.result), "", *cpu_lines(calibration), ""], width)
-            charts = histogram_lines(calibration, width, in_unicode)
-            self.drawn[width] = [*text, *charts, *cause_lines(self.result, width)]
-        return self.drawn[width]
+        if (width, height) not in self.drawn:
+            self.drawn = {(width, height): self._drawn(self.result, width, height, in_unicode)}
+        return self.drawn[width, height]
+
+    def _drawn(self, result: Calibrated, width: int, height: int, in_unicode: bool) -> list[str]:
+        """The chart as low as it has to be to stand on one screenful with its axis, or else whole on the next one."""
+        text = wrapped([*conclusion_lines(result), "", *cpu_lines(result.calibration), ""], width)
+        room = height - len(text) % height
+        if room < _LEAST_CHART:
+            text, room = [*text, *([""] * room)], height
+        charts = histogram_lines(result.calibration, width, in_unicode, room)
+        return [*text, *charts, *cause_lines(result, width)]
 
     def _announcement(self) -> list[str]:
         if self.source is not None:
