@@ -52,7 +52,11 @@ def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
         rows[0].append((f"  {hint(model)}", "faint"))
     else:
         told = [f"no kind {kind!r}: there are {', '.join(KINDS)}" for kind in unknown_kinds(model.filter)]
-        rows += [[(f" {part}", "doubt")] for line in told for part in textwrap.wrap(line, max(width - 2, 10))]
+        rows += [
+            [(f" {part}", "doubt")]
+            for line in told
+            for part in textwrap.wrap(line, max(width - 2, 10), break_on_hyphens=False)
+        ]
     return rows
 
 
