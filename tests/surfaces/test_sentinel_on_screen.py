@@ -111,16 +111,16 @@ def _asked(*keys: str) -> list[str]:
         f"asked = [sys.stdin.readline().strip() for _ in range({len(keys)})]\n"
         "sys.stderr.write(' '.join(asked)); sys.exit(2)"
     )
-    heads: list[str] = []
+    notices: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "benchmark-host" in shown(app)[0])
         await pilot.press(*keys)
-        await until(pilot, lambda: "the sampler ended" in shown(app)[0])
-        heads.append(shown(app)[0])
+        await until(pilot, lambda: "the sampler ended" in shown(app)[-1])
+        notices.append(shown(app)[-1])
 
     with_monitor(steps, sampler_program(program), size=(140, 30))
-    return heads
+    return notices
 
 
 def test_the_key_asks_for_it_and_once_more_for_its_end() -> None:
