@@ -11,6 +11,7 @@ from noisewatch.surfaces.tui.levels import columns_of, greatest_of, level_pieces
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, first_that_fits
+from noisewatch.surfaces.tui.timeline import last_in_sight
 
 _MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
@@ -30,7 +31,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     labels = [_label(group) for group in groups]
     wide = min(max(len(label) for label in labels), _WIDEST_LABEL)
     room = max(width - wide - 1, 1)
-    numbers = range(max(model.number + 1 - room * model.zoom, model.history.first), model.number + 1)
+    last, behind = last_in_sight(model, width)
+    numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
     rows = [_heading(max(map(len, groups)), model, width, room, glyphs)]
     for label, group in zip(labels, groups, strict=True):
         lost = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
@@ -38,8 +40,17 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
         style = "strong" if any(line.role == TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
         named = label if len(label) <= wide else label[: wide - 1] + "…"
-        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *level_pieces(shown, glyphs)])
+        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *_pieces(model, shown, behind, glyphs)])
     return rows
+
+
+def _pieces(model: ScreenModel, shown: Sequence[float | None], behind: int, glyphs: Glyphs) -> Row:
+    """The lane; stepped back, the column of the moment that is shown stands out, above the timeline's mark."""
+    at = len(shown) - 1 - behind
+    if model.cursor is None or at < 0:
+        return level_pieces(shown, glyphs)
+    ((mark, _),) = level_pieces(shown[at : at + 1], glyphs)
+    return [*level_pieces(shown[:at], glyphs), (mark, "selected"), *level_pieces(shown[at + 1 :], glyphs)]
 
 
 def _groups(lines: Sequence[CpuLine], room: int) -> list[Sequence[CpuLine]]:

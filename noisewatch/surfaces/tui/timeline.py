@@ -12,6 +12,7 @@ from noisewatch.surfaces.tui.text_row import Row, cut, length
 
 _LABEL, _EVENT_LABEL = "target ", "event  "
 
+_WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same moments
 _LEAST_AXIS = 12  # columns
 
 
@@ -56,10 +57,18 @@ def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 def _window(model: ScreenModel, room: int) -> _Window:
     last = model.history.count - 1
     behind = (last - model.number) // model.zoom
-    if behind >= room:  # so far back that the window has to move
+    if behind >= max(room - _WIDER_LABEL, 1):  # so far back that the window has to move
         last -= (behind - room // 2) * model.zoom
         behind = (last - model.number) // model.zoom
     return _Window(last, room, model.zoom, behind)
+
+
+def last_in_sight(model: ScreenModel, width: int) -> tuple[int, int]:
+    """The interval at the right edge, and the column that is shown, counted from there: lanes above agree with it."""
+    if not model.history.count:
+        return model.number, 0
+    window = _window(model, max(width - len(_LABEL), 1))
+    return window.last, window.behind
 
 
 def _axis_row(model: ScreenModel, window: _Window) -> Row:
