@@ -16,7 +16,6 @@ from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.knob_answers import turned
 from noisewatch.judgement.processes import running
 from noisewatch.model.disturbance import Disturbance
-from noisewatch.model.throttles import quota_name
 from noisewatch.model.timers import TIMER_INTERRUPTS
 from noisewatch.program import as_root
 from noisewatch.sources.cpulist import format_cpu_list
@@ -27,6 +26,7 @@ _OF_THE_WORK = (
 )
 _BESIDE_THE_WORK = "It belongs to the process at work there: give its threads CPUs of their own."
 _OF_ONE_CPU = re.compile(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
+_QUOTA = re.compile(r"CPU quota of (?P<folder>/.*): (?P<quota_ms>[\d.]+) ms in each (?P<period_ms>[\d.]+) ms")
 _IRQ_THREAD = re.compile(r"irq/(\d+)-")
 _CALLBACKS_THREAD = re.compile(r"rcuc/\d+")  # rcuo… are what rcu_nocbs makes of them, to be moved as any thread
 
@@ -182,12 +182,14 @@ def _outside(culprit: Disturbance, case: Case) -> Remedy:
 
 
 def _quota(culprit: Disturbance, case: Case) -> Remedy:
-    cgroup = case.snapshot.cgroup
-    named = next((level for level in cgroup.levels if culprit.name == quota_name(level)), None)
-    if named is None:
+    """A group's file has the quota as it is named: who works on the CPUs may be in other groups than we are."""
+    named = _QUOTA.fullmatch(culprit.name)
+    version = case.snapshot.cgroup.version
+    if named is None or version is None:
         return Remedy("Lift the CPU limit where it was set: by whoever started this container, pod or service.")
+    quota_us, period_us = (round(float(named[part]) * 1000) for part in ("quota_ms", "period_ms"))
     said = "Lift the CPU limit: raise or remove the group's quota; whoever set it may set it again."
-    return Remedy(said, lift(cgroup, named.folder))
+    return Remedy(said, lift(named["folder"], f"{quota_us}" if version == 1 else f"{quota_us} {period_us}"))
 
 
 def _unexplained(culprit: Disturbance, case: Case) -> Remedy:

@@ -6,12 +6,14 @@ it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import Interval
 from noisewatch.model.task_runs import TaskRun
+from noisewatch.model.throttles import Throttle
 from noisewatch.model.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
 from noisewatch.sources.cpu_time import TICK_NS
 from noisewatch.sources.interrupt_kinds import DEVICE, TICK, kind_of
@@ -28,7 +30,7 @@ _FEWEST_TICKS = 5
 class Disturbance:
     """One source on one CPU. `share` is of the interval; None is not known for this kind."""
 
-    kind: str  # irq, softirq, thread, kernel-thread, ipi, nmi, local, tick, timer, sibling, outside, unexplained
+    kind: str  # irq, softirq, thread, kernel-thread, ipi, nmi, local, tick, timer, sibling, quota, outside, unexplained
     name: str
     cpu: int
     stolen_ns: int | None
@@ -60,6 +62,7 @@ def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
         *_threads(interval, cpu),
         *_unexplained(interval, cpu),
         *_steal(interval, cpu),
+        *_quotas(interval, cpu),
         *_interrupts(interval, cpu),
         *_softirqs(interval, cpu),
     ]
@@ -133,6 +136,21 @@ def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[
     """What the row counts; far more timer interrupts than the kernel's tick brings are not the tick."""
     kind = kind_of_row(row)
     return (TIMER, TIMER_INTERRUPTS) if kind == TICK and are_timers else (kind, name_of_row(row, irqs))
+
+
+def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    """Of those who worked there. The kernel counts all CPUs' time together: here it is what they did not run, at most.
+
+    Others may have used the CPU meanwhile, so that this is told beside their time.
+    """
+    ran_ns: dict[Throttle, int] = defaultdict(int)
+    for run in interval.runs_on(cpu):
+        for throttle in interval.worker_throttles.get(run.pid, ()):
+            ran_ns[throttle] += run.ran_ns
+    for throttle, ns in ran_ns.items():
+        stopped_ns = None if throttle.ns is None else min(throttle.ns, max(interval.length_ns - ns, 0))
+        share = None if stopped_ns is None else stopped_ns / interval.length_ns
+        yield Disturbance("quota", throttle.name, cpu, stopped_ns, share, None, is_inferred=True)
 
 
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:

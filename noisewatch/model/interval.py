@@ -43,6 +43,7 @@ class Interval:
     stall_by_resource: Mapping[str, StallShare]
     throttled_periods: int | None  # of all cgroups that this process is in
     throttles: tuple[Throttle, ...]  # those of them that are known to have been stopped
+    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, of those that worked on the target CPUs
     _all_on_cpu: Mapping[int, Sequence[TaskRun]] = field(init=False, repr=False, compare=False)
     _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -112,7 +113,11 @@ def interval_between(before: Snapshot, after: Snapshot, between: Iterable[Snapsh
             for resource in ("cpu", "memory", "io")
         },
         throttled_periods=_grown(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
-        throttles=throttles_between(before.cgroup, after.cgroup),
+        throttles=throttles_between(before.cgroup.levels, after.cgroup.levels),
+        worker_throttles={
+            pid: throttles_between(before.worker_cgroups.get(pid, ()), levels)
+            for pid, levels in after.worker_cgroups.items()
+        },
     )
 
 

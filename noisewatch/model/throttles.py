@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from noisewatch.sources.cgroup import Cgroup, CgroupLevel
+from noisewatch.sources.cgroup import CgroupLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,18 +18,13 @@ class Throttle:
 
     @property
     def name(self) -> str:
-        return quota_name(self.level)
+        return f"CPU quota of {self.level.described}"
 
 
-def quota_name(level: CgroupLevel) -> str:
-    """`CPU quota of /sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
-    return f"CPU quota of {level.described}"
-
-
-def throttles_between(before: Cgroup, after: Cgroup) -> tuple[Throttle, ...]:
-    """The groups that this process was in at both moments, and that were stopped meanwhile; the longest first."""
-    earlier = {level.folder: level for level in before.levels}
-    pairs = [(earlier[level.folder], level) for level in after.levels if level.folder in earlier]
+def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel]) -> tuple[Throttle, ...]:
+    """The groups that a process was in at both moments, and that were stopped meanwhile; the longest first."""
+    earlier = {level.folder: level for level in before}
+    pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     found = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
     return tuple(sorted(found, key=lambda each: -(each.ns or 0)))
 

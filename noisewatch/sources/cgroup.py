@@ -29,6 +29,7 @@ from noisewatch.sources.cgroup_mounts import (
     read_cgroup_mounts,
     why_outside,
 )
+from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import are_counts, is_count, lines_of, parse_integer
 from noisewatch.sources.reader import Reader
 
@@ -57,10 +58,15 @@ class CgroupLevel:
     @property
     def described(self) -> str:
         """`/sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
-        if self.quota_share in (None, UNLIMITED) or self.period_us is None:
-            return self.folder
-        quota_ms, period_ms = (self.quota_share or 0.0) * self.period_us / 1e3, self.period_us / 1e3
-        return f"{self.folder}: {quota_ms:g} ms in each {period_ms:g} ms"
+        folder = clean(self.folder)
+        if self.quota_share is None or self.quota_share == UNLIMITED or self.period_us is None:
+            return folder
+        return f"{folder}: {_ms(self.quota_share * self.period_us)} ms in each {_ms(self.period_us)} ms"
+
+
+def _ms(us: float) -> str:
+    """To the microsecond, as the files have it."""
+    return f"{us / 1e3:.3f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,18 @@ def read_cgroup(reader: Reader) -> Cgroup:
     if reason is not None:
         reader.note(MEMBERSHIP, reason)
     return _combined(mount.version, levels, reaches_root=reason is None)
+
+
+def read_levels(reader: Reader, membership_path: str) -> tuple[CgroupLevel, ...]:
+    """The groups of another process, as far as they can be seen."""
+    mounts = read_cgroup_mounts(reader)
+    membership = reader.parsed(membership_path, parse_membership, expected=False)
+    hierarchy = find_hierarchy(reader, mounts, membership, "cpu") if mounts and membership else None
+    if hierarchy is None:
+        return ()
+    mount, path = hierarchy
+    read_level = _read_v1 if mount.version == 1 else _read_v2
+    return tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
 
 
 def _unlimited(folder: str) -> CgroupLevel:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from noisewatch.errors import Unreadable
 from noisewatch.machine import Machine
 from noisewatch.sources.background import Background, read_background
-from noisewatch.sources.cgroup import Cgroup, read_cgroup
+from noisewatch.sources.cgroup import Cgroup, CgroupLevel, read_cgroup
 from noisewatch.sources.cpu_time import CpuTime, read_cpu_time
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.frequency import Frequency, read_frequency
@@ -37,6 +37,7 @@ from noisewatch.sources.target import (
 )
 from noisewatch.sources.tasks import TaskReader, Tasks
 from noisewatch.sources.topology import CpuPlace, read_topology
+from noisewatch.sources.worker_cgroups import read_worker_cgroups
 
 _LAG = "time until the tasks were read"
 SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
@@ -67,6 +68,7 @@ class Snapshot:
     background: Background
     machine_lock: MachineLock | None
     cgroup: Cgroup
+    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, of those that had most of the target CPUs
     jobs: Jobs | None  # None is not asked
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
@@ -136,6 +138,9 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         previous=previous.settings if previous is not None else None,
     )
     hardware = _hardware(reader, target, topology, previous)
+    tickless = isolation.nohz_full or frozenset()
+    tasks = task_reader.read(reader, target.cpus, tickless) if task_reader is not None else None
+    tasks_lag_ns = _lag_ns(machine, taken_at_ns) if task_reader is not None else 0
     return Snapshot(
         taken_at_ns=taken_at_ns,
         machine_name=machine.name,
@@ -158,13 +163,19 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         machine_lock=read_machine_lock(reader),
         background=read_background(reader, target.cpus, settings, hardware.sensors),
         cgroup=cgroup,
+        worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
         jobs=_jobs(reader, wish, previous),
-        tasks=task_reader.read(reader, target.cpus, isolation.nohz_full or frozenset())
-        if task_reader is not None
-        else None,
-        tasks_lag_ns=_lag_ns(machine, taken_at_ns) if task_reader is not None else 0,
+        tasks=tasks,
+        tasks_lag_ns=tasks_lag_ns,
         reason_by_path=_reasons(reader, previous),
     )
+
+
+def _worker_cgroups(
+    reader: Reader, tasks: Tasks | None, target: Target, previous: Snapshot | None
+) -> Mapping[int, tuple[CgroupLevel, ...]]:
+    before = previous.tasks if previous is not None else None
+    return read_worker_cgroups(reader, tasks, before, target.cpus, reader.machine.own_pids)
 
 
 def _lag_ns(machine: Machine, taken_at_ns: int) -> int:

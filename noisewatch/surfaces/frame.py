@@ -12,7 +12,10 @@ from noisewatch.surfaces.conditions import UNKNOWN_CONDITIONS, Conditions, decod
 from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, FindingLine
 
 MOST_CULPRITS = 64
-KINDS = ("irq", "tick", "timer", "ipi", "nmi", "local", "softirq", "thread", "kernel-thread", "outside", "unexplained")
+KINDS = (
+    *("irq", "tick", "timer", "ipi", "nmi", "local", "softirq", "thread", "kernel-thread"),
+    *("quota", "outside", "unexplained"),
+)
 TARGET, SIBLING, HOUSEKEEPING, OFFLINE = "target", "sibling", "housekeeping", "offline"
 
 

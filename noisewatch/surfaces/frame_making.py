@@ -82,7 +82,7 @@ def _cpu_line(
     if interval is None or role == OFFLINE:
         return CpuLine(cpu, role, current_khz=current_khz, governor=governor)
     estimated_ns = sum(each.stolen_ns or 0 for each in found if each.kind in _INTERRUPTS or each.kind == "softirq")
-    stolen_ns = sum(each.stolen_ns or 0 for each in found)
+    stolen_ns = min(sum(each.stolen_ns or 0 for each in found), interval.length_ns)  # a quota's beside others' time
     counts = (interval.interrupts.of_cpu(cpu), interval.softirqs.of_cpu(cpu))
     is_known = cpu in interval.load_by_cpu and None not in counts
     return CpuLine(

@@ -192,6 +192,15 @@ def test_a_group_tells_for_how_long_it_was_stopped() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cpu_max", "said"),
+    [("123456789 1000000", ": 123456.789 ms in each 1000 ms"), ("1000 3000", ": 1 ms in each 3 ms"), ("max 5", "")],
+)
+def test_a_quota_is_told_as_exactly_as_it_was_set(cpu_max: str, said: str) -> None:
+    (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", cpu_max))).levels
+    assert level.described == f"{ROOT}/a{said}"
+
+
+@pytest.mark.parametrize(
     "text", ["", "30 23 0:26 / /sys/fs/cgroup rw shared:9 cgroup2 cgroup2 rw\n", "/ - cgroup2 cgroup2 rw\n"]
 )
 def test_mounts_with_roots_that_make_no_sense_are_malformed(text: str) -> None:

@@ -11,7 +11,7 @@ from noisewatch.judgement.commands import write
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.model.throttles import Throttle
-from noisewatch.sources.cgroup import UNLIMITED, Cgroup
+from noisewatch.sources.cgroup import UNLIMITED
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP, MOUNT_ROOTS
 
 _THROTTLED = Limit(
@@ -59,7 +59,9 @@ def cpu_quota(case: Case) -> Answer:
     if cgroup.known_quota_share < wanted:
         known = cgroup.known_quota_share
         said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
-        return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=lift(cgroup, cgroup.limited_by))
+        return Answer(
+            FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=lift(cgroup.limited_by, cgroup.limit_text)
+        )
     inferred = _looks_throttled(case, evidence)
     if inferred is not None:
         return inferred
@@ -70,7 +72,7 @@ def cpu_quota(case: Case) -> Answer:
         return replace(unknown(case.why_unknown(*paths)), evidence=evidence)
     if quota != UNLIMITED:
         said = f"a quota of {quota:g} CPUs covers the {wanted} target CPUs"
-        fix = lift(cgroup, cgroup.limited_by)
+        fix = lift(cgroup.limited_by, cgroup.limit_text)
         return Answer(WARN, said, quota, wanted, "CPUs", evidence=evidence, fix=fix)
     return Answer(PASS, "no quota", evidence=evidence)
 
@@ -80,7 +82,8 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
     worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
     periods = max(each.periods for each in throttles)
     said = f"throttled in {periods} periods ({worst.level.described})"
-    fix = lift(case.snapshot.cgroup, worst.level.folder)
+    level = worst.level
+    fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
     return Answer(FAIL, said, periods, 0, "periods", evidence=evidence, culprits=_culprits(case), fix=fix)
 
 
@@ -100,14 +103,14 @@ def _culprits(case: Case) -> tuple[Disturbance, ...]:
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
 
-def lift(cgroup: Cgroup, folder: str | None) -> Fix | None:
+def lift(folder: str | None, limit_text: str | None) -> Fix | None:
     """Whoever set the quota of the group should lift it; this is the file that it ends up in."""
-    level = next((level for level in cgroup.levels if level.folder == folder), None)
-    if level is None or level.limit_text is None or level.quota_share == UNLIMITED:
+    if folder is None or limit_text is None:
         return None
-    name, unlimited = ("cpu.cfs_quota_us", "-1") if cgroup.version == 1 else ("cpu.max", "max")
-    path = f"{level.folder}/{name}"
-    return Fix(write(unlimited, path), "start it without a CPU limit", write(level.limit_text, path))
+    is_version_2 = " " in limit_text  # with its period; in version 1 that has a file of its own
+    name, unlimited = ("cpu.max", "max") if is_version_2 else ("cpu.cfs_quota_us", "-1")
+    path = f"{folder}/{name}"
+    return Fix(write(unlimited, path), "start it without a CPU limit", write(limit_text, path))
 
 
 CHECKS = (cpu_quota,)

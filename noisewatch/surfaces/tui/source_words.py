@@ -14,6 +14,11 @@ from noisewatch.surfaces.frame import CulpritLine
 
 _IRQ_THREAD = re.compile(r"irq/(\d+)-")
 
+_OF_QUOTA = (
+    "The group has used up its CPU quota, and the kernel stops its threads until the next period begins. The kernel "
+    "counts the time of all CPUs together: that it was lost here is inferred."
+)
+
 
 def describe_source(about: CulpritLine, irqs: Irqs | None) -> list[str]:
     """Sentences; none for a source whose name says it all, or says nothing to us."""
@@ -21,6 +26,8 @@ def describe_source(about: CulpritLine, irqs: Irqs | None) -> list[str]:
     if about.kind == "kernel-thread":
         does = explain_thread(about.name)
         found += [f"{about.name} {does}."] if does is not None else []
+    if about.kind == "quota":
+        found.append(_OF_QUOTA)
     number = _irq_of(about)
     if number is not None:
         irq = irqs.by_number.get(number) if irqs is not None else None
