@@ -10,7 +10,7 @@ from functools import cache
 
 from noisewatch.machine import Json
 from tests import quiet
-from tests.written import Files, WrittenMachine, mounted
+from tests.written import BARE, Files, WrittenMachine, mounted
 
 CPUS = "/sys/devices/system/cpu"
 TARGET = frozenset({2, 3})
@@ -70,8 +70,9 @@ def stat_line(
 def process(
     pid: int, name: str, cpu: int, ran_ns: int, *, allowed: str = "0-1", flags: int = 0, **more: int
 ) -> dict[str, str]:
-    """The files of a process with one thread."""
+    """The files of a process with one thread; its time in ticks is the same, rounded down."""
     folder = f"/proc/{pid}"
+    more = {"busy": ran_ns // 10_000_000, **more}
     return {
         f"{folder}/stat": stat_line(pid, name, cpu, flags=flags, **more),
         f"{folder}/schedstat": SCHEDSTAT.format(ran_ns=ran_ns),
@@ -133,6 +134,7 @@ def quiet_files(seconds: float = 0.0) -> dict[str, str]:
 def _quiet_files(seconds: float) -> Mapping[str, str]:
     ticks = round(seconds * 100)
     files = _topology() | {
+        **BARE,
         "/proc/sys/kernel/osrelease": "6.14.0\n",
         "/proc/sys/kernel/hostname": "benchmark-host\n",
         "/proc/version": "Linux version 6.14.0 (somebody@builder) #1 SMP\n",

@@ -11,6 +11,16 @@ from noisewatch.machine import Json, T
 from noisewatch.sources.reader import Reader
 
 Files = Mapping[str, str]
+# What every Linux has more of: where these can be seen, a file that is not there is known to be absent.
+BARE: Files = {
+    "/proc/sys/kernel/ostype": "Linux\n",
+    "/proc/sys/vm/overcommit_memory": "0\n",
+    "/sys/devices/system/cpu/modalias": "cpu:type:x86\n",
+    "/sys/class/mem/null/dev": "1:3\n",
+    "/sys/firmware/memmap/0/type": "System RAM\n",
+    "/sys/kernel/uevent_seqnum": "1\n",
+    "/sys/bus/cpu/drivers_autoprobe": "1\n",
+}
 SECOND_NS = 1_000_000_000
 
 
@@ -120,8 +130,8 @@ def mounted(mounts: str, root: str = "/") -> dict[str, str]:
 
 
 def reading(files: Files, *, is_copy: bool = False) -> Reader:
-    """A reader of one moment."""
-    return Reader(WrittenMachine(files, is_copy=is_copy))
+    """A reader of one moment of a machine that hides nothing."""
+    return Reader(WrittenMachine({**BARE, **files}, is_copy=is_copy))
 
 
 def write_tree(root: Path, files: Files) -> Path:

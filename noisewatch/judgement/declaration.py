@@ -8,7 +8,7 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import BOOT_OPTIONS, forget
-from noisewatch.judgement.limit import Limit
+from noisewatch.judgement.limit import LIMIT, Limit
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import CpuSet
 
@@ -28,7 +28,6 @@ class Fix:
     persist: str | None = None
     undo: str | None = None
     needs_root: bool = True
-    needs_reboot: bool = False  # for `now`; what persists may need one anyway
     undo_unit: str | None = None  # takes `persist` back where that tells systemd of units
 
     @property
@@ -40,6 +39,16 @@ class Fix:
     def undo_files(self) -> str | None:
         """The part of that which does no harm where nothing was made to last: our own files go."""
         return forget(self.persist)
+
+    @property
+    def needs_reboot(self) -> bool:
+        """Whether nothing helps before the machine has booted again."""
+        return self.now is None and self.persist_needs_reboot
+
+    @property
+    def persist_needs_reboot(self) -> bool:
+        """Whether what makes it last does so from the next boot on."""
+        return "reboot" in (self.persist or "")
 
     @property
     def kernel_arguments(self) -> str | None:
@@ -58,12 +67,13 @@ class Answer:
     limit: float | None = None
     unit: str | None = None
     cpus: CpuSet = frozenset()
-    reason: str | None = None  # why it is unknown or not applicable
+    reason: str | None = None  # why it is unknown or not applicable, or a warning that may be a failure
     evidence: Mapping[str, Any] = field(default_factory=dict)
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
     severity: str | None = None  # where this answer weighs more than the check usually does
     is_fault: bool = False  # it is noisewatch that failed, which no profile excuses
+    limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
 
 
 @dataclass(frozen=True, slots=True)

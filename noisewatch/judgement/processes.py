@@ -32,7 +32,7 @@ def why_unseen(case: Case) -> str | None:
         return case.why_unknown("/proc/PID")
     if not any(task.is_kernel for task in tasks.by_tid.values()):
         return why_not_all(case, "processes")
-    return None if tasks.is_complete else "not all processes were looked at"
+    return case.snapshot.settings.why_processes_hidden if tasks.is_complete else "not all processes were looked at"
 
 
 def why_not_all(case: Case, what: str) -> str:

@@ -134,7 +134,7 @@ class Verdict:
 def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False) -> Verdict:
     """The verdict on the case. `strict` makes warnings and unknowns unstable."""
     asked = [Finding(each, _answer(each, case), None, case.rules) for each in checks]
-    findings = [_excused(finding, case) for finding in link_measurements(asked)]
+    findings = [_excused(finding, case) for finding in link_measurements([*map(_undecided, asked)])]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
 
@@ -161,6 +161,13 @@ def _without_starter(each: Check, case: Case) -> Answer:
     """What the machine's own settings say; what only this process could say is not about the benchmark."""
     answer = contained(lambda: each.answer(case.without_own_process()), partial(_failed, each))
     return not_applicable(_ELSEWHERE) if answer.status == UNKNOWN and not answer.is_fault else answer
+
+
+def _undecided(finding: Finding) -> Finding:
+    """A warning that may be a failure, as what would tell could not be read: where that would block, it is unknown."""
+    if finding.status != WARN or finding.answer.reason is None or finding.severity != BLOCKING:
+        return finding
+    return replace(finding, answer=replace(finding.answer, status=UNKNOWN))
 
 
 def _why_not_asked(each: Check, case: Case) -> str | None:

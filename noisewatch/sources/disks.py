@@ -88,6 +88,8 @@ def parse_arrays(text: str) -> tuple[Array, ...]:
         work = _WORK.search(line)
         if work is not None and members is not None:
             arrays.append(Array(members[0], work[1], float(work[2]), members[1]))
+    if not any(line.startswith("unused devices:") for line in lines_of(text)):
+        raise Malformed("`unused devices:` at the end", text[-20:])
     return tuple(arrays)
 
 

@@ -16,7 +16,9 @@ _OF_PROCESSORS = ("cpu", "armv", "apple_")
 def read_event_sources(reader: Reader) -> frozenset[str] | None:
     """The names; None is unknown."""
     names = reader.names_or_none(FOLDER)
-    return None if names is None else frozenset(names)
+    if names == []:
+        reader.note(FOLDER, "nothing in it, not even what the kernel itself counts")
+    return frozenset(names) if names else None
 
 
 def counters_among(names: frozenset[str]) -> list[str]:

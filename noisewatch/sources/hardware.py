@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.hwmon import Sensors, read_sensors
@@ -33,10 +33,22 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
     """What the target CPUs and their packages say."""
     places = [topology.get(cpu) for cpu in target]
     known = [place.package for place in places if place is not None and place.package is not None]
-    packages = frozenset(known) if len(known) == len(places) else frozenset()
-    return Hardware(
+    unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
+    packages = frozenset() if unplaced else frozenset(known)
+    found = Hardware(
         energy_bias=read_knobs(reader, map(bias_path, sorted(target))),
         sensors=read_sensors(reader, packages),
         power_limits=read_power_limits(reader, packages),
         uncore=read_uncore(reader, packages),
+    )
+    return _without_package(found, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else found
+
+
+def _without_package(found: Hardware, path: str) -> Hardware:
+    """The same where some target CPU's package is unknown, and may be one that tells nothing."""
+    return replace(
+        found,
+        sensors=replace(found.sensors, unread=found.sensors.unread or path),
+        power_limits=replace(found.power_limits, unread=found.power_limits.unread or path),
+        uncore=replace(found.uncore, is_complete=False),
     )

@@ -24,7 +24,7 @@ _CHIP = re.compile(r"hwmon\d{1,6}")
 _OF_PROCESSOR = re.compile(
     r"coretemp|k10temp|k8temp|zenpower|via_cputemp|cpu\d*_thermal|soc_thermal|(big|little)core\d*_thermal", re.ASCII
 )
-_INPUT = re.compile(r"temp(\d{1,4})_input")
+_FILE = re.compile(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _input is gone is still there
 _PACKAGE = re.compile(r"Package id (\d{1,5})")
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
@@ -62,7 +62,7 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
     unread: list[str] = []
     for folder in (f"{FOLDER}/{name}" for name in chips if _CHIP.fullmatch(name)):
         chip = reader.text_or_none(f"{folder}/name", expected=False)
-        if chip is None and not reader.is_absent(f"{folder}/name"):
+        if chip is None:
             unread.append(f"{folder}/name")
         elif chip is not None and _OF_PROCESSOR.fullmatch(chip.strip()):
             found, is_whole = _read_chip(reader, folder, chip.strip(), packages)
@@ -98,8 +98,8 @@ def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, Cp
 
 def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:
     """The sensors that tell most, and whether they tell all."""
-    found = map(_INPUT.fullmatch, reader.names_or_none(folder) or ())
-    numbers = sorted(int(match[1]) for match in found if match is not None)
+    found = map(_FILE.fullmatch, reader.names_or_none(folder) or ())
+    numbers = sorted({int(match[1]) for match in found if match is not None})
     labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
     chosen = _telling(labels, packages)
     sensors = [
@@ -109,7 +109,9 @@ def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int])
         reader.note(folder, "no sensor in it")
     elif len(chosen) > _MOST_SENSORS:
         reader.note(folder, f"more sensors than the {_MOST_SENSORS} that are read")
-    return sensors, bool(numbers) and len(chosen) <= _MOST_SENSORS
+    unlabelled = [number for number, label in labels.items() if label is None]
+    is_told = all(reader.is_absent(f"{folder}/temp{number}_label") for number in unlabelled)
+    return sensors, bool(numbers) and len(chosen) <= _MOST_SENSORS and is_told
 
 
 def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:

@@ -34,23 +34,27 @@ class PacketSteering:
 
 def read_packet_steering(reader: Reader) -> PacketSteering:
     """The masks of all receive queues that this process can see: of its network namespace."""
-    if reader.names_or_none(FOLDER) is None:
+    if not reader.names_or_none(FOLDER):
+        reader.note(FOLDER, "no interface in it, not even lo")
         return PacketSteering(None)
     paths = list(islice(_paths(reader), _MOST_QUEUES + 1))
     is_complete = len(paths) <= _MOST_QUEUES
     cpus_by_path: dict[str, CpuSet | None] = {}
-    absent = 0
+    absent: list[str] = []
     for path in paths[:_MOST_QUEUES]:
         try:
             cpus_by_path[path] = parse_cpu_mask(reader.text(path))
         except Absent:
-            absent += 1
+            absent.append(path)
         except Unreadable:
             cpus_by_path[path] = None
         except Malformed as error:
             reader.note(path, error.reason)
             cpus_by_path[path] = None
-    return PacketSteering(cpus_by_path, is_possible=not absent or bool(cpus_by_path), is_complete=is_complete)
+    is_possible = not absent or bool(cpus_by_path)
+    if is_possible:  # all queues have the file, or none
+        cpus_by_path |= dict.fromkeys(absent)
+    return PacketSteering(cpus_by_path, is_possible, is_complete)
 
 
 def _paths(reader: Reader) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.machine import Json, Machine
+from noisewatch.sources.hidden import content_of, folders_that_tell, is_hidden_as
 from noisewatch.sources.intrusive import interrupts
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class Reader:
 
     def bytes(self, path: str, expected: bool = True) -> bytes:
         """The file's content. Raises Unreadable."""
-        return self._once(self._bytes, path, self.machine.read_bytes, expected)
+        return self._once(self._bytes, path, lambda each: content_of(self.machine, each), expected)
 
     def text(self, path: str, expected: bool = True) -> str:
         """The file's content as text. Raises Unreadable."""
@@ -107,6 +108,8 @@ class Reader:
             try:
                 self._refuse_intrusive(path)
                 kept[path] = read(path)
+            except Absent as error:
+                kept[path] = self._believed(error)
             except Unreadable as error:
                 kept[path] = error
         answer = kept[path]
@@ -115,3 +118,14 @@ class Reader:
                 self.note(path, answer.reason)
             raise answer
         return answer
+
+    def _believed(self, absent: Absent) -> Unreadable:
+        """The same where it is a fact; where all around the path is hidden too, it is unknown."""
+        hidden = next((folder for folder in folders_that_tell(absent.path) if self._is_hidden(folder)), None)
+        return absent if hidden is None else Unreadable(absent.path, f"{absent.reason}, and nothing is in {hidden}")
+
+    def _is_hidden(self, folder: str) -> bool:
+        try:
+            return not self.names(folder, expected=False)
+        except Unreadable as error:
+            return is_hidden_as(error, folder)

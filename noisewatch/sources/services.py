@@ -52,7 +52,7 @@ def read_services(reader: Reader) -> Services:
 def _read_groups(reader: Reader) -> tuple[ServiceGroup, ...] | None:
     root = read_unified_mount(reader)
     names = reader.names_or_none(root) if root else None
-    if root == "" or (root and names is not None):
+    if root == "" or (root and names):
         return tuple(_read_group(reader, f"{root}/{name}", name) for name in _GROUPS if name in (names or ()))
     return None
 

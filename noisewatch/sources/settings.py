@@ -33,6 +33,7 @@ from noisewatch.sources.swaps import Swap, read_swaps
 from noisewatch.sources.temporary_files import read_temporary_files
 from noisewatch.sources.topology import CpuPlace, read_memory_nodes
 from noisewatch.sources.uptime import read_uptime
+from noisewatch.sources.visible_processes import read_why_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Settings:
     uptime_s: float | None
     memory_nodes: frozenset[int] | None
     swaps: tuple[Swap, ...] | None
+    why_processes_hidden: str | None  # None is known as well: all can be seen
 
 
 def read_settings(
@@ -106,4 +108,5 @@ def read_settings(
         uptime_s=read_uptime(reader),
         memory_nodes=read_memory_nodes(reader),
         swaps=read_swaps(reader),
+        why_processes_hidden=read_why_hidden(reader),
     )

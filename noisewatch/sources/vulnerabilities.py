@@ -25,11 +25,18 @@ class Vulnerabilities:
 
     state_by_name: Mapping[str, str] | None = None
     chosen: tuple[str, ...] | None = None  # the boot options that change what the kernel would do by itself
+    unread: str | None = None  # the first file that says nothing
 
 
 def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] | None) -> Vulnerabilities:
     """They change with a reboot, or with new microcode."""
-    return Vulnerabilities(_read_states(reader), None if options is None else choices_among(options))
+    states = _read_states(reader)
+    silent = [f"{FOLDER}/{name}" for name, state in (states or {}).items() if state is None]
+    return Vulnerabilities(
+        None if states is None else {name: state for name, state in states.items() if state is not None},
+        None if options is None else choices_among(options),
+        silent[0] if silent else None,
+    )
 
 
 def choices_among(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -38,12 +45,16 @@ def choices_among(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(clean(f"{name}={value}" if value else name) for name, value in given.items() if value != "auto")
 
 
-def _read_states(reader: Reader) -> Mapping[str, str] | None:
+def _read_states(reader: Reader) -> Mapping[str, str | None] | None:
+    """By name; a kernel that has the folder has files in it."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:
         return {}
     except Unreadable:
         return None
+    if not names:
+        reader.note(FOLDER, "nothing in it")
+        return None
     states = {name: reader.text_or_none(f"{FOLDER}/{name}") for name in names}
-    return {name: clean(state.strip()) for name, state in states.items() if state is not None}
+    return {name: clean(state.strip()) if state is not None else None for name, state in states.items()}

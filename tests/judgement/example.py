@@ -6,7 +6,7 @@ import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -14,6 +14,8 @@ from tests.judgement import examples
 from tests.judgement.judging import finding, judged
 from tests.quiet_machine import ANSWERS, loaded_files, quiet_files
 from tests.written import Files, WrittenMachine, without
+
+M = TypeVar("M", bound=WrittenMachine)
 
 VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
@@ -47,12 +49,15 @@ class Example:
 
     def judged(self, is_calibrated: bool = True) -> Verdict:
         """The verdict on the whole machine."""
+        return judged(self.machine(), self.target, is_calibrated=is_calibrated, rules=self.rules)
+
+    def machine(self, kind: type[M] = WrittenMachine) -> M:  # type: ignore[assignment]  # the default of a TypeVar
+        """The machine at its three moments."""
         before = without(quiet_files() | dict(self.changed), *self.gone)
         after = without(quiet_files(3.0) | dict(self.changed) | dict(self.after), *self.gone)
         loaded = without(loaded_files() | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)
         answers = {**ANSWERS, **self.answers}
-        machine = WrittenMachine(before, after, loaded, answers=answers, is_copy=self.is_copy, own_pids=self.own_pids)
-        return judged(machine, self.target, is_calibrated=is_calibrated, rules=self.rules)
+        return kind(before, after, loaded, answers=answers, is_copy=self.is_copy, own_pids=self.own_pids)
 
     def found(self, is_calibrated: bool = True) -> Finding:
         """What the check says."""

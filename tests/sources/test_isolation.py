@@ -64,7 +64,7 @@ def test_no_isolcpus_is_none_of_them_and_no_command_line_is_unknown() -> None:
     assert _read({}).isolcpus is None
 
 
-@pytest.mark.parametrize(("text", "cpus"), [("2-3,6-7\n", {2, 3, 6, 7}), ("\n", set()), ("", set())])
+@pytest.mark.parametrize(("text", "cpus"), [("2-3,6-7\n", {2, 3, 6, 7}), ("\n", set()), (" \n", set())])
 def test_sysfs_tells_what_is_isolated_by_boot_and_blank_is_none(text: str, cpus: Set[int]) -> None:
     assert _read({f"{CPUS}/isolated": text}).boot == cpus
 

@@ -9,7 +9,7 @@ from noisewatch.sources.reader import Reader
 from noisewatch.sources.snapshot import SETTINGS_LAST_NS, Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from tests.quiet_machine import ANSWERS, quiet_files
-from tests.written import SECOND_NS, Files, WrittenMachine, reading, without
+from tests.written import BARE, SECOND_NS, Files, WrittenMachine, reading, without
 
 AC = "/sys/class/power_supply/AC/online"
 
@@ -125,10 +125,10 @@ def test_a_machine_that_answers_nothing_still_gives_a_snapshot() -> None:
 
 
 def test_a_failure_is_kept_with_its_reason_and_asked_for_once() -> None:
-    machine = WrittenMachine({})
+    machine = WrittenMachine(BARE)
     reader = Reader(machine)
     assert [reader.text_or_none("/proc/stat") for _ in range(3)] == [None] * 3
-    assert machine.reads == ["/proc/stat"]
+    assert machine.reads.count("/proc/stat") == 1
     assert reader.reason_by_path == {"/proc/stat": "no such file"}
 
 

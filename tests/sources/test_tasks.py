@@ -147,7 +147,7 @@ def test_a_name_that_is_no_number_among_the_threads_is_no_reason_to_stop() -> No
     ids=["no proc", "no process"],
 )
 def test_a_machine_that_shows_no_process_is_unknown(files: Files, named: str) -> None:
-    reader = reading(files)
+    reader = Reader(WrittenMachine(files))
     assert TaskReader().read(reader, TARGET) is None
     assert list(reader.reason_by_path) == [named]
 

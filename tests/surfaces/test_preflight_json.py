@@ -15,10 +15,10 @@ from tests.surfaces.running import Run, quiet_tree, record
 _TOP = {"schema", "noisewatch", "machine", "target", "profile", "verdict", "exit_status", "findings", "calibration",
         "noise_floor", "sample_seconds", "own_cpu_share"}  # fmt: skip
 _MACHINE = {"is_live", "kernel", "cpu_model", "virtual", "container", "clock_source", "mains_power"}
-_FINDING = {"id", "area", "severity", "status", "measured", "limit", "unit", "cpus", "said", "reason", "answered_by",
-            "evidence", "culprits", "fix"}  # fmt: skip
+_FINDING = {"id", "area", "severity", "status", "measured", "limit", "limit_role", "unit", "cpus", "said", "reason",
+            "answered_by", "evidence", "culprits", "fix"}  # fmt: skip
 _CULPRIT = {"kind", "name", "pid", "irq", "cpu", "share", "rate_per_s", "stolen_ns", "inferred"}
-_FIX = {"now", "persist", "undo", "needs_root", "needs_reboot"}
+_FIX = {"now", "persist", "undo", "needs_root", "needs_reboot", "persist_needs_reboot"}
 _STATUSES = {"pass", "warn", "fail", "unknown", "not-applicable", "ignored"}
 
 

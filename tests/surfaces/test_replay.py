@@ -53,7 +53,7 @@ def test_show_is_of_the_last_moment(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["preflight", "show"])
 def test_a_damaged_recording_is_told_on_stderr(run: Run, tmp_path: Path, command: str) -> None:
-    recording = _cut(record(tmp_path / "machine.nw", *_MOMENTS, calibration=None), 0.95)
+    recording = _cut(record(tmp_path / "machine.nw", *_MOMENTS, calibration=None), 0.97)
     ran = run(command, "--replay", recording, *(["--no-calibration"] if command == "preflight" else []))
     assert ran.status == 0
     assert "damaged after" in ran.err

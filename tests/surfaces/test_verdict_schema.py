@@ -146,9 +146,10 @@ _DOCUMENTED = {
     "verdict": "schema noisewatch machine target profile verdict exit_status findings calibration noise_floor "
     "sample_seconds own_cpu_share",
     "machine": "is_live kernel cpu_model virtual container clock_source mains_power",
-    "finding": "id area severity status measured limit unit cpus said reason answered_by evidence culprits fix",
+    "finding": "id area severity status measured limit limit_role unit cpus said reason answered_by evidence "
+    "culprits fix",
     "culprit": "kind name pid irq cpu share rate_per_s stolen_ns inferred",
-    "fix": "now persist undo needs_root needs_reboot",
+    "fix": "now persist undo needs_root needs_reboot persist_needs_reboot",
     "calibration": "seconds core clock_ns cpus",
     "calibrated CPU": "cpu gaps_per_s stolen_share gap_threshold_ns gap_p50_ns gap_p99_ns gap_max_ns effective_khz "
     "effective_khz_spread_share throughput_drift_share histogram",

@@ -16,6 +16,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.limit import LOOKED_BACK, MINIMUM
 from noisewatch.model.interval import NS_PER_S
 from noisewatch.sources.boot_configuration import Options
 from noisewatch.sources.kernel import COMMAND_LINE
@@ -66,7 +67,8 @@ def kernel_log_troubled(case: Case) -> Answer:
     recent = sorted((kind for kind in age_s if age_s[kind] <= recent_s), key=lambda kind: age_s[kind])
     if recent:
         said = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in recent)
-        return Answer(FAIL, said, age_s[recent[0]], recent_s, "seconds", evidence=evidence)
+        age = age_s[recent[0]]
+        return Answer(FAIL, said, age, recent_s, "seconds", evidence=evidence, limit_role=LOOKED_BACK)
     if not log.is_complete:
         return Answer(UNKNOWN, "unknown", reason=f"{KERNEL_LOG}: longer than was read", severity=INFORMATION)
     if log.since_us and _age_s(settings, log.since_us) < recent_s:
@@ -74,7 +76,7 @@ def kernel_log_troubled(case: Case) -> Answer:
         return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
     said = f"nothing of late; before: {older}" if older else "no complaints"
-    return Answer(PASS, said, limit=recent_s, unit="seconds", evidence=evidence)
+    return Answer(PASS, said, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
 
 
 def _latest_settings(case: Case) -> Settings:
@@ -114,8 +116,9 @@ def just_booted(case: Case) -> Answer:
         return unknown(case.why_unknown(UPTIME))
     limit = case.bound(_SETTLED)
     if uptime_s < limit:
-        return Answer(FAIL, f"up for {uptime_s:.0f} s only", uptime_s, limit, "seconds")
-    return Answer(PASS, f"up for {_ago(uptime_s).removesuffix(' ago')}", uptime_s, limit, "seconds")
+        return Answer(FAIL, f"up for {uptime_s:.0f} s", uptime_s, limit, "seconds", limit_role=MINIMUM)
+    said = f"up for {_ago(uptime_s).removesuffix(' ago')}"
+    return Answer(PASS, said, uptime_s, limit, "seconds", limit_role=MINIMUM)
 
 
 @check(
@@ -158,8 +161,10 @@ def _words(options: Options) -> set[str]:
 def _write_out(said_by: tuple[str, ...]) -> Fix:
     """How the configuration becomes the boot loader's: distributions differ."""
     if any("grub" in path for path in said_by):
-        return Fix(None, "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg), and reboot")
-    return Fix(None, "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz, and reboot")
+        command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg), and reboot"
+        return Fix(None, command)
+    command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz, and reboot"
+    return Fix(None, command)
 
 
 CHECKS = (kernel_log_troubled, just_booted, boot_options_pending)

@@ -19,6 +19,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.partitions import Partition
@@ -113,7 +114,10 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
         said = "; ".join(_describe_crowd(threads) for threads in crowds)
         cpus = frozenset().union(*(thread.allowed or frozenset() for threads in crowds for thread in threads))
         return Answer(WARN, said, cpus=cpus, fix=_pin_each(crowds))
-    if not tasks.is_complete or any(task.allowed is None and task.cpu in isolated for task in others):
+    unseen = why_unseen(case)
+    if unseen is not None:
+        return unknown(unseen)
+    if any(task.allowed is None and task.cpu in isolated for task in others):
         return unknown("not all tasks could be asked where they may run")
     return Answer(PASS, "no process has several threads that share isolated CPUs")
 

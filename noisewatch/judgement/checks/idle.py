@@ -154,7 +154,7 @@ def idle_cpus_spin(case: Case) -> Answer:
     is_felt = bool(case.siblings) and case.rules.profile != LATENCY
     severity = WARNING if is_felt else None
     if idle.boot_option == "poll":
-        fix = Fix(persist=boot_options("without idle=poll"), needs_reboot=True)
+        fix = Fix(persist=boot_options("without idle=poll"))
         return Answer(FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
     if idle.request_us is not None and idle.request_us < _shortest_sleep_us(case):
         said = f"a request for {idle.request_us} µs lets idle CPUs spin ({LATENCY_REQUEST})"

@@ -169,7 +169,6 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
         write_affinity([irq.irq for irq in movable], listed),
         boot_options(options),
         "; ".join(write_affinity(numbers, allowed) or "" for allowed, numbers in numbers_by_allowed.items()) or None,
-        needs_reboot=not movable,
     )
 
 

@@ -64,8 +64,9 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     found = running(case, {"irqbalance"})
     isolation = case.snapshot.isolation
     spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())  # it knows nothing of partitions
-    if case.target and case.target <= spared:
-        return Answer(PASS, "irqbalance spares the target CPUs" if found else "irqbalance does not run")
+    reason = why_unseen(case)
+    if case.target and case.target <= spared and (found or reason is not None):
+        return Answer(PASS, f"irqbalance {'spares' if found else 'would spare'} the target CPUs")
     if found:
         listed = format_cpu_list(case.target)
         fix = Fix(
@@ -74,7 +75,6 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
             "sudo systemctl start irqbalance",
         )
         return Answer(FAIL, f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
-    reason = why_unseen(case)
     return Answer(PASS, "irqbalance does not run") if reason is None else unknown(reason)
 
 

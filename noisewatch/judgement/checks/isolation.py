@@ -18,7 +18,7 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
-from noisewatch.judgement.processes import why_not_all
+from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
@@ -63,8 +63,10 @@ def target_not_isolated(case: Case) -> Answer:
     said = f"{name_cpus(open_cpus)}: not isolated"
     if isolation.partition is None:
         said += " at boot; whether a cgroup partition isolates it is unknown"
-    status = FAIL if isolation.partition is not None else WARN
-    return Answer(status, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
+    if isolation.partition is not None:
+        return Answer(FAIL, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
+    why_not = case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts")
+    return Answer(WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=_isolate(case))
 
 
 def _isolate(case: Case) -> Fix:
@@ -193,10 +195,9 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
     allowed = [task for task in others if task.allowed is not None and task.allowed & case.target]
     unasked = [task for task in others if task.allowed is None]
     evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
-    all_seen = case.snapshot.tasks is not None and case.snapshot.tasks.is_complete
-    if not any(task.is_kernel for task in tasks) or not all_seen:
-        whose = why_not_all(case, "tasks") if all_seen else "not all tasks could be looked at"
-        said = f"{ran}, as far as is known: {whose}"
+    unseen = why_unseen(case)
+    if unseen is not None:
+        said = f"{ran}, as far as is known: {unseen}"
         return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
     if allowed or unasked:
         count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"

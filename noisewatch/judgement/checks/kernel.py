@@ -18,6 +18,7 @@ from noisewatch.judgement.declaration import (
     check,
 )
 from noisewatch.judgement.knob_answers import judged_knob, unread
+from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.sources.kernel import release_number
@@ -79,20 +80,23 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
     if not shared:
         return Answer(PASS, "the watchdog runs on other CPUs", evidence=evidence)
     every = f" every {threshold_s / _CHECKS_PER_THRESHOLD:g} s" if threshold_s is not None else ""
-    fix = _confine_watchdog(watched, case.housekeeping)
+    fix = _confine_watchdog(watched, case.housekeeping, Knob.WATCHDOG_CPUS not in knobs.absent)
     return Answer(FAIL, f"the watchdog looks at {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix)
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
+    """The CPUs that it looks at: all of them where there is nothing to choose (before Linux 4.3)."""
+    if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
+        return case.snapshot.online.online
     try:
         return parse_cpu_list(case.snapshot.settings.knobs.text_by_path[Knob.WATCHDOG_CPUS])
     except (KeyError, Malformed):
         return None
 
 
-def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet) -> Fix:
-    """To other CPUs, where there are any; else it goes."""
-    if not housekeeping:
+def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> Fix:
+    """To other CPUs, where there are any and it can be; else it goes."""
+    if not housekeeping or not has_mask:
         return Fix(write(0, Knob.WATCHDOG), persist_knob(Knob.WATCHDOG, 0), write(1, Knob.WATCHDOG))
     listed = format_cpu_list(housekeeping)
     return Fix(
@@ -155,7 +159,7 @@ def memory_statistics_updated_often(case: Case) -> Answer:
     least_s = case.bound(_STATISTICS_INTERVAL)
     said = "updated every {value} s"
     answer = judged_knob(case, Knob.STAT_INTERVAL, lambda value: value >= least_s, said, quiet=120)
-    return replace(answer, limit=least_s, unit="s") if answer.status in (PASS, FAIL) else answer
+    return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if answer.status in (PASS, FAIL) else answer
 
 
 _POLLING_INTERVAL = Limit(
@@ -193,7 +197,7 @@ def machine_checks_polled_often(case: Case) -> Answer:
         said,
         quiet=_POLLED_DAILY_S,
     )
-    return replace(answer, limit=least_s, unit="s") if answer.status in (PASS, FAIL) else answer
+    return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if answer.status in (PASS, FAIL) else answer
 
 
 CHECKS = (

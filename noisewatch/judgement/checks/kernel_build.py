@@ -147,6 +147,10 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
         return unknown(case.why_unknown("/proc/cmdline"))
     if known.chosen:
         return Answer(FAIL, f"booted with {' '.join(known.chosen)}", evidence=evidence)
+    if known.unread is not None:
+        return unknown(case.why_unknown(known.unread))
+    if not known.state_by_name:
+        return Answer(PASS, "the kernel's own choice, which it does not tell", evidence=evidence)
     active = sum(state.startswith("Mitigation") for state in known.state_by_name.values())
     return Answer(PASS, f"the kernel's own choice: {active} mitigations in force", active, evidence=evidence)
 

@@ -189,7 +189,7 @@ def own_load_on_target(case: Case) -> Answer:
     own_pids = interval.after.own_pids
     if before is None or after is None:
         return unknown(case.why_unknown("/proc/PID"))
-    if own_pids and not own_pids & before.read_pids & after.read_pids:
+    if own_pids and not own_pids & before.by_tid.keys() & after.by_tid.keys():
         return unknown("noisewatch did not see itself: it was given the numbers of another namespace")
     share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
     own_ns = sum(run.ran_ns for run in interval.runs if run.is_own)

@@ -153,7 +153,8 @@ def numa_balancing_runs(case: Case) -> Answer:
     if len(known) < 2:
         return not_applicable("there is one memory node")
     said = f"on, with {len(known)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
-    return Answer(WARN, said, unmapped, case.bound(_UNMAPPED), "pages", evidence=evidence, fix=fix)
+    why_not = case.why_unknown(VMSTAT) if unmapped is None and case.intervals else None
+    return Answer(WARN, said, unmapped, case.bound(_UNMAPPED), "pages", reason=why_not, evidence=evidence, fix=fix)
 
 
 _DIRTY_PASSES = Limit("passes", "unwritten data that passes", 51_200, "kB", "written within a second by most disks")

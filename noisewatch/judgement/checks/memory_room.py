@@ -20,6 +20,7 @@ from noisewatch.judgement.declaration import (
     Limit,
     check,
 )
+from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import STRICT
 from noisewatch.model.interval import Interval
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP
@@ -95,7 +96,7 @@ def memory_short(case: Case) -> Answer:
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
     said = f"{_size(least.free_bytes)} are left{least.where}"
-    return Answer(PASS, said, share, case.bound(_FAILS), "share", evidence=evidence)
+    return Answer(PASS, said, share, case.bound(_FAILS), "share", evidence=evidence, limit_role=MINIMUM)
 
 
 def _short_of(case: Case, status: str, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:
@@ -104,7 +105,7 @@ def _short_of(case: Case, status: str, room: _Room, left_bytes: int, evidence: M
         said += f", and {_size(room.available_bytes - left_bytes)} more once cached files are given up"
     fix = _lift(room.limit) if room.limit is not None else None
     share = left_bytes / room.of_bytes if room.of_bytes else 0.0
-    return Answer(status, said, share, case.bound(_FAILS), "share", evidence=evidence, fix=fix)
+    return Answer(status, said, share, case.bound(_FAILS), "share", evidence=evidence, fix=fix, limit_role=MINIMUM)
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:

@@ -20,7 +20,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
-from noisewatch.judgement.knob_answers import turned
+from noisewatch.judgement.knob_answers import turned, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.sources.cpulist import CpuSet, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.sources.knobs import Knob
@@ -58,6 +58,8 @@ def packets_steered_to_target(case: Case) -> Answer:
         masks = {clean(path): sorted(mask) for path, mask in steered.items()}
         return Answer(FAIL, said, len(steered), 0, "queues", cpus, evidence={"masks": masks}, fix=_spare(case, steered))
     default = _default(case)
+    if default is None:
+        return unread(case, Knob.RPS_DEFAULT)
     if default & case.target:
         said = f"new interfaces will hand packets to {name_cpus(default & case.target)}"
         fix = turned(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
@@ -79,12 +81,15 @@ def _names(paths: Mapping[str, CpuSet]) -> str:
     return ", ".join(named[:_LONGEST_LIST]) + (", …" if len(named) > _LONGEST_LIST else "")
 
 
-def _default(case: Case) -> CpuSet:
-    """The mask that new interfaces get; most kernels have none."""
-    try:
-        return parse_cpu_mask(case.snapshot.settings.knobs.text_by_path.get(Knob.RPS_DEFAULT, "0"))
-    except Malformed:
+def _default(case: Case) -> CpuSet | None:
+    """The mask that new interfaces get; most kernels have none. None is unknown."""
+    knobs = case.snapshot.settings.knobs
+    if Knob.RPS_DEFAULT in knobs.absent:
         return frozenset()
+    try:
+        return parse_cpu_mask(knobs.text_by_path[Knob.RPS_DEFAULT])
+    except (KeyError, Malformed):
+        return None
 
 
 def _spare(case: Case, steered: Mapping[str, CpuSet]) -> Fix:

@@ -47,16 +47,26 @@ def priority_lowered(case: Case) -> Answer:
     grave = [*_lowered_policy(own), *(f"{clean(level.folder)} is idle" for level in levels if level.is_idle)]
     slight = [*_lowered_nice(case, own), *_lowered_weights(case, weights)]
     if grave or slight:
-        said = "; ".join([*grave, *slight])
-        return Answer(FAIL if grave else WARN, said, evidence=evidence, fix=_fix(case, weights))
-    if own is None:
-        return unknown(case.why_unknown(STAT))
-    unread = next((level for level in levels if not level.is_known), None)
-    if weights is None or unread is not None:
-        return unknown(case.why_unknown(unread.folder if unread is not None else MEMBERSHIP, "/proc/self/mounts"))
+        said, fix = "; ".join([*grave, *slight]), _fix(case, weights)
+        if grave:
+            return Answer(FAIL, said, evidence=evidence, fix=fix)
+        return Answer(WARN, said, reason=_why_unread(case, own, weights), evidence=evidence, fix=fix)
+    why_not = _why_unread(case, own, weights)
+    if own is None or weights is None or why_not is not None:
+        return unknown(why_not or "unknown")
     if not weights.reaches_root:
         return unknown("inside a container: what weight it has cannot be seen")
     return Answer(PASS, f"nice {own.nice}, and no cgroup that weighs less than others", evidence=evidence)
+
+
+def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
+    """Why there may be a lower priority than what was found; None where all was read."""
+    if own is None:
+        return case.why_unknown(STAT)
+    unread = next((level for level in weights.levels if not level.is_known), None) if weights is not None else None
+    if weights is None or unread is not None:
+        return case.why_unknown(unread.folder if unread is not None else MEMBERSHIP, "/proc/self/mounts")
+    return None
 
 
 def _described(level: CpuWeight) -> dict[str, float | bool | None]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import INFORMATION, PASS, UNKNOWN, WARN, WARNING, Answer, Fix, Limit, check
+from noisewatch.judgement.limit import LOOKED_AHEAD
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.machine.crontab_lines import UNNAMED
 from noisewatch.model.cron_schedule import seconds_until
@@ -71,14 +72,25 @@ def job_scheduled(case: Case) -> Answer:
     if due:
         fix = _stop(due, [task.pid for task in crons] if any(each in due for each in from_cron) else [])
         soonest = max(due[0].in_s, 0.0)
-        return Answer(WARN, _said(due), round(soonest), ahead_s, "s", evidence=evidence, fix=fix, severity=severity)
+        return Answer(
+            WARN,
+            _said(due),
+            round(soonest),
+            ahead_s,
+            "s",
+            evidence=evidence,
+            fix=fix,
+            severity=severity,
+            limit_role=LOOKED_AHEAD,
+        )
     unseen = doubt or _why_cron_unseen(case, bool(crons))
     why_not = case.why_unknown(TIMERS) if jobs.timers is None else unseen
     if why_not is None and case.snapshot.platform.container != NONE:
         why_not = f"{case.container_words} sees only its own jobs"
     if why_not is not None:
         return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
-    return Answer(PASS, f"none within {_length(ahead_s)} ({_USERS})", limit=ahead_s, unit="s", evidence=evidence)
+    said = f"none within {_length(ahead_s)} ({_USERS})"
+    return Answer(PASS, said, limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
 
 
 def _timers(timers: Iterable[Timer], clock: WallClock) -> list[_Due]:

@@ -19,6 +19,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.sources.kernel import COMMAND_LINE
+from noisewatch.sources.kernel_config import PACKED
 from noisewatch.sources.tasks import Task
 from noisewatch.sources.workqueues import FOLDER as WORKQUEUES
 from noisewatch.sources.workqueues import Workqueues
@@ -91,7 +92,16 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         said = f"{name_cpus(kept)}: callbacks are run where they arise{why_not}"
         fix = None if why_not else Fix(None, option, None)
         return Answer(FAIL, said, cpus=kept, evidence=evidence, fix=fix)
+    if not _can_offload(case):
+        return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option says nothing
     return _where_threads_run(case, evidence)
+
+
+def _can_offload(case: Case) -> bool:
+    """Whether the kernel is known to have RCU_NOCB_CPU, which NO_HZ_FULL brings along; only it has rcuo threads."""
+    tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
+    has_threads = any(task.is_kernel and task.name.startswith("rcuo") for task in tasks)
+    return bool(_has(case, "RCU_NOCB_CPU") or case.snapshot.isolation.nohz_full or has_threads)
 
 
 def _offloaded(case: Case) -> tuple[CpuSet | None, str]:

@@ -22,6 +22,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.measured import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.surroundings import uncached, why_no_cache
@@ -57,12 +58,14 @@ def no_housekeeping_cpu(case: Case) -> Answer:
     if free and unplaced:
         return unknown(case.why_unknown(f"{CPUS}/cpu{unplaced[0]}/topology/thread_siblings_list"))
     if free:
-        return Answer(PASS, f"{name_cpus(free)} for all other work", len(free), 1, "CPUs", evidence=evidence)
+        return Answer(
+            PASS, f"{name_cpus(free)} for all other work", len(free), 1, "CPUs", evidence=evidence, limit_role=MINIMUM
+        )
     if case.siblings:
         said = f"all other work is left to {name_cpus(case.siblings)}, on the cores of the target"
     else:
         said = "every online CPU is a target"
-    return Answer(FAIL, said, 0, 1, "CPUs", case.target, evidence=evidence)
+    return Answer(FAIL, said, 0, 1, "CPUs", case.target, evidence=evidence, limit_role=MINIMUM)
 
 
 @check(
@@ -81,7 +84,9 @@ def no_housekeeping_cpu(case: Case) -> Answer:
 )
 def boot_cpu_is_target(case: Case) -> Answer:
     if 0 not in case.target and case.target:
-        return Answer(PASS, "CPU 0 is left to other work")
+        is_at_work = 0 in case.online
+        said = "CPU 0 is left to other work" if is_at_work else "CPU 0 is no target, nor known to be online"
+        return Answer(PASS, said)
     if case.snapshot.online.online is None or not case.target:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.online - case.target:

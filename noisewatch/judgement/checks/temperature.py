@@ -16,6 +16,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.knob_answers import hardware_without
+from noisewatch.judgement.limit import MINIMUM
 from noisewatch.sources.hwmon import FOLDER as SENSORS
 from noisewatch.sources.hwmon import Sensor
 from noisewatch.sources.powercap import FOLDER as POWER_LIMITS
@@ -57,14 +58,14 @@ def processor_hot(case: Case) -> Answer:
     if worst is not None and rooms[worst] < case.bound(_ROOM_PASSES):
         room, most = rooms[worst], case.bound(_ROOM_FAILS)
         said = f"{worst.celsius:.0f} °C, {room:.0f} K below critical ({worst.label or worst.chip})"
-        return Answer(FAIL if room <= most else WARN, said, room, most, "K", evidence=evidence)
+        return Answer(FAIL if room <= most else WARN, said, room, most, "K", evidence=evidence, limit_role=MINIMUM)
     silent = [each for each in sensors if each not in rooms]
     if worst is None or silent:
         return Answer(UNKNOWN, "unknown", reason=_why_roomless(case, silent[0]), evidence=evidence)
     if known.unread is not None:
         return Answer(UNKNOWN, "unknown", reason=case.why_unknown(known.unread), evidence=evidence)
     said = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
-    return Answer(PASS, said, rooms[worst], case.bound(_ROOM_FAILS), "K", evidence=evidence)
+    return Answer(PASS, said, rooms[worst], case.bound(_ROOM_FAILS), "K", evidence=evidence, limit_role=MINIMUM)
 
 
 def _room(sensor: Sensor) -> float | None:
@@ -116,7 +117,8 @@ def power_limit_lowered(case: Case) -> Answer:
     if worst is not None and shares[worst] < case.bound(_POWER_FAILS):
         watts, rated = (worst.limit_uw or 0) / 1e6, rated_uw[worst.package] / 1e6
         said = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
-        return Answer(FAIL, said, shares[worst], case.bound(_POWER_FAILS), "share", evidence=evidence)
+        least = case.bound(_POWER_FAILS)
+        return Answer(FAIL, said, shares[worst], least, "share", evidence=evidence, limit_role=MINIMUM)
     silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
     if silent:
         return unknown(case.why_unknown(*silent, POWER_LIMITS))
@@ -129,6 +131,7 @@ def power_limit_lowered(case: Case) -> Answer:
         case.bound(_POWER_FAILS),
         "share",
         evidence=evidence,
+        limit_role=MINIMUM,
     )
 
 

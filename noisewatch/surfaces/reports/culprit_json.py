@@ -79,4 +79,5 @@ def describe_fix(fix: Fix) -> dict[str, Any]:
         "undo_persist": fix.undo_persist,
         "needs_root": fix.needs_root,
         "needs_reboot": fix.needs_reboot,
+        "persist_needs_reboot": fix.persist_needs_reboot,
     }

@@ -56,7 +56,10 @@ def sentence(finding: Finding) -> str:
 
 
 def describe_limit_of(finding: Finding) -> str:
-    """` (limit 5.0%)` of a failure that has one; ` (5.02%, limit 5.0%)` where the sentence could read the same."""
+    """` (limit 5.0%)`, or ` (minimum 300 s)`, of a failure that has one.
+
+    ` (5.02%, limit 5.0%)` where the sentence could read the same.
+    """
     answer = finding.answer
     if answer.limit is None or answer.status != FAIL:
         return ""
@@ -64,7 +67,7 @@ def describe_limit_of(finding: Finding) -> str:
     limit, measured = describe_value(answer.limit, unit), answer.measured
     is_close = isinstance(measured, float) and measured != answer.limit and describe_value(measured, unit) == limit
     exactly = f"{measured:.3%}, " if is_close and unit == "share" else ""
-    return f" ({exactly}limit {limit})"
+    return f" ({exactly}{answer.limit_role} {limit})"
 
 
 def culprit_line(culprit: Disturbance) -> str:

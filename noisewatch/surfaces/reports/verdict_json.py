@@ -49,6 +49,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "status": answer.status,
         "measured": answer.measured,
         "limit": answer.limit,
+        "limit_role": answer.limit_role if answer.limit is not None else None,
         "unit": answer.unit,
         "cpus": sorted(answer.cpus),
         "said": answer.said,

@@ -77,7 +77,7 @@ _DAEMONS = [
     Example("frequency-daemon-runs", "unknown", gone=("/proc/2", "/proc/30"), named="no kernel thread can be seen"),
 ]
 _CAPS = [
-    Example("clock-capped", "fail", {Knob.PSTATE_MAX_PERF: "70\n"}, "70 %", cpus={2, 3}),
+    Example("clock-capped", "fail", {Knob.PSTATE_MAX_PERF: "70\n", **_INTEL}, "70 %", cpus={2, 3}),
     Example("clock-capped", "pass", {Knob.PSTATE_MAX_PERF: "70\n", Knob.PSTATE_MIN_PERF: "70\n"}),
     Example("clock-capped", "unknown", {Knob.PSTATE_MAX_PERF: "rubbish\n"}),
     Example("clock-capped", "pass", gone=(f"{CPUS}/intel_pstate",)),
@@ -100,7 +100,9 @@ _CAPS = [
         gone=_NO_TABLE,
     ),
     Example("clock-capped", "unknown", gone=(_CPU2,)),
-    Example("clock-boosted-after-io", "fail", {Knob.PSTATE_DYNAMIC_BOOST: "1\n", **_POWERSAVE}, "the boost is on"),
+    Example(
+        "clock-boosted-after-io", "fail", {Knob.PSTATE_DYNAMIC_BOOST: "1\n", **_INTEL, **_POWERSAVE}, "the boost is on"
+    ),
     Example("clock-boosted-after-io", "pass", {Knob.PSTATE_DYNAMIC_BOOST: "1\n"}, "leaves nothing"),
     Example("clock-boosted-after-io", "unknown", {Knob.PSTATE_DYNAMIC_BOOST: "rubbish\n"}),
     Example("clock-boosted-after-io", "unknown", _INTEL, gone=(Knob.PSTATE_DYNAMIC_BOOST,), is_copy=True),

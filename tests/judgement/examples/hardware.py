@@ -92,7 +92,7 @@ EXAMPLES = [
     Example("kernel-log-troubled", "unknown", answers={QUESTION: {"troubles": {"disk": "?"}, "is_complete": True}}),
     Example("kernel-log-troubled", "unknown", {}, "is overwritten", answers=_log_since(4.0)),
     Example("kernel-log-troubled", "pass", answers=_log_since(0.0)),
-    Example("just-booted", "fail", {"/proc/uptime": "299.99 100.00\n"}, "up for 300 s only"),
+    Example("just-booted", "fail", {"/proc/uptime": "299.99 100.00\n"}, "up for 300 s"),
     Example("just-booted", "pass", {"/proc/uptime": "300.00 100.00\n"}, "5 min"),
     Example("just-booted", "unknown", {"/proc/uptime": "soon\n"}),
     Example("just-booted", "unknown", gone=("/proc/uptime",)),

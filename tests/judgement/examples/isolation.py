@@ -13,6 +13,7 @@ def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:
 
 
 _DEEP = {path: text for depth in range(1, 35) for path, text in _partition("member", "", "/".join("a" * depth)).items()}
+_HOG = process(900, "hog", 2, 2_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 200}, 300)}
 
 EXAMPLES = [
     Example("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),
@@ -32,7 +33,7 @@ EXAMPLES = [
     Example("target-not-isolated", "fail", {f"{CPUS}/isolated": "3\n"}, "CPU 2", {2}),
     Example("target-not-isolated", "unknown", gone=(f"{CPUS}/isolated",)),
     Example("target-not-isolated", "not-applicable", {}, "load balancer", rules=Rules("parallel")),
-    Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=process(900, "hog", 2, 2_000_000_000, allowed="0-3")),
+    Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=_HOG),
     Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
     Example(
         *("tasks-on-target", "fail", {}, "time of no thread seen", {2}), after={"/proc/stat": stat_file({2: 30}, 300)}

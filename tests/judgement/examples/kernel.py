@@ -12,7 +12,7 @@ from tests.quiet_machine import CPUS
 _NOT_TICKLESS = {f"{CPUS}/nohz_full": "3\n"}
 _NOT_SPARED = {f"{CPUS}/nohz_full": "3\n", f"{CPUS}/isolated": "3\n"}
 _THROTTLED: dict[str, str] = {Knob.REALTIME_RUNTIME: "950000\n"}
-_OLD = {"/proc/sys/kernel/osrelease": "6.1.0\n"}
+_OLD = {"/proc/sys/kernel/osrelease": "6.1.0\n", "/proc/version": "Linux version 6.1.0 (somebody@builder) #1 SMP\n"}
 _STRICT, _LATENCY = Rules("strict"), Rules("latency")
 _LOUD: dict[str, str] = {Knob.PRINTK: "7\t4\t1\t7\n"}
 _PATCH = "/sys/kernel/livepatch/a_patch"

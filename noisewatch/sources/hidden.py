@@ -1,0 +1,45 @@
+"""What an absence proves: a file that is missing beside others is, one that is missing with all others may be hidden.
+
+Docker covers files of /proc with /dev/null, which reads as empty, and folders such as /sys/firmware with empty ones; a
+/proc that is mounted with subset=pid has nothing but processes, a chroot may have no /sys at all, and tar copies files
+of the kernel, whose size is said to be 0, as empty ones.
+"""
+
+from __future__ import annotations
+
+import re
+
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.machine import Machine
+
+# On each Linux something is in each of them.
+_NEVER_EMPTY = (
+    *("/proc/sys/kernel", "/proc/sys/vm", "/proc/sys"),
+    *("/sys/devices/system/cpu", "/sys/devices/system", "/sys/devices", "/sys/class", "/sys/bus"),
+    *("/sys/firmware", "/sys/kernel", "/sys"),
+)
+_TELLS_OF_PROC = "/proc/sys"  # the other files of /proc come and go with it
+_OF_PROC = re.compile(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
+_MAY_BE_EMPTY = ("/set_event", "/cgroup.controllers", "/cgroup.subtree_control", "/uevent", "/proc/diskstats")
+
+
+def content_of(machine: Machine, path: str) -> bytes:
+    """What the file says; one of the kernel has at least a line end. Raises Unreadable."""
+    content = machine.read_bytes(path)
+    if not content and path.startswith(("/proc/", "/sys/")) and not path.endswith(_MAY_BE_EMPTY):
+        raise Unreadable(path, "empty, as a file that is hidden or was not copied")
+    return content
+
+
+def folders_that_tell(path: str) -> list[str]:
+    """The folders that have something in them on a machine where the path's absence is a fact."""
+    above = next((folder for folder in _NEVER_EMPTY if path.startswith(f"{folder}/")), None)
+    if above is None and _OF_PROC.match(path) and path != _TELLS_OF_PROC:
+        above = _TELLS_OF_PROC
+    parent = path.rpartition("/")[0] if path.startswith("/sys/") else None  # sysfs has no device without a file
+    return [folder for folder in (above, parent) if folder is not None]
+
+
+def is_hidden_as(error: Unreadable, folder: str) -> bool:
+    """Whether a folder that cannot be listed hides what would be in it; one that is known not to exist does not."""
+    return folder in _NEVER_EMPTY if isinstance(error, Absent) else not error.is_missing

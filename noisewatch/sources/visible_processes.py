@@ -1,0 +1,40 @@
+"""Whether /proc shows the processes of others.
+
+    proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
+
+https://docs.kernel.org/filesystems/proc.html (mount options): hidepid=1 hides what is in their folders, 2 (invisible)
+and 4 (ptraceable) the folders, but from who may trace them all (CAP_SYS_PTRACE) and from the group gid=.
+"""
+
+from __future__ import annotations
+
+import re
+
+from noisewatch.sources.own_process import STATUS, parse_own_status
+from noisewatch.sources.reader import Reader
+
+MOUNTS = ("/proc/self/mounts", "/proc/mounts")
+_PROC = re.compile(r"^\S+ /proc proc (\S+)", re.MULTILINE)
+_HIDES = re.compile(r"(?:^|,)hidepid=(?!0(?:,|$)|off(?:,|$))(\w+)")
+_MAY_TRACE = 1 << 19  # CAP_SYS_PTRACE, in linux/capability.h
+
+
+def parse_hidepid(text: str) -> str | None:
+    """The value of the option on the last mount of /proc, which covers the others; None where it hides nobody."""
+    options = _PROC.findall(text)
+    hides = _HIDES.search(options[-1]) if options else None
+    return hides[1] if hides is not None else None
+
+
+def read_why_hidden(reader: Reader) -> str | None:
+    """Why there may be processes that cannot be seen, although the kernel's own are; None where all can be seen."""
+    texts = [reader.text_or_none(path, expected=False) for path in MOUNTS]
+    known = next((text for text in texts if text is not None), None)
+    if known is None:
+        return f"{MOUNTS[0]}: whether /proc hides processes is not told"
+    value = parse_hidepid(known)
+    if value is None:
+        return None
+    status = reader.parsed(STATUS, parse_own_status)
+    may_see_all = status is not None and bool(status.capabilities & _MAY_TRACE)
+    return None if may_see_all else f"/proc is mounted with hidepid={value}, and may hide the processes of others"

@@ -1,0 +1,101 @@
+"""Less evidence never makes a better answer: each file that a check reads is taken away, one at a time."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.verdict import Verdict
+from tests.judgement.example import Example, all_examples
+from tests.judgement.judging import finding, judged
+from tests.judgement.lessened import ABSENT, DENIED, EMPTY, FAULTS, Fact, LessenedMachine, less_is_better, paths_of
+from tests.written import WrittenMachine
+
+# Where the kernel itself, or whoever configures, says something by what is not there.
+FACTS = (
+    Fact(r"/proc/\d+/(stat|task/.*)?", (ABSENT, EMPTY), "the process or the thread has ended"),
+    Fact(r"/proc/sys/.*", (ABSENT,), "this kernel has no such setting, though it has others beside it"),
+    Fact(r"/proc/mdstat", (ABSENT,), "a kernel without md has no arrays"),
+    Fact(r"/(etc|run)/.*|/\.dockerenv", (ABSENT, EMPTY), "nobody has configured it, locked it or put it there"),
+    Fact(r"/sys/class/(power_supply|thermal|graphics)/(\w+/)?(cursor_blink)?", (ABSENT, EMPTY), "no such device"),
+    Fact(r"/sys/class/net/eth\d/(queues/(rx-0/)?)?", (ABSENT, EMPTY), "an interface that is gone, or has no queues"),
+    Fact(r"/sys/class/net/eth\d/queues/rx-0/rps_cpus", (ABSENT,), "a kernel without CONFIG_RPS, in no queue"),
+    Fact(r"/sys/class/(hwmon/hwmon\d|powercap/intel-rapl[-:\w]*)/", (ABSENT, EMPTY), "no such chip or zone"),
+    Fact(r"/sys/class/powercap/[^/]*/constraint_0_name", (ABSENT,), "packages that have no limit"),
+    Fact(r"/sys/bus/pci_express/(devices/)?", (ABSENT, EMPTY), "no port has a service"),
+    Fact(r"/sys/devices/system/(machinecheck|edac)/(.*/)?(check_interval)?", (ABSENT, EMPTY), "no such driver"),
+    Fact(r"/sys/devices/system/node/node[1-9]/", (ABSENT,), "no such memory node"),
+    Fact(r"/sys/devices/system/cpu/nohz_full", (ABSENT,), "a kernel without CONFIG_NO_HZ_FULL ignores the option"),
+    Fact(r".*/cpuidle/(state\d/)?", (ABSENT,), "the CPU has no such idle state"),
+    Fact(r".*/power/(pm_qos_resume_latency_us)?", (ABSENT,), "a kernel without CONFIG_PM takes no requests"),
+    Fact(r".*/(bios_limit|energy_performance_preference|energy_perf_bias)", (ABSENT,), "the driver has no such thing"),
+    Fact(r".*/(intel_pstate|intel_uncore_frequency)/", (ABSENT,), "the driver is not there"),
+    Fact(r"/sys/kernel/(mm|sched_ext|livepatch|tracing)/.*", (ABSENT, EMPTY), "what the kernel was built without"),
+    Fact(r"/sys/fs/cgroup/.*/cpu(set)?\.[\w.]+", (ABSENT,), "the controller is not enabled for this group"),
+    Fact(r"/sys/fs/cgroup/[\w.]+/", (ABSENT, EMPTY), "there is no such group"),
+    Fact(r"/sys/firmware/acpi/(platform_profile)?", (ABSENT,), "a machine without ACPI, or without profiles"),
+    Fact(r"/sys/(\w+/)*(online)?", FAULTS, "/proc/stat tells who runs as well", ("target-cpu-unusable",)),
+    Fact(r"/proc/stat", FAULTS, "bare metal is told by other files", ("hypervisor-steal",)),
+)
+_FAILING = [each for each in all_examples() if each.status in ("fail", "warn")]
+_FIRST = list({each.id: each for each in reversed(_FAILING)}.values())
+
+
+@cache
+def _sound() -> tuple[Verdict, frozenset[str]]:
+    machine: WrittenMachine = Example("quiet", "pass").machine()
+    return judged(machine), frozenset(paths_of(machine))
+
+
+@cache
+def _paths_by_check() -> dict[str, set[str]]:
+    """What each check's answer about the quiet machine changes without."""
+    verdict, paths = _sound()
+    answers = {each.check.id: each.answer for each in verdict.findings}
+    found: dict[str, set[str]] = {check.id: set() for check in CATALOGUE}
+    for path in paths:
+        for each in judged(Example("quiet", "pass").machine(LessenedMachine).take(path, DENIED)).findings:
+            if each.answer != answers[each.check.id]:
+                found[each.check.id].add(path)
+    return found
+
+
+def _concerned(example: Example, machine: WrittenMachine) -> list[str]:
+    """What the check reads, what is special about this machine, and the folders of that."""
+    special = {*example.changed, *example.after, *example.loaded}
+    usual = _sound()[1]
+    return [
+        path
+        for path in paths_of(machine)
+        if path in _paths_by_check()[example.id] or path not in usual or path in special
+    ]
+
+
+def _better_with_less(example: Example) -> list[str]:
+    machine: WrittenMachine = example.machine()
+    sound = finding(judged(machine, example.target, rules=example.rules), example.id)
+    return [
+        better
+        for path in _concerned(example, machine)
+        for how in FAULTS
+        if not any(fact.excuses(example.id, path, how) for fact in FACTS)
+        if (better := less_is_better(example, sound, path, how)) is not None
+    ]
+
+
+@pytest.mark.parametrize("example", _FIRST, ids=lambda example: example.id)
+def test_less_evidence_never_makes_a_better_answer(example: Example) -> None:
+    assert _better_with_less(example) == []
+
+
+def test_the_sweep_takes_something_from_nearly_every_check() -> None:
+    idle = {check_id for check_id, paths in _paths_by_check().items() if not paths}
+    assert len(idle) < len(CATALOGUE) // 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", [each for each in all_examples() if each.status in ("fail", "warn", "unknown")])
+def test_nor_of_any_other_machine(example: Example) -> None:
+    assert _better_with_less(example) == []
