@@ -80,7 +80,8 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
         reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside of this container cannot be seen")
         return Partitions(None)
     listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
-    if listed is None and reader.names_or_none(root) is None:
+    if listed is None and not reader.names_or_none(root):
+        reader.note(root, "nothing in it")
         return Partitions(None)
     walk = _Walk(reader, previous)
     found = {each.folder: each for each in walk.below(root)}

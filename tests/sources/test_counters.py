@@ -78,7 +78,7 @@ def test_a_row_of_time_that_was_cut_short_is_malformed(text: str) -> None:
 
 
 def test_a_malformed_row_of_time_is_named_by_its_line() -> None:
-    reader = reading({"/proc/stat": "cpu 1 2 3 4\ncpu0 1 2 3\n", "/proc/self/mounts": ""})
+    reader = reading({"/proc/stat": "cpu 1 2 3 4\ncpu0 1 2 3\n", "/proc/self/mounts": "proc /proc proc rw 0 0\n"})
     assert read_cpu_time(reader) is None
     assert reader.reason_by_path["/proc/stat"].endswith("2: wanted 4 counts, found 'cpu0 1 2 3'")
 

@@ -13,7 +13,27 @@ def _served(name: str) -> dict[str, str]:
     return {"/proc/self/mounts": _MOUNTS + f"lxcfs /proc/{name} fuse.lxcfs rw 0 0\n"}
 
 
+_VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
+_HIDING = {"/proc/self/mounts": _MOUNTS + "proc /proc proc rw,nosuid,hidepid=invisible 0 0\n"}
+_NO_KERNEL_THREADS = ("/proc/2", "/proc/30")
+_POWERLESS = {"/proc/self/status": quiet_files()["/proc/self/status"].replace("000001ffffffffff", "0000000000000000")}
+_TARGET_0 = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n"}
+
 EXAMPLES = [
+    Example("irqbalance-may-move-irqs", "unknown", _HIDING | _POWERLESS | _TARGET_0, "hidepid=invisible"),
+    Example("irqbalance-may-move-irqs", "pass", _HIDING | _TARGET_0, "does not run"),
+    Example("irqbalance-may-move-irqs", "pass", _HIDING | _POWERLESS, "would spare"),
+    Example("security-agent-runs", "unknown", _HIDING | _POWERLESS, "hidepid=invisible"),
+    Example("threads-confined-to-isolated-cpus", "unknown", gone=_NO_KERNEL_THREADS, named="no kernel thread"),
+    Example("irqbalance-may-move-irqs", "unknown", _TARGET_0, "no kernel thread", gone=_NO_KERNEL_THREADS),
+    Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "nor known to be online"),
+    Example("mitigations-chosen-by-hand", "unknown", {f"{_VULNERABILITIES}/l1tf": ""}, "empty"),
+    Example("mitigations-chosen-by-hand", "pass", {}, "does not tell", gone=(_VULNERABILITIES,)),
+    Example("lockup-watchdog-on-target", "fail", {}, "CPUs 2-3", {2, 3}, gone=("/proc/sys/kernel/watchdog_cpumask",)),
+    Example("disk-array-rebuilds", "unknown", {"/proc/mdstat": "Personalities : [raid1]\nmd0 : active\n"}, "unused"),
+    Example("load-average-high", "unknown", gone=("/proc/self/mounts",), named="lxcfs"),
+    Example("nmi-watchdog-runs", "unknown", gone=("/proc/sys",)),
+    Example("own-load-on-target", "unknown", own_pids=(950,)),
     Example("swapping", "unknown", _served("meminfo"), "lxcfs"),
     Example("memory-short", "unknown", _served("meminfo"), "lxcfs"),
     Example("just-booted", "unknown", _served("uptime"), "lxcfs"),
