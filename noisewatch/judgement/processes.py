@@ -31,15 +31,10 @@ def why_unseen(case: Case) -> str | None:
     if tasks is None:
         return case.why_unknown("/proc/PID")
     if not any(task.is_kernel for task in tasks.by_tid.values()):
-        return why_not_all(case, "processes")
+        if case.snapshot.platform.container in (None, NONE):
+            return "no kernel thread can be seen, and so perhaps not all processes"
+        return "only this container's processes can be seen"
     return case.snapshot.settings.why_processes_hidden if tasks.is_complete else "not all processes were looked at"
-
-
-def why_not_all(case: Case, what: str) -> str:
-    """What it means that no kernel thread is among those that were seen: a container, if this is one."""
-    if case.snapshot.platform.container in (None, NONE):
-        return f"no kernel thread can be seen, and so perhaps not all {what}"
-    return f"only this container's {what} can be seen"
 
 
 def ancestors(case: Case) -> set[int]:

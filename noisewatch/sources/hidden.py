@@ -20,7 +20,14 @@ _NEVER_EMPTY = (
 )
 _TELLS_OF_PROC = "/proc/sys"  # the other files of /proc come and go with it
 _OF_PROC = re.compile(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
-_MAY_BE_EMPTY = ("/set_event", "/cgroup.controllers", "/cgroup.subtree_control", "/uevent", "/proc/diskstats")
+_MAY_BE_EMPTY = (
+    "/set_event",
+    "/cgroup.controllers",
+    "/cgroup.subtree_control",
+    "/uevent",
+    "/proc/diskstats",
+    "/proc/xen/capabilities",
+)
 
 
 def content_of(machine: Machine, path: str) -> bytes:

@@ -73,7 +73,7 @@ def test_nobody_is_known_to_stay_away_where_only_a_container_can_be_seen() -> No
     assert (found.status, "no kernel thread can be seen" in found.answer.said) == ("warn", True)
     inside = [{**moment, "/.dockerenv": ""} for moment in moments]
     found = finding(judged(WrittenMachine(*inside, answers=ANSWERS)), "tasks-on-target")
-    assert (found.status, "only this container's tasks" in found.answer.said) == ("warn", True)
+    assert (found.status, "only this container's processes" in found.answer.said) == ("warn", True)
 
 
 def test_nobody_is_known_to_stay_away_where_a_process_cannot_be_read() -> None:

@@ -10,7 +10,7 @@ from noisewatch.sources.cpuinfo import PATH as CPUINFO
 from noisewatch.sources.firmware import DMI, UNIDENTIFIED, read_firmware
 from noisewatch.sources.hypervisor import NONE, PCI, Hypervisor, read_hypervisor
 from noisewatch.sources.reader import Reader
-from tests.written import Files, WrittenMachine, without
+from tests.written import BARE, Files, WrittenMachine, without
 
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 _X86 = "processor\t: 0\nmodel name\t: A Processor\nflags\t\t: fpu tsc\n"
@@ -24,7 +24,7 @@ class _Denying(WrittenMachine):
     """A machine that refuses to read one of its files."""
 
     def __init__(self, files: Files, refused: str) -> None:
-        super().__init__(files)
+        super().__init__({**BARE, **files})
         self._refused = refused
 
     def read_bytes(self, path: str) -> bytes:
@@ -39,7 +39,7 @@ def _found(machine: WrittenMachine) -> Hypervisor:
 
 
 def _named(files: Files, *, is_copy: bool = False) -> str | None:
-    return _found(WrittenMachine(files, is_copy=is_copy)).name
+    return _found(WrittenMachine({**BARE, **files}, is_copy=is_copy)).name
 
 
 def _pci(vendor: str, name: str = "vendor") -> dict[str, str]:
@@ -47,7 +47,7 @@ def _pci(vendor: str, name: str = "vendor") -> dict[str, str]:
 
 
 def test_a_processor_without_the_flag_proves_nothing() -> None:
-    found = _found(WrittenMachine({CPUINFO: _X86}))
+    found = _found(WrittenMachine({**BARE, CPUINFO: _X86}))
     assert (found.name, "nothing here says" in found.because) == (None, True)
 
 

@@ -17,7 +17,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.surroundings import busiest, cache_neighbourhood
+from noisewatch.judgement.surroundings import busiest, cache_neighbourhood, uncached
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.load_average import PATH as LOADAVG
 from noisewatch.sources.platform import NONE
@@ -81,6 +81,8 @@ def other_cpus_busy(case: Case) -> Answer:
 
 def _beyond_the_caches(case: Case) -> CpuSet:
     """The other CPUs, less those in the target's caches where all of these are known."""
+    if uncached(case):  # who shares one cannot be known to be judged there
+        return case.online - case.target - case.siblings
     caches = [cache_neighbourhood(case, cpu) for cpu in case.target]
     known = [cache for cache in caches if cache is not None]
     near = frozenset().union(*known) if len(known) == len(caches) else frozenset()
