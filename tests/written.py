@@ -21,6 +21,7 @@ BARE: Files = {
     "/sys/kernel/uevent_seqnum": "1\n",
     "/sys/bus/cpu/drivers_autoprobe": "1\n",
 }
+PROC_MOUNT = "proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0\n"
 SECOND_NS = 1_000_000_000
 
 
@@ -120,7 +121,11 @@ def _folders_of(files: Files) -> Mapping[str, set[str]]:
 
 
 def mounted(mounts: str, root: str = "/") -> dict[str, str]:
-    """The files that tell of these mounts, lines as in /proc/mounts; `root` is what each of them shows."""
+    """The files that tell of these mounts, lines as in /proc/mounts; `root` is what each of them shows.
+
+    That of /proc, in which they are read, comes with them.
+    """
+    mounts = f"{PROC_MOUNT}{mounts}"
     lines = [line.split(" ") for line in mounts.splitlines()]
     info = [
         f"{number} 1 0:{number} {root} {folder} rw shared:{number} - {kind} {device} {options}\n"

@@ -57,7 +57,7 @@ _CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/co
 _CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
 
 _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
-_TELLING_MOUNTS = (" cgroup2 ", " cgroup ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
+_TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
 _MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})

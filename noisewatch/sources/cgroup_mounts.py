@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.sources.numbers import is_count, lines_of
 from noisewatch.sources.reader import Reader
 
 MEMBERSHIP = "/proc/self/cgroup"
-MOUNTS = "/proc/mounts"
-OWN_MOUNTS = "/proc/self/mounts"
 MOUNT_ROOTS = "/proc/self/mountinfo"
 _FIELDS_BEFORE_DASH = 6
 
@@ -38,22 +37,14 @@ class CgroupMount:
     root: str | None = None  # the part of the hierarchy that it shows; None is unknown
 
 
-@lru_cache(maxsize=4)  # asked several times a snapshot, of machines with thousands of mounts
 def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
     """The cgroup file systems among the mounts. Raises Malformed, also without any mount: there is always a root."""
-    if not text.strip():
-        raise Malformed("device, folder, type and options", "", 1)
-    mounts = []
-    for number, line in enumerate(lines_of(text), start=1):
-        fields = line.split(" ")
-        if len(fields) < 4:
-            raise Malformed("device, folder, type and options", line, number)
-        folder, kind, options = fields[1], fields[2], fields[3]
-        if kind == "cgroup2":
-            mounts.append(CgroupMount(folder, 2, frozenset()))
-        elif kind == "cgroup":
-            mounts.append(CgroupMount(folder, 1, frozenset(options.split(","))))
-    return tuple(mounts)
+    version_by_kind = {"cgroup": 1, "cgroup2": 2}
+    return tuple(
+        CgroupMount(mount.folder, version, frozenset(mount.options.split(",") if version == 1 else ()))
+        for mount in parse_mounts(text)
+        if (version := version_by_kind.get(mount.kind)) is not None
+    )
 
 
 @lru_cache(maxsize=4)

@@ -7,31 +7,32 @@ https://linuxcontainers.org/lxcfs/introduction/
 
 from __future__ import annotations
 
-from noisewatch.errors import Absent, Unreadable
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.sources.mounts import MOUNTS, OWN_MOUNTS, Mount, parse_mounts
 from noisewatch.sources.reader import Reader
-
-_MOUNTS = ("/proc/self/mounts", "/proc/mounts")
 
 
 def is_served_by_lxcfs(reader: Reader, path: str) -> bool:
     """Whether the file is not the kernel's own, or may not be; the reason is kept."""
-    texts = _read_mounts(reader)
-    if texts is None:
-        reader.note(path, f"{_MOUNTS[0]} cannot be read, which tells whether this is of a container alone (lxcfs)")
+    mounts = _read_mounts(reader)
+    if mounts is None:
+        reader.note(path, f"{OWN_MOUNTS} does not tell whether this is of a container alone (lxcfs)")
         return True
-    if not any(f" {path} fuse" in text for text in texts):
+    if not any(mount.folder == path and mount.kind.startswith("fuse") for mount in mounts):
         return False
     reader.note(path, "served by lxcfs, which shows this container alone")
     return True
 
 
-def _read_mounts(reader: Reader) -> list[str] | None:
+def _read_mounts(reader: Reader) -> list[Mount] | None:
     """What can be read of the mounts; None where they are hidden. A copy that has none is one of a machine's files."""
-    texts: list[str] = []
+    mounts: list[Mount] = []
     is_hidden = False
-    for path in _MOUNTS:
+    for path in (OWN_MOUNTS, MOUNTS):
         try:
-            texts.append(reader.text(path, expected=False))
+            mounts += parse_mounts(reader.text(path, expected=False))
         except Unreadable as error:
             is_hidden |= isinstance(error, Absent) or not error.is_missing
-    return None if is_hidden and not texts else texts
+        except Malformed:
+            is_hidden = True
+    return None if is_hidden and not mounts else mounts

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from noisewatch.errors import Malformed
 from noisewatch.sources.cgroup_mounts import (
     MEMBERSHIP,
-    MOUNTS,
     CgroupMount,
     find_hierarchy,
     folders_up,
@@ -31,6 +30,7 @@ from noisewatch.sources.cgroup_mounts import (
     why_outside,
 )
 from noisewatch.sources.memory import parse_vmstat
+from noisewatch.sources.mounts import MOUNTS
 from noisewatch.sources.numbers import is_count, parse_integer
 from noisewatch.sources.reader import Reader
 

@@ -16,8 +16,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.sources.cgroup_mounts import is_inside_namespace, read_unified_mount
+from noisewatch.sources.cgroup_mounts import (
+    MEMBERSHIP,
+    is_inside_namespace,
+    parse_membership,
+    read_unified_mount,
+)
 from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
+from noisewatch.sources.mounts import OWN_MOUNTS
 from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
 
@@ -75,7 +81,7 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     if root is None:
         return Partitions(None)
     if root == "":
-        return Partitions(frozenset())
+        return Partitions(frozenset() if _has_none(reader) else None)
     if is_inside_namespace(reader):
         reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside of this container cannot be seen")
         return Partitions(None)
@@ -92,6 +98,20 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     isolated = listed if listed is not None or walk.unseen is not None else _isolated_by(found.values())
     everything = tuple(found[folder] for folder in sorted(found))
     return Partitions(isolated, everything, place, walk.unseen, frozenset(walk.interface_files))
+
+
+def _has_none(reader: Reader) -> bool:
+    """Whether there are none, where no cgroup v2 is mounted: it may be elsewhere, as outside of a chroot.
+
+    Each process has a group in it from the first mount on, and version 1 may have taken the controller.
+    """
+    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    if membership is None:
+        return reader.is_absent(MEMBERSHIP)
+    if "" in membership and "cpuset" not in membership:
+        reader.note(OWN_MOUNTS, "cgroup v2 is in use, and not mounted here")
+        return False
+    return True
 
 
 def _isolated_by(partitions: Iterable[Partition]) -> CpuSet | None:

@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.cgroup_mounts import OWN_MOUNTS, parse_cgroup_mounts
+from noisewatch.sources.cgroup_mounts import parse_cgroup_mounts
+from noisewatch.sources.mounts import OWN_MOUNTS
 from noisewatch.sources.numbers import are_counts, lines_of
 from noisewatch.sources.reader import Reader
 

@@ -10,29 +10,35 @@ from __future__ import annotations
 
 import re
 
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.sources.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.sources.own_process import STATUS, parse_own_status
 from noisewatch.sources.reader import Reader
 
-MOUNTS = ("/proc/self/mounts", "/proc/mounts")
-_PROC = re.compile(r"^\S+ /proc proc (\S+)", re.MULTILINE)
+_PROC = ("/proc", "proc")
 _HIDES = re.compile(r"(?:^|,)hidepid=(?!0(?:,|$)|off(?:,|$))(\w+)")
 _MAY_TRACE = 1 << 19  # CAP_SYS_PTRACE, in linux/capability.h
 
 
 def parse_hidepid(text: str) -> str | None:
-    """The value of the option on the last mount of /proc, which covers the others; None where it hides nobody."""
-    options = _PROC.findall(text)
-    hides = _HIDES.search(options[-1]) if options else None
+    """The value of the option on the last mount of /proc, which covers the others; None where it hides nobody.
+
+    Raises Malformed, also where nothing is told of /proc.
+    """
+    options = [mount.options for mount in parse_mounts(text) if (mount.folder, mount.kind) == _PROC]
+    if not options:
+        raise Malformed("how /proc is mounted", text[-20:])
+    hides = _HIDES.search(options[-1])
     return hides[1] if hides is not None else None
 
 
 def read_why_hidden(reader: Reader) -> str | None:
     """Why there may be processes that cannot be seen, although the kernel's own are; None where all can be seen."""
-    texts = [reader.text_or_none(path, expected=False) for path in MOUNTS]
-    known = next((text for text in texts if text is not None), None)
-    if known is None:
-        return f"{MOUNTS[0]}: whether /proc hides processes is not told"
-    value = parse_hidepid(known)
+    path = OWN_MOUNTS if reader.text_or_none(OWN_MOUNTS, expected=False) is not None else MOUNTS
+    try:
+        value = parse_hidepid(reader.text(path, expected=False))
+    except (Unreadable, Malformed):
+        return f"{OWN_MOUNTS}: whether /proc hides processes is not told"
     if value is None:
         return None
     status = reader.parsed(STATUS, parse_own_status)

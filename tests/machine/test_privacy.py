@@ -173,6 +173,16 @@ def test_neither_users_nor_the_folder_of_temporary_files_are_recorded(tmp_path: 
     assert '"ask sessions of users":{"sessions":2,"users":1}' in _text(content)
 
 
+def test_processes_that_proc_hides_are_hidden_in_a_replay_as_well(tmp_path: Path) -> None:
+    files = quiet_files()
+    files["/proc/self/mounts"] = "proc /proc proc rw,hidepid=2 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+    files["/proc/self/status"] = files["/proc/self/status"].replace("CapEff:\t000001ffffffffff", "CapEff:\t0")
+    content, (before, *_) = recorded(files)
+    (after, *_) = replayed(Recording(written(tmp_path, content)))
+    assert "hidepid=2" in str(before.settings.why_processes_hidden)
+    assert after.settings.why_processes_hidden == before.settings.why_processes_hidden
+
+
 def test_a_load_that_lxcfs_serves_is_unknown_in_a_replay_as_well(tmp_path: Path) -> None:
     files = quiet_files()
     files["/proc/self/mounts"] += "lxcfs /proc/loadavg fuse.lxcfs rw 0 0\nlxcfs /proc/diskstats fuse.lxcfs rw 0 0\n"
