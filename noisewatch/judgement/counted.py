@@ -7,6 +7,8 @@ from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.interrupts import PATH, Interrupts
 
+_CUT_OFF = f"{PATH} was cut off: the rows of the CPUs' own, which come last, are missing"
+
 
 def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Why not all interrupts of these CPUs are known; None where they are."""
@@ -15,6 +17,8 @@ def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
         return case.why_unknown(PATH)
     if counts.rows is None:
         return counts.reason or "unknown"
+    if interval.before.interrupts.is_cut_off or interval.after.interrupts.is_cut_off:
+        return _CUT_OFF
     if not cpus:
         return "there is no CPU to judge"
     return _without_column(cpus - counts.cpus)
@@ -24,6 +28,8 @@ def why_untold(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
     """Why the table does not tell of all interrupts of these CPUs since boot; None where it does."""
     if table.uncounted:
         return case.why_unknown(PATH)
+    if table.is_cut_off:
+        return _CUT_OFF
     return _without_column(cpus - frozenset(table.cpus))
 
 

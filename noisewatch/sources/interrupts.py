@@ -60,6 +60,14 @@ class Interrupts:
         lacking = (row for row in self.rows if row.counts is None and row.total is None and is_known(row.label))
         return tuple(row.label for row in lacking if kind_of(row.label, row.description) != NO_INTERRUPT)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the rows of the CPUs' own are missing, which come last: devices may be missing too.
+
+        A kernel for one CPU may have none.
+        """
+        return len(self.cpus) > 1 and all(row.irq is not None for row in self.rows)
+
     def total_by_cpu(self) -> dict[int, int]:
         """All interrupts of each CPU: what the rows with a count for each CPU add up to, each interrupt once."""
         rows = [row for row in self.rows if row.counts is not None]

@@ -5,7 +5,21 @@ from __future__ import annotations
 import pytest
 
 from tests.judgement.judging import answered
+from tests.quiet_machine import quiet_files
 from tests.written import mounted
+
+_IRQ = "/proc/irq/24"
+
+
+def _device_rows(seconds: float) -> str:
+    rows = quiet_files(seconds)["/proc/interrupts"].splitlines(keepends=True)
+    return "".join(row for row in rows if not row.split(":")[0].strip().isalpha())
+
+
+@pytest.mark.parametrize("check_id", ["device-interrupts-on-target", "irq-routed-to-target", "profiler-runs"])
+def test_a_table_that_ends_among_the_devices_may_lack_some(check_id: str) -> None:
+    answer = answered(check_id, {"/proc/interrupts": _device_rows(0.0)}, {"/proc/interrupts": _device_rows(3.0)})
+    assert (answer.status, "cut off" in str(answer.reason)) == ("unknown", True)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +58,13 @@ def test_mounts_without_proc_do_not_tell_whether_it_hides_processes() -> None:
 def test_partitions_are_unknown_where_a_hierarchy_in_use_cannot_be_seen(membership: str, status: str) -> None:
     """As in a chroot, or in a mount namespace without /sys/fs/cgroup."""
     assert answered("partition-invalid", mounted("") | {"/proc/self/cgroup": membership}).status == status
+
+
+@pytest.mark.parametrize("said", ["rubbish\n", "\n", "-1\n"])
+def test_an_irq_may_move_anywhere_where_nobody_can_say_how_far(said: str) -> None:
+    assert answered("irq-routed-to-target", {f"{_IRQ}/smp_affinity_list": said}).status == "unknown"
+
+
+def test_an_irq_goes_nobody_knows_where_if_that_is_told_and_cannot_be_read() -> None:
+    answer = answered("irq-routed-to-target", {f"{_IRQ}/effective_affinity_list": "rubbish\n"})
+    assert (answer.status, "effective_affinity_list" in str(answer.reason)) == ("unknown", True)

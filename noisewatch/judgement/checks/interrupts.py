@@ -81,10 +81,10 @@ def irq_routed_to_target(case: Case) -> Answer:
             evidence=evidence,
             fix=steer(case, routed + asked_for),
         )
-    silent = [irq for irq in used if irq.allowed is None and irq.effective is None]
+    silent = {irq.irq for irq in used if _is_silent(case, irq)}
     if unlisted or silent:
-        number = min(unlisted or {irq.irq for irq in silent})
-        return unknown(case.why_unknown(f"{FOLDER}/{number}/smp_affinity_list", FOLDER))
+        folder = f"{FOLDER}/{min(unlisted or silent)}"
+        return unknown(case.why_unknown(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER))
     if asked_for:
         said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
         return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=steer(case, asked_for))
@@ -94,6 +94,17 @@ def irq_routed_to_target(case: Case) -> Answer:
     said = f"none of {len(used)} active IRQs is routed there"
     said += f"; {len(leaving)} will be gone after one more interrupt: {_names(leaving)}" if leaving else ""
     return Answer(PASS, said, 0, 0, "IRQs", evidence=evidence)
+
+
+def _is_silent(case: Case, irq: Irq) -> bool:
+    """Whether it is unknown where it goes, or where it may go: what only the kernel moves stays."""
+    if irq.effective is None:
+        return irq.allowed is None or _effective_path(f"{FOLDER}/{irq.irq}") in case.snapshot.reason_by_path
+    return irq.allowed is None and irq.movable is not False
+
+
+def _effective_path(folder: str) -> str:
+    return f"{folder}/effective_affinity_list"
 
 
 def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
