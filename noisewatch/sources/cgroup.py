@@ -35,6 +35,7 @@ from noisewatch.sources.reader import Reader
 
 UNLIMITED = float("inf")
 NS_PER_US = 1_000
+_NO_QUOTA_US = -1  # of version 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,10 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
         return _at_the_border(reader, _unlimited(folder), mount, names)
     throttling = reader.parsed(f"{folder}/cpu.stat", parse_throttling)
     quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", parse_integer)
-    if quota_us is None or quota_us < 0:
+    if quota_us is not None and quota_us < _NO_QUOTA_US:
+        reader.note(f"{folder}/cpu.cfs_quota_us", f"{quota_us} is no quota that a kernel has")
+        quota_us = None
+    if quota_us is None or quota_us == _NO_QUOTA_US:
         level = CgroupLevel(folder, None if quota_us is None else UNLIMITED, throttling)
         return _at_the_border(reader, level, mount, names)
     period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", parse_integer)

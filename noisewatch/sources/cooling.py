@@ -12,10 +12,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.errors import Malformed
 from noisewatch.sources.numbers import parse_integer, parse_word
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/class/thermal"
+_NOT_IN_USE = -1
 MOST_WATCHED = 512  # a file takes some microseconds; servers have one of these for each CPU
 _NAME = re.compile(r"cooling_device(\d{1,6})")
 _SLOWS_THE_PROCESSOR = re.compile(
@@ -58,10 +60,18 @@ def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
     kind = reader.parsed(f"{path}/type", parse_word)
     if kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(kind) is None:
         return None
-    return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", parse_integer))
+    return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", parse_state))
+
+
+def parse_state(text: str) -> int:
+    """The state, -1 of one that is not in use. Raises Malformed."""
+    state = parse_integer(text)
+    if state < _NOT_IN_USE:
+        raise Malformed("a state from 0 on", text.strip())
+    return state
 
 
 def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:
     """The states now, by path, of as many devices as can be asked each time."""
     watched = [device.path for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
-    return {path: reader.parsed(f"{path}/cur_state", parse_integer) for path in watched}
+    return {path: reader.parsed(f"{path}/cur_state", parse_state) for path in watched}

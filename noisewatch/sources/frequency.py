@@ -18,7 +18,7 @@ from noisewatch.sources.cpufreq_folders import own_folder, read_cpufreq_folders
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.intrusive import interrupts
 from noisewatch.sources.kernel import release_number
-from noisewatch.sources.numbers import parse_identifier, parse_integer
+from noisewatch.sources.numbers import parse_count, parse_identifier, parse_integer
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
@@ -95,7 +95,7 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         return CpuFrequency(cpu)
 
     def khz(name: str, expected: bool = True) -> int | None:
-        return reader.parsed(f"{folder}/{name}", parse_integer, expected)
+        return reader.parsed(f"{folder}/{name}", parse_count, expected)
 
     return CpuFrequency(
         cpu,
@@ -118,7 +118,7 @@ def _read_preference(reader: Reader, folder: str) -> str | None:
 
 
 def _nominal_khz(reader: Reader, cpu: int) -> int | None:
-    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", parse_integer, expected=False)
+    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", parse_count, expected=False)
     return mhz * 1000 if mhz else None
 
 
@@ -132,7 +132,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
     return replace(
         limits,
         governor=reader.parsed(governor_path, parse_identifier),
-        current_khz=reader.parsed(current_path, parse_integer) if may_ask_current else None,
+        current_khz=reader.parsed(current_path, parse_count) if may_ask_current else None,
     )
 
 

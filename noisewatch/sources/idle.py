@@ -20,7 +20,7 @@ from noisewatch.errors import Malformed
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.kernel import read_command_line
 from noisewatch.sources.names import clean
-from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.numbers import parse_count, parse_integer, parse_word
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
@@ -86,11 +86,11 @@ def _read_states(reader: Reader, cpu: int) -> tuple[IdleState, ...] | None:
 
 def _read_state(reader: Reader, folder: str, index: int) -> IdleState:
     name = reader.parsed(f"{folder}/name", parse_word)
-    disable = reader.parsed(f"{folder}/disable", parse_integer)
+    disable = reader.parsed(f"{folder}/disable", parse_count)
     return IdleState(
         index=index,
         name=clean(name) if name is not None else None,
-        latency_us=reader.parsed(f"{folder}/latency", parse_integer),
+        latency_us=reader.parsed(f"{folder}/latency", parse_count),
         is_disabled=None if disable is None else disable != 0,
     )
 

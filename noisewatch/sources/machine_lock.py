@@ -20,7 +20,7 @@ from noisewatch.sources.task_files import ThreadStat, parse_stat
 
 PATH = "/run/lock/noisewatch.lock"
 NAMESPACE = "pid namespace of this process"
-_LINE = re.compile(r"(\d{1,10}) (\d{1,20}) (\d{1,20}) ([^\n]{0,100})\n?")
+_LINE = re.compile(r"(\d{1,10}) (\d{1,20}) (\d{1,20}) ([^\n]{0,100})\n?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from noisewatch.sources.reader import Reader
 
 MEMINFO = "/proc/meminfo"
 VMSTAT = "/proc/vmstat"
-_SIZE = re.compile(r"([^:\s]+):\s+(\d{1,20})(?: kB)?")
+_SIZE = re.compile(r"([^:\s]+):\s+(\d{1,20})(?: kB)?", re.ASCII)
 _COUNTERS = re.compile(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 

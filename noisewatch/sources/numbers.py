@@ -42,6 +42,14 @@ def parse_integer(text: str) -> int:
     return int(stripped)
 
 
+def parse_count(text: str) -> int:
+    """The one number of the file, from 0 on. Raises Malformed."""
+    stripped = text.strip()
+    if not is_count(stripped):
+        raise Malformed("a number from 0 on", stripped)
+    return int(stripped)
+
+
 def parse_hexadecimal(text: str) -> int:
     """The one number of the file, which begins with 0x. Raises Malformed."""
     stripped = text.strip()

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from noisewatch.errors import Absent, Unreadable
-from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.sources.numbers import parse_word
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/class/power_supply"
@@ -63,7 +63,7 @@ def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower 
     """Any that is online will do. That all are offline means something only where one is there for nothing else: a USB
     port is a supply too, and empty as a rule."""
     adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
-    online = {name: reader.parsed(f"{FOLDER}/{name}/online", parse_integer) for name in adapters}
+    online = {name: reader.parsed(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
     for name, is_online in online.items():
         if is_online:
             return MainsPower(True, f"{FOLDER}/{name}/online")
@@ -71,6 +71,14 @@ def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower 
     if mains and all(is_online == 0 for is_online in online.values()):
         return MainsPower(False, f"{FOLDER}/{mains[0]}/online")
     return None
+
+
+def parse_online(text: str) -> int:
+    """0 is offline, 1 online, 2 online with a voltage that was asked for. Raises Malformed."""
+    stripped = text.strip()
+    if stripped not in ("0", "1", "2"):
+        raise Malformed("0, 1 or 2", stripped)
+    return int(stripped)
 
 
 def _by_nobody(supplies: dict[str, str | None]) -> MainsPower:

@@ -18,7 +18,7 @@ from noisewatch.sources.reader import Reader
 
 FOLDER = "/proc/pressure"
 RESOURCES = ("cpu", "memory", "io")
-_ROW = re.compile(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})")
+_ROW = re.compile(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

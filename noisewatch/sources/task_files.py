@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.machine import Machine
 from noisewatch.sources.cpu_time import TICK_NS
-from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
+from noisewatch.sources.cpulist import CpuSet, parse_nonempty_cpu_list
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import are_counts, is_count
 
@@ -94,7 +94,7 @@ def parse_allowed(status: str) -> CpuSet:
     match = _ALLOWED.search(status)
     if match is None:
         raise Malformed("a line `Cpus_allowed_list: 0-1`", status[-20:])
-    return parse_cpu_list(match[1])
+    return parse_nonempty_cpu_list(match[1])
 
 
 def read_stat(machine: Machine, folder: str) -> ThreadStat:

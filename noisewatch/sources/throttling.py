@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.numbers import parse_integer
+from noisewatch.sources.numbers import parse_count
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CpuPlace
 
@@ -44,16 +44,17 @@ def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPl
     if not target:
         return Throttling({}, {})
     first = min(target)
-    if reader.parsed(throttle_path(first, "core"), parse_integer) is None:
+    if reader.parsed(throttle_path(first, "core"), parse_count) is None:
         return Throttling({first: None}, {first: None})
     cores = sorted({_first_of_core(cpu, target, topology) for cpu in target})
     asked, left = cores[:MOST_CORES], frozenset(cores[MOST_CORES:])
-    packages: dict[int | None, int] = {}
+    packages: dict[int, int] = {}
     for cpu in sorted(target):
-        packages.setdefault(topology[cpu].package if cpu in topology else None, cpu)
+        package = topology[cpu].package if cpu in topology else None
+        packages.setdefault(~cpu if package is None else package, cpu)  # of an unknown one each CPU is asked
     return Throttling(
-        {cpu: reader.parsed(throttle_path(cpu, "core"), parse_integer) for cpu in asked},
-        {cpu: reader.parsed(throttle_path(cpu, "package"), parse_integer) for cpu in packages.values()},
+        {cpu: reader.parsed(throttle_path(cpu, "core"), parse_count) for cpu in asked},
+        {cpu: reader.parsed(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
         frozenset(cpu for cpu in target if _first_of_core(cpu, target, topology) in left),
     )
 

@@ -30,7 +30,7 @@ from noisewatch.sources.cpulist import (
     parse_nonempty_cpu_list,
     parse_nonempty_cpu_mask,
 )
-from noisewatch.sources.numbers import parse_hexadecimal, parse_integer, parse_word
+from noisewatch.sources.numbers import parse_count, parse_hexadecimal, parse_integer, parse_word
 from noisewatch.sources.online import read_cpu_folders
 from noisewatch.sources.reader import Reader
 
@@ -145,7 +145,7 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
     for name in reader.names_or_none(folder) or []:
         if not name.startswith("index"):
             continue
-        level = reader.parsed(f"{folder}/{name}/level", parse_integer)
+        level = reader.parsed(f"{folder}/{name}/level", parse_count)
         if level is None:
             return None
         if reader.parsed(f"{folder}/{name}/type", parse_word, expected=False) != "Instruction":

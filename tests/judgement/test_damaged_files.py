@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.judgement.judging import answered
-from tests.quiet_machine import quiet_files
-from tests.written import mounted
+from tests.quiet_machine import CPUS, process, quiet_files
+from tests.written import PROC_MOUNT, mounted
 
 _IRQ = "/proc/irq/24"
+_ROOT = "/sys/fs/cgroup"
 
 
 def _device_rows(seconds: float) -> str:
@@ -68,3 +69,44 @@ def test_an_irq_may_move_anywhere_where_nobody_can_say_how_far(said: str) -> Non
 def test_an_irq_goes_nobody_knows_where_if_that_is_told_and_cannot_be_read() -> None:
     answer = answered("irq-routed-to-target", {f"{_IRQ}/effective_affinity_list": "rubbish\n"})
     assert (answer.status, "effective_affinity_list" in str(answer.reason)) == ("unknown", True)
+
+
+def test_no_task_may_run_on_no_cpu() -> None:
+    status = {"/proc/900/status": "Name:\thog\nCpus_allowed:\t\nCpus_allowed_list:\t\n"}
+    assert answered("tasks-on-target", process(900, "hog", 0, 5) | status).status == "warn"
+
+
+@pytest.mark.parametrize(
+    ("check_id", "path", "text"),
+    [
+        ("frequency-window-open", f"{CPUS}/cpu2/cpufreq/scaling_max_freq", "-3000000\n"),
+        ("busy-cache-neighbour", f"{CPUS}/cpu2/cache/index3/level", "-3\n"),
+        ("deep-idle-states", f"{CPUS}/cpu2/cpuidle/state1/latency", "-1\n"),
+        ("throttled", f"{CPUS}/cpu2/thermal_throttle/core_throttle_count", "-7\n"),
+        ("cooling-active", "/sys/class/thermal/cooling_device1/cur_state", "-2\n"),
+        ("on-battery", "/sys/class/power_supply/AC/online", "18446744073709551615\n"),
+        ("swapping", "/proc/meminfo", "MemTotal: 16316412 kB\nSwapTotal: ٤٤ kB\nSwapFree: ٤٤ kB\n"),
+    ],
+)
+def test_a_number_that_no_kernel_says_tells_nothing(check_id: str, path: str, text: str) -> None:
+    assert path in quiet_files()
+    assert answered(check_id, {path: text}).status == "unknown"
+
+
+def test_a_quota_below_none_is_no_quota_that_can_be_known() -> None:
+    files = {
+        "/proc/self/mounts": f"{PROC_MOUNT}cgroup {_ROOT}/cpu cgroup rw,cpu 0 0\n",
+        "/proc/self/mountinfo": f"3 1 0:3 / {_ROOT}/cpu rw - cgroup cgroup rw,cpu\n",
+        "/proc/self/cgroup": "1:cpu:/\n",
+        f"{_ROOT}/cpu/release_agent": "\n",
+        f"{_ROOT}/cpu/cpu.stat": "nr_throttled 0\nthrottled_time 0\n",
+        f"{_ROOT}/cpu/cpu.cfs_period_us": "100000\n",
+    }
+    for quota, status in (("-1\n", "pass"), ("-50000\n", "unknown")):
+        assert answered("cpu-quota", files | {f"{_ROOT}/cpu/cpu.cfs_quota_us": quota}).status == status
+
+
+def test_of_cpus_whose_packages_are_not_told_each_is_asked_for_its_package() -> None:
+    unnamed = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": "\n" for cpu in (2, 3)}
+    count = f"{CPUS}/cpu3/thermal_throttle/package_throttle_count"
+    assert answered("throttled", unnamed | {count: "0\n"}, {count: "9\n"}).status == "fail"

@@ -42,7 +42,8 @@ def test_a_processor_that_counts_nothing_is_asked_for_one_file() -> None:
 
 
 def test_one_counter_that_makes_no_sense_is_unknown_and_the_others_are_not() -> None:
-    throttling = read_throttling(reading(_counters(core0="1", core1="x", package0="2")), frozenset({0, 1}), {})
+    places = {0: _place(0, 0), 1: _place(1, 0)}
+    throttling = read_throttling(reading(_counters(core0="1", core1="x", package0="2")), frozenset({0, 1}), places)
     assert throttling == Throttling({0: 1, 1: None}, {0: 2})
 
 
