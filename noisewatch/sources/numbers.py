@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from noisewatch.errors import Malformed
 
 _BLANKS = " \t"
+_LONGEST_WORD = 4096  # a page, the most that a file of sysfs says at once
 _MOST_DIGITS = 20  # of the kernel's largest type, 64 bits without a sign
 
 
@@ -69,7 +70,7 @@ def parse_flag(text: str) -> bool:
 def parse_identifier(text: str) -> str:
     """The one word of the file, of letters, digits and `_.+-`: fit to stand in a command. Raises Malformed."""
     stripped = text.strip(" \t\r\n\0")
-    if re.fullmatch(r"[\w.+-]+", stripped, re.ASCII) is None:
+    if len(stripped) > _LONGEST_WORD or re.fullmatch(r"[\w.+-]+", stripped, re.ASCII) is None:
         raise Malformed("a word of letters, digits, _, ., + and -", stripped)
     return stripped
 
@@ -77,6 +78,6 @@ def parse_identifier(text: str) -> str:
 def parse_word(text: str) -> str:
     """The one word of the file. Raises Malformed where there is none, or more than one line."""
     stripped = text.strip(" \t\r\n\0")
-    if not stripped or "\n" in stripped:
+    if not stripped or "\n" in stripped or len(stripped) > _LONGEST_WORD:
         raise Malformed("a word", stripped)
     return stripped
