@@ -15,6 +15,7 @@ Files = Mapping[str, str]
 BARE: Files = {
     "/proc/sys/kernel/ostype": "Linux\n",
     "/proc/sys/vm/overcommit_memory": "0\n",
+    "/proc/sys/net/core/somaxconn": "4096\n",
     "/sys/devices/system/cpu/modalias": "cpu:type:x86\n",
     "/sys/class/mem/null/dev": "1:3\n",
     "/sys/firmware/memmap/0/type": "System RAM\n",

@@ -14,7 +14,7 @@ from noisewatch.machine import Machine
 
 # On each Linux something is in each of them.
 _NEVER_EMPTY = (
-    *("/proc/sys/kernel", "/proc/sys/vm", "/proc/sys"),
+    *("/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/net/core", "/proc/sys/net", "/proc/sys"),
     *("/sys/devices/system/cpu", "/sys/devices/system", "/sys/devices", "/sys/class", "/sys/bus"),
     *("/sys/firmware", "/sys/kernel", "/sys"),
 )

@@ -39,6 +39,7 @@ NODES = "/sys/devices/system/node"
 _PERFORMANCE, _EFFICIENCY, _ALL_ALIKE = "performance", "efficiency", "none"
 _NODE = re.compile(r"node([0-9]{1,5})")
 _UNDEFINED = -1  # what the kernel shows where the architecture tells no package
+_HYBRID = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
 _CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter and more
 
 
@@ -161,10 +162,10 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
 
 def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | None]) -> dict[int, str]:
     """The kind of each core, from the first of three places that tells; a CPU that is missing is unknown."""
-    core = reader.parsed("/sys/devices/cpu_core/cpus", parse_cpu_list, expected=False)
-    atom = reader.parsed("/sys/devices/cpu_atom/cpus", parse_cpu_list, expected=False)
-    if core and atom:
-        return dict.fromkeys(core, _PERFORMANCE) | dict.fromkeys(atom, _EFFICIENCY)
+    core, atom = (reader.parsed(path, parse_cpu_list, expected=False) for path in _HYBRID)
+    is_one_hidden = any(path in reader.reason_by_path for path in _HYBRID)  # there, and not to be read
+    if (core and atom) or is_one_hidden:
+        return dict.fromkeys(core or (), _PERFORMANCE) | dict.fromkeys(atom or (), _EFFICIENCY)
     known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None and capacity > 0}
     if known:
         return kinds_by_strength(known)

@@ -113,9 +113,14 @@ def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
     if reason is not None:
         return reason
     listed = {row.irq for row in interrupts.rows}
-    lost = [irq for number, irq in sorted(irqs.by_number.items()) if number not in listed and irq.actions]
+    lost = [
+        irq
+        for number, irq in sorted(irqs.by_number.items())
+        if number not in listed and (irq.actions or irq.allowed is None)
+    ]
     lost = [irq for irq in lost if irq.kind == DEVICE]  # the table hides some of the CPU's own
-    return f"{PATH} has no row for IRQ {lost[0].irq} ({', '.join(lost[0].actions)})" if lost else None
+    whose = ", ".join(lost[0].actions) if lost else ""
+    return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of whom is not told'})" if lost else None
 
 
 def _fired_on_target(case: Case) -> frozenset[int | None] | None:

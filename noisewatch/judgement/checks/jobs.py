@@ -71,7 +71,8 @@ def background_job_runs(case: Case) -> Answer:
         stoppable = [kind for kind in visible if kind not in _NOT_TO_BE_STOPPED]
         fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
         worst = max(visible.values())
-        return Answer(status, said, worst, case.bound(_WORKS), "CPUs", frozenset(), None, evidence, culprits, fix)
+        why_not = _why_unseen(case, interval) if status == WARN else None
+        return Answer(status, said, worst, case.bound(_WORKS), "CPUs", frozenset(), why_not, evidence, culprits, fix)
     why_not = _why_unseen(case, interval)
     if why_not is not None:
         return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence)

@@ -21,7 +21,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.knob_answers import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.sources.consoles import PATH as CONSOLES
-from noisewatch.sources.kernel import COMMAND_LINE
+from noisewatch.sources.kernel import COMMAND_LINE, release_number
 from noisewatch.sources.kernel_config import PACKED, KernelConfig
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.livepatches import FOLDER as LIVEPATCHES
@@ -125,6 +125,9 @@ def livepatch_in_transition(case: Case) -> Answer:
     return Answer(PASS, said, evidence={"patches": dict(patches)})
 
 
+_TELLS_MITIGATIONS_SINCE = (4, 15)
+
+
 @check(
     id="mitigations-chosen-by-hand",
     area="kernel",
@@ -149,6 +152,9 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
         return Answer(FAIL, f"booted with {' '.join(known.chosen)}", evidence=evidence)
     if known.unread is not None:
         return unknown(case.why_unknown(known.unread))
+    number = release_number(case.snapshot.platform.kernel)
+    if not known.state_by_name and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
+        return unknown(f"{VULNERABILITIES}: not there")
     if not known.state_by_name:
         return Answer(PASS, "the kernel's own choice, which it does not tell", evidence=evidence)
     active = sum(state.startswith("Mitigation") for state in known.state_by_name.values())

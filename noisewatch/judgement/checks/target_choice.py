@@ -153,7 +153,25 @@ def target_cores_differ(case: Case) -> Answer:
             weaker = frozenset(cpu for cpu, each in strength_by_cpu.items() if each < most)
             said = f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others"
             return Answer(WARN, said, difference, case.bound(_ALIKE), "share", weaker, evidence=evidence)
+    untold = _told_of_some(case, {"design": designs, "rank": _ranks(case)})
+    if untold is not None:
+        return unknown(untold)
     return Answer(PASS, f"{name_cpus(case.target)}: one kind of core", cpus=case.target, evidence=evidence)
+
+
+def _told_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
+    """What is told of some target CPUs and not of others, which may differ in it; None where there is nothing."""
+    for what, by_cpu in known.items():
+        silent = case.target - by_cpu.keys()
+        if by_cpu and silent:
+            return f"the {what} of {name_cpus(silent)} is not told, that of other target CPUs is"
+    return None
+
+
+def _ranks(case: Case) -> dict[int, int]:
+    """How high the cores clock with turbo, and so nothing where that is off."""
+    ranks = {cpu: rank for cpu, rank in case.snapshot.settings.core_ranking.items() if cpu in case.target}
+    return ranks if case.snapshot.frequency.turbo != "off" else {}
 
 
 def _by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
@@ -161,10 +179,7 @@ def _by_kind(kinds: Mapping[int, str]) -> dict[str, CpuSet]:
 
 
 def _strengths(case: Case) -> dict[str, dict[int, int]]:
-    """What tells cores of one kind apart, where it is known of all target CPUs.
-
-    The rank says how high a core clocks with turbo, and so nothing where that is off.
-    """
+    """What tells cores of one kind apart, where it is known of all target CPUs."""
     frequency = case.snapshot.frequency
     capacities = {cpu: place.capacity for cpu in case.target if (place := case.snapshot.topology.get(cpu)) is not None}
     clocks = {cpu: clock for cpu, clock in frequency.cpus.items() if cpu in case.target}
@@ -173,11 +188,10 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
         for cpu, clock in clocks.items()
         if (limits := [khz for khz in (clock.hardware_max_khz, clock.max_khz) if khz])
     }
-    ranks = {cpu: rank for cpu, rank in case.snapshot.settings.core_ranking.items() if cpu in case.target}
     found = {
         "capacity": {cpu: capacity for cpu, capacity in capacities.items() if capacity},
         "highest frequency": highest,
-        "rank": ranks if frequency.turbo != "off" else {},
+        "rank": _ranks(case),
     }
     return {what: dict(sorted(each.items())) for what, each in found.items() if each and len(each) == len(case.target)}
 

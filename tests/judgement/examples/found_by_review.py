@@ -17,6 +17,7 @@ _VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
 _HIDING = {"/proc/self/mounts": _MOUNTS + "proc /proc proc rw,nosuid,hidepid=invisible 0 0\n"}
 _NO_KERNEL_THREADS = ("/proc/2", "/proc/30")
 _POWERLESS = {"/proc/self/status": quiet_files()["/proc/self/status"].replace("000001ffffffffff", "0000000000000000")}
+_BEFORE_4_15 = {"/proc/sys/kernel/osrelease": "4.14.0\n", "/proc/version": "Linux version 4.14.0 (a@b) #1 SMP\n"}
 _TARGET_0 = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n"}
 
 EXAMPLES = [
@@ -28,7 +29,9 @@ EXAMPLES = [
     Example("irqbalance-may-move-irqs", "unknown", _TARGET_0, "no kernel thread", gone=_NO_KERNEL_THREADS),
     Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "nor known to be online"),
     Example("mitigations-chosen-by-hand", "unknown", {f"{_VULNERABILITIES}/l1tf": ""}, "empty"),
-    Example("mitigations-chosen-by-hand", "pass", {}, "does not tell", gone=(_VULNERABILITIES,)),
+    Example("mitigations-chosen-by-hand", "pass", _BEFORE_4_15, "does not tell", gone=(_VULNERABILITIES,)),
+    Example("mitigations-chosen-by-hand", "unknown", gone=(_VULNERABILITIES,)),
+    Example("irq-routed-to-target", "unknown", gone=("/proc/irq/24/smp_affinity_list",)),
     Example("lockup-watchdog-on-target", "fail", {}, "CPUs 2-3", {2, 3}, gone=("/proc/sys/kernel/watchdog_cpumask",)),
     Example("disk-array-rebuilds", "unknown", {"/proc/mdstat": "Personalities : [raid1]\nmd0 : active\n"}, "unused"),
     Example("load-average-high", "unknown", gone=("/proc/self/mounts",), named="lxcfs"),
