@@ -55,6 +55,13 @@ class CulpritLine:
     is_estimate: bool
     irq: int | None = None
 
+    @property
+    def process_mark(self) -> str:
+        """What stands behind the name: ` [4711]`, ` [4711/4715]` of a thread; empty of what is no process."""
+        if self.pid is None:
+            return ""
+        return f" [{self.pid}]" if self.tid in (None, self.pid) else f" [{self.pid}/{self.tid}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:

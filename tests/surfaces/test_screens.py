@@ -256,8 +256,10 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path, monkeypatch: pyte
 def test_the_window_in_markdown_tells_who_what_failed_and_what_changed() -> None:
     model = model_of(*(frame(2, (culprit("a|b"),), second, failed=("cpu-quota",)) for second in (1, 2)), frame(2))
     model.log.add(Event(3_000_000_000, "device", "sdb was added"))
-    model.add(frame(2, _CULPRITS, 3, failed=("cpu-quota",), unknown=("throttled",)))
+    worker = culprit("worker", pid=4711, tid=4715)
+    model.add(frame(2, (*_CULPRITS, worker), 3, failed=("cpu-quota",), unknown=("throttled",)))
     text = window_reports(model, 100)["md"]
+    assert "worker [4711/4715]" in text
     assert "| 1 | target | 20 µs | 20 µs | 0 |" in text
     assert "- FAIL `cpu-quota` (blocking): cpu-quota was found" in text
     assert "- 0 s before: device: sdb was added" in text

@@ -121,7 +121,7 @@ _FULL_FAILS = Limit(
     limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
     why=(
         "Pressure stall information counts the time that tasks waited, spikes included that averages lose. All tasks "
-        "waiting for memory means that the benchmark would be reclaiming memory instead of running."
+        "waiting for memory means that the benchmark would be reclaiming memory instead of running: that blocks."
     ),
     remedy="Stop what competes; boot with psi=1 where the kernel has it switched off.",
     sources=("https://docs.kernel.org/accounting/psi.html",),

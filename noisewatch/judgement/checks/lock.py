@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, Answer, check, not_applicable, unknown
 from noisewatch.sources.machine_lock import PATH
 
 
@@ -40,12 +38,7 @@ def machine_locked(case: Case) -> Answer:
         return Answer(PASS, f"a stale lock: {who} has ended", evidence=evidence)
     if lock.is_ours is None:
         return unknown(f"{who} has locked the machine, and whether it has started this run cannot be seen")
-    return Answer(FAIL, f"{who} has locked the machine", evidence=evidence, fix=_take_away())
-
-
-def _take_away() -> Fix:
-    """Nothing but the other's end makes it right; who knows better may remove it."""
-    return Fix(None, f"once the other benchmark is known to be over: sudo rm {shlex.quote(PATH)}")
+    return Answer(FAIL, f"{who} has locked the machine", evidence=evidence)
 
 
 CHECKS = (machine_locked,)

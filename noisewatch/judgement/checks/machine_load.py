@@ -121,7 +121,7 @@ def run_queue_full(case: Case) -> Answer:
     others = max(min(seen) - 1, 0)  # noisewatch runs while it reads
     cpus = len(case.online - case.target) or len(case.online)
     bound = case.bound(_QUEUE_FAILS) * cpus
-    said = f"at least {others} runnable tasks for {cpus} CPUs, at both ends of the sample"
+    said = f"at least {others} runnable tasks for {cpus} CPU{'s' if cpus != 1 else ''}, at both ends of the sample"
     evidence = {"runnable": seen, "cpus": cpus}
     return Answer(FAIL if others > bound else PASS, said, others, bound, "tasks", evidence=evidence)
 

@@ -81,7 +81,7 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
     """In the sample, or under the load of the calibration, which are two and not one."""
     worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
     periods = max(each.periods for each in throttles)
-    said = f"throttled in {periods} periods ({worst.level.described})"
+    said = f"throttled in {periods} period{'s' if periods != 1 else ''} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
     return Answer(FAIL, said, periods, 0, "periods", evidence=evidence, culprits=_culprits(case), fix=fix)

@@ -47,7 +47,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         lambda figures: figures.work.mad_share if figures.work is not None else None,
         _MAD_PASSES,
         _MAD_FAILS,
-        "blocks deviate by {value:.2%} from the median, the middle one of them (CPU {cpu})",
+        "half of the blocks deviate by more than {value:.2%} from the median (CPU {cpu})",
         "too little fixed work was measured",
     )
     return _graver(middle, tail)
@@ -87,7 +87,7 @@ def memory_unsteady(case: Case) -> Answer:
         lambda figures: figures.memory.mad_share if figures.memory is not None else None,
         _MEMORY_PASSES,
         _MEMORY_FAILS,
-        "accesses deviate by {value:.1%} from the median, the middle one of them (CPU {cpu})",
+        "half of the accesses deviate by more than {value:.1%} from the median (CPU {cpu})",
         "too few accesses were measured",
     )
 
@@ -119,7 +119,7 @@ def throughput_drifts(case: Case) -> Answer:
         lambda figures: None if figures.throughput_drift_share is None else abs(figures.throughput_drift_share),
         _DRIFT_PASSES,
         _DRIFT_FAILS,
-        "the last third takes {value:.2%} longer or shorter than the first (CPU {cpu})",
+        "the time of a block differs by {value:.2%} between the last third and the first (CPU {cpu})",
         "too little fixed work was measured",
     )
 

@@ -48,7 +48,7 @@ _MANY = Limit(
     limits=(_FEW, _MANY),
     why=(
         "The tick comes CONFIG_HZ times a second at the most. A profiler that samples by the clock, or a program that "
-        "sleeps for microseconds, arms the same timer of the CPU, and counts in the same row. Many block."
+        "sleeps for microseconds, arms the same timer of the CPU, and counts in the same row. A failure blocks."
     ),
     remedy="Stop the profiler, or move what sleeps there; noisewatch trace, as root, tells which timers expire.",
     sources=("https://docs.kernel.org/timers/highres.html", "https://perfwiki.github.io/main/tutorial/"),

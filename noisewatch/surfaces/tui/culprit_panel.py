@@ -95,8 +95,6 @@ def _culprit_row(line: CulpritLine, name_width: int, is_narrow: bool, glyphs: Gl
 
 def _named(line: CulpritLine, width: int) -> str:
     """The name, cut where it must be, and the whole of the numbers: half of one would be another's."""
-    thread = "" if line.tid in (None, line.pid) else f"/{line.tid}"
-    pid = "" if line.pid is None else f" [{line.pid}{thread}]"
-    room = max(width - len(pid), 0)
+    room = max(width - len(line.process_mark), 0)
     name = line.name if length([(line.name, "")]) <= room else fitted(line.name, max(room - 1, 0)) + "…"
-    return fitted(name + pid, width)
+    return fitted(name + line.process_mark, width)

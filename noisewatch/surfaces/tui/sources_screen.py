@@ -97,7 +97,7 @@ def _advised(lines: Iterable[str], width: int) -> list[Row]:
 
 
 def _named(line: CulpritLine) -> str:
-    return line.name if line.pid is None else f"{line.name} [{line.pid}]"
+    return line.name + line.process_mark
 
 
 def _tells_all(model: ScreenModel, frame: Frame) -> bool:

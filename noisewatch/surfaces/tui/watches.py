@@ -48,7 +48,7 @@ def _absent_source(frame: Frame, subject: Subject) -> float | None:
 def _process(line: CulpritLine) -> str:
     if line.kind == "unexplained":
         return "a thread that was not seen"
-    return line.name if line.pid is None else f"{line.name} [{line.pid}]"
+    return line.name + line.process_mark
 
 
 def _takes(name: str, cpus: str, episode: Episode) -> str:

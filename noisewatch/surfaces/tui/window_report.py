@@ -92,10 +92,16 @@ def _culprit_table(culprits: Sequence[CulpritLine]) -> str:
 
 
 def _culprit_cells(line: CulpritLine) -> list[str]:
-    pid = "" if line.pid is None else f" [{line.pid}]"
     lost = ("~" if line.is_estimate else "") + duration(line.stolen_ns_per_s)
     often = "" if line.rate_per_s is None else rate(line.rate_per_s)
-    return [str(line.cpu), line.kind, cell(line.name + pid), often, lost, share(line.stolen_ns_per_s / 1e9)]
+    return [
+        str(line.cpu),
+        line.kind,
+        cell(line.name + line.process_mark),
+        often,
+        lost,
+        share(line.stolen_ns_per_s / 1e9),
+    ]
 
 
 def _checks(frame: Frame) -> Iterator[str]:
