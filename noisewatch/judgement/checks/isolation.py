@@ -20,6 +20,7 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
+from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.sources.cpulist import format_cpu_list, name_cpus
@@ -171,6 +172,9 @@ def tasks_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown("/proc/PID"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
         return unknown(case.why_unknown("/proc/stat"))
+    why_untold = why_untimed(case, interval)
+    if why_untold is not None:
+        return unknown(why_untold)
     return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))
 
 

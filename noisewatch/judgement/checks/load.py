@@ -16,6 +16,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
@@ -68,6 +69,9 @@ def target_cpu_busy(case: Case) -> Answer:
     if None in busy.values() or not busy:
         return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
     most = case.bound(_BUSY_PASSES)
+    why_untold = why_untimed(case, interval)
+    if worst <= most and why_untold is not None:
+        return Answer(UNKNOWN, "unknown", reason=why_untold, evidence=evidence)
     if worst <= most:
         return Answer(PASS, f"{worst:.1%} busy", worst, case.bound(_BUSY_FAILS), "share", evidence=evidence)
     above = frozenset(cpu for cpu, share in known.items() if share > most)
