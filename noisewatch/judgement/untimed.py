@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.model.interval import Interval
-from noisewatch.sources.cpulist import name_cpus
+from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.run_queue import PATH
 
 
-def why_untimed(case: Case, interval: Interval) -> str | None:
-    """Why tasks may have run unseen on the target CPUs; None where none can, or where this kernel has no such file."""
-    loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(case.target)}
+def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
+    """Why tasks may have run unseen on those CPUs; None where none can, or where this kernel has no such file."""
+    loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
     silent = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
     reason = case.snapshot.reason_by_path.get(PATH)
     is_told = interval.before.run_time is not None or interval.after.run_time is not None

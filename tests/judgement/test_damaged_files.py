@@ -114,7 +114,7 @@ def test_of_cpus_whose_packages_are_not_told_each_is_asked_for_its_package() -> 
     assert answered("throttled", unnamed | {count: "0\n"}, {count: "9\n"}).status == "fail"
 
 
-@pytest.mark.parametrize("check_id", ["target-cpu-busy", "tasks-on-target"])
+@pytest.mark.parametrize("check_id", ["target-cpu-busy", "tasks-on-target", "busy-cache-neighbour"])
 @pytest.mark.parametrize("said", ["\n", "rubbish\n", "version 15\ncpu0 0 0 0 0 0 0 5 0 5\n"])
 def test_work_between_two_ticks_is_unknown_where_what_tells_of_it_is_damaged(check_id: str, said: str) -> None:
     assert answered(check_id, {"/proc/schedstat": said}).status == "unknown"

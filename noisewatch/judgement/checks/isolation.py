@@ -172,7 +172,7 @@ def tasks_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown("/proc/PID"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
         return unknown(case.why_unknown("/proc/stat"))
-    why_untold = why_untimed(case, interval)
+    why_untold = why_untimed(case, interval, case.target)
     if why_untold is not None:
         return unknown(why_untold)
     return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))

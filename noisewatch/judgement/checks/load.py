@@ -69,7 +69,7 @@ def target_cpu_busy(case: Case) -> Answer:
     if None in busy.values() or not busy:
         return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
     most = case.bound(_BUSY_PASSES)
-    why_untold = why_untimed(case, interval)
+    why_untold = why_untimed(case, interval, case.target)
     if worst <= most and why_untold is not None:
         return Answer(UNKNOWN, "unknown", reason=why_untold, evidence=evidence)
     if worst <= most:

@@ -18,6 +18,7 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.surroundings import busiest, cache_neighbourhood, uncached
+from noisewatch.judgement.untimed import why_untimed
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.load_average import PATH as LOADAVG
 from noisewatch.sources.platform import NONE
@@ -71,8 +72,9 @@ def other_cpus_busy(case: Case) -> Answer:
     bound = case.bound(_OTHERS_FAIL)
     if mean > bound:
         return Answer(FAIL, said, mean, bound, "share", working, None, evidence, busiest(interval, others))
-    if len(known) < len(busy):
-        return Answer(UNKNOWN, "unknown", reason=case.why_unknown("/proc/stat"), evidence=evidence)
+    why_untold = why_untimed(case, interval, others)
+    if len(known) < len(busy) or why_untold is not None:
+        return Answer(UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
     if mean > case.bound(_OTHERS_PASS):
         said += f" (passes up to {case.bound(_OTHERS_PASS):.0%})"
         return Answer(WARN, said, mean, bound, "share", working, None, evidence, busiest(interval, others))

@@ -21,6 +21,7 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.surroundings import busiest, cache_neighbourhood, uncached, why_no_cache
+from noisewatch.judgement.untimed import why_untimed
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.platform import NONE
@@ -105,8 +106,9 @@ def _with_siblings(case: Case) -> Answer:
         said = f"sibling on {name_cpus(loaded)}: {worst:.0%} busy"
         culprits = tuple(_sibling_culprit(case, cpu) for cpu in sorted(loaded))
         return Answer(FAIL, said, worst, case.bound(_SIBLING_BUSY), "share", loaded, None, evidence, culprits, fix)
-    if len(known) < len(busy):
-        return Answer(UNKNOWN, "unknown", reason=case.why_unknown("/proc/stat"), evidence=evidence)
+    why_untold = why_untimed(case, case.interval, case.siblings)
+    if len(known) < len(busy) or why_untold is not None:
+        return Answer(UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
     isolated = case.snapshot.isolation.isolated or frozenset()
     is_quiet = worst <= case.bound(_SIBLING_QUIET) and case.siblings <= isolated
     said = f"sibling on {listed}: online, {worst:.1%} busy"
@@ -193,8 +195,9 @@ def busy_cache_neighbour(case: Case) -> Answer:
     if load > case.bound(_CACHE_BUSY):
         culprits = busiest(interval, worst)
         return Answer(FAIL, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, culprits)
-    if len(known) < len(busy):
-        return Answer(UNKNOWN, said, load, reason=case.why_unknown("/proc/stat"), evidence=evidence)
+    why_untold = why_untimed(case, interval, frozenset(busy))
+    if len(known) < len(busy) or why_untold is not None:
+        return Answer(UNKNOWN, said, load, reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
     if uncached(case):
         return Answer(UNKNOWN, said, load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
     if load > case.bound(_CACHE_QUIET):
