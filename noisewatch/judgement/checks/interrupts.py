@@ -22,8 +22,9 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
 from noisewatch.model.interval import Interval
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.interrupt_kinds import DEVICE
+from noisewatch.sources.interrupt_sums import sums_with_parts
 from noisewatch.sources.interrupts import PATH, Interrupts
 from noisewatch.sources.irqs import FOLDER, Irq, Irqs
 
@@ -88,7 +89,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     if asked_for:
         said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
         return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=steer(case, asked_for))
-    reason = _why_more(case, irqs, interrupts)
+    reason = _why_more(case, irqs, interrupts) or _why_unnumbered(case, interrupts)
     if reason is not None:
         return unknown(reason)
     said = f"none of {len(used)} active IRQs is routed there"
@@ -121,6 +122,23 @@ def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
     lost = [irq for irq in lost if irq.kind == DEVICE]  # the table hides some of the CPU's own
     whose = ", ".join(lost[0].actions) if lost else ""
     return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of whom is not told'})" if lost else None
+
+
+def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
+    """Which devices' interrupts came to a target CPU without a number, so that no file tells where they may go.
+
+    Those of s390's classes and of a hypervisor's one vector, less what rows with a number tell of the same.
+    """
+    parts_by_label = {row.label: parts for row, parts in sums_with_parts(interrupts.rows)}
+    for row in interrupts.rows:
+        if row.irq is not None or row.counts is None or not is_of_a_device(row):
+            continue
+        numbered = [part.counts for part in parts_by_label.get(row.label, ()) if part.irq is not None and part.counts]
+        rest = (count - sum(told) for count, *told in zip(row.counts, *numbered, strict=True))
+        came = case.target & {cpu for cpu, count in zip(interrupts.cpus, rest, strict=True) if count > 0}
+        if came:
+            return f"{PATH}: {row.label} came to {name_cpus(came)}, and no file tells where such interrupts may go"
+    return None
 
 
 def _fired_on_target(case: Case) -> frozenset[int | None] | None:

@@ -54,6 +54,11 @@ EXAMPLES = [
     Example("device-interrupts-on-target", "unknown", _table("THR: Threshold APIC interrupts"), "no counts in row THR"),
     Example("irq-routed-to-target", "unknown", _NO_ROW, "no row for IRQ 77 (nvme9q1)"),
     Example("irq-routed-to-target", "pass", _HIDDEN),
+    Example("irq-routed-to-target", "unknown", _adapters(60_000), "AIO came to CPU"),
+    Example("irq-routed-to-target", "pass", _table("AIO: 60 60 0 0")),
+    Example(
+        *("irq-routed-to-target", "pass", _table("HYP: 9 9 9 9 Hypervisor callback", " 48: 9 9 9 9 xen-percpu timer0"))
+    ),
     Example("ipis-on-target", "unknown", _BLIND, "no column for CPU 3"),
     Example("profiler-runs", "unknown", _BLIND, "no column for CPU 3"),
     Example("machine-checks", "unknown", _table("MCE: 0 0 0 Machine check exceptions", columns=3), "CPU 3"),
