@@ -8,8 +8,8 @@ from noisewatch.sources.cpu_time import CpuTime
 from noisewatch.sources.run_queue import RunTime
 from noisewatch.sources.snapshot import Snapshot
 
-# A CPU whose accounted time covers less of the interval is not accounted for: it was offline, or ticks were lost.
-_TRUSTED_SHARE = 0.9
+# A CPU whose accounted time covers less of the interval was offline, or is a sandbox's: nobody knows what it did.
+_TRUSTED_SHARE = 0.6
 _SLACK_NS = 30_000_000  # of counters in steps of 10 ms
 # A tick sees whoever has the CPU then, and comes every 10 ms at the least (CONFIG_HZ=100).
 _LONGEST_UNSEEN_NS = 10_000_000
@@ -19,11 +19,12 @@ _LONGEST_UNSEEN_NS = 10_000_000
 class CpuLoad:
     """Nanoseconds within the interval, from /proc/stat in steps of 10 ms. None is unknown.
 
-    Most kernels look at each tick what a CPU does: what runs from one tick to the next is not in it.
+    Most kernels look at each tick what a CPU does: what runs from one tick to the next is not in it. Where the tick
+    stops on idle CPUs, idleness is counted exactly, so that what is missing in all of the counters together ran.
     """
 
     tasks_ns: int  # user, nice and system
-    exact_tasks_ns: int | None  # of tasks that ran, to the nanosecond, with what interrupted them
+    exact_tasks_ns: int | None  # of tasks that ran, also between two ticks, with what interrupted them
     irq_ns: int | None
     softirq_ns: int | None
     steal_ns: int | None
@@ -68,9 +69,12 @@ def _load(
     parts = [_difference(getattr(before, name), getattr(after, name)) for name in ("irq_ns", "softirq_ns", "steal_ns")]
     known = [part for part in parts if part is not None]
     accounted_ns = after.total_ns - before.total_ns
-    if min(tasks_ns, *known, 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE - _SLACK_NS:
+    if min(tasks_ns, *known, 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE:
         return None
     exact_ns = _exact_ns(ran_before, ran_after, tasks_ns + sum(known), interval_ns)
+    missing_ns = interval_ns - accounted_ns
+    if exact_ns is None and missing_ns > _SLACK_NS:
+        exact_ns = tasks_ns + sum(known) + missing_ns
     return CpuLoad(tasks_ns, exact_ns, parts[0], parts[1], parts[2], after.steal_ns)
 
 

@@ -109,6 +109,17 @@ def test_what_runs_between_two_ticks_is_no_idleness(check_id: str, cpu: int, fil
     assert answer.measured == pytest.approx(0.4, abs=0.03)  # and what else the neighbours do
 
 
+@pytest.mark.parametrize("missing_ticks", [24, 90])
+@pytest.mark.parametrize("check_id", ["target-cpu-busy", "tasks-on-target"])
+def test_what_is_missing_beside_idleness_ran_between_two_ticks(check_id: str, missing_ticks: int) -> None:
+    """Without /proc/schedstat: the kernel has counted the idleness exactly, and at no tick did anybody run."""
+    rows = stat_file({}, 300).splitlines(keepends=True)
+    rows[3] = stat_file({}, 300 - missing_ticks).splitlines(keepends=True)[3]
+    answer = answered(check_id, {}, {"/proc/stat": "".join(rows)})
+    assert answer.status == "fail"
+    assert answer.measured == pytest.approx(missing_ticks / 300, abs=0.01)
+
+
 def test_a_cpu_that_was_away_for_half_of_the_sample_is_unknown() -> None:
     rows = stat_file({}, 300).splitlines(keepends=True)
     rows[3] = stat_file({}, 160).splitlines(keepends=True)[3]

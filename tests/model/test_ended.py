@@ -98,6 +98,16 @@ def test_a_count_to_the_nanosecond_lets_nothing_hide() -> None:
     assert _told(interval_of(before, after | exact), 2) == {"children of loop": 0.599, "loop": 0.001}
 
 
+def test_children_have_what_is_missing_beside_the_idleness_of_their_cpu() -> None:
+    """A third of the CPU, unseen by the ticks: less than the whole interval is accounted for."""
+    rows = stat_file({2: 3}, 300).splitlines(keepends=True)
+    rows[3] = stat_file({2: 3}, 200).splitlines(keepends=True)[3]
+    after = process(900, "loop", 2, 30_000_000, children=110) | {"/proc/stat": "".join(rows)}
+    interval = interval_of(process(900, "loop", 2, 0), after)
+    assert _told(interval, 2) == {"children of loop": 1.0, "loop": 0.03}
+    assert interval.busy_share(2) == 1.03 / 3
+
+
 def test_neither_children_nor_threads_are_told_where_their_process_may_not_run() -> None:
     for before, after in (
         (process(900, "make", 0, 0), process(900, "make", 0, 1_000, children=250)),
