@@ -18,6 +18,8 @@ from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.cli.terminal import Progress
 from noisewatch.surfaces.sampling import TASK_BUDGET_SHARE
 
+_ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last moment counts
+
 
 def run(arguments: Namespace) -> int:
     """Records until the time is up, Ctrl-C or SIGTERM: either way the recording is whole.
@@ -63,12 +65,10 @@ def _record(recorder: Recorder, wish: Wish, duration_s: float, interval_s: float
         print(f"noisewatch: {remark}", file=sys.stderr)
     task_reader.limit(round(interval_s * TASK_BUDGET_SHARE * 1e9))
     started = time.monotonic()
-    next_at = started + interval_s
-    while next_at - started <= duration_s:
-        time.sleep(max(next_at - time.monotonic(), 0))
+    for number in range(1, int(duration_s / interval_s + _ROUNDING) + 1):
+        time.sleep(max(started + number * interval_s - time.monotonic(), 0))
         snapshot = read_snapshot(recorder, wish, task_reader, snapshot)
         progress.show(time.monotonic() - started, duration_s)
-        next_at += interval_s
     progress.clear()
     return snapshot
 
