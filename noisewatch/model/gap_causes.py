@@ -130,8 +130,15 @@ def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns
 
 
 def _usual_rest_ns(gaps: Gaps, found: Sequence[dict[int, int]]) -> float:
-    """What entering and leaving the kernel usually adds to a gap; a hypervisor has to be left and entered as well."""
-    rests = [length - sum(shares.values()) for length, shares in zip(gaps.length_ns, found, strict=True) if shares]
+    """What entering and leaving the kernel usually adds to a gap; a hypervisor has to be left and entered as well.
+
+    By the gaps without a switch: a loop that was switched out may have been stopped, with nobody in its place.
+    """
+    rests = [
+        length - sum(shares.values())
+        for length, switches, shares in zip(gaps.length_ns, gaps.switches, found, strict=True)
+        if shares and switches <= 0
+    ]
     return max(statistics.median(rests), _LEAST_ENTRY_NS) if rests else _LEAST_ENTRY_NS
 
 

@@ -6,7 +6,7 @@ longest gaps with a switch are taken for the rest of the time that the kernel co
 
 Where groups further out cannot be seen there is no such count: then stops that end at one moment of a period, as a
 quota's do, look like one. The tick's preemptions end at one moment of 4 or 10 ms in the same way, so that periods as
-short as that are not looked for.
+short as that are not looked for: but where the trace has seen nobody in most of the stops, nothing else explains them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from noisewatch.model.throttles import Throttle
 from noisewatch.sources.calibration import CpuSamples, Samples
 
 QUOTA = "quota"
+HIDDEN = "what looks like a CPU quota of a cgroup that cannot be seen"
 _MS = 1_000_000
 _LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30, 25, 20))  # the longest that fits
 _LEAST_GAP_NS = 100_000  # a period is 1 ms at least; shorter gaps are switches to threads that do little
@@ -63,15 +64,25 @@ def with_quotas(samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
         return _named(causes, _within(causes, stopped, budget_ns), quotas.throttles[0].name)
-    period_ns = hidden_period_ns(samples, causes) if quotas.are_hidden else None
-    if period_ns is None:
+    if not quotas.are_hidden:
         return list(causes)
+    period_ns = hidden_period_ns(samples, causes)
+    if period_ns is None:
+        return _named(causes, _mostly_idle(causes, stopped), HIDDEN)
     in_phase = _in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
     return _named(causes, {at for at in stopped if causes[at].start_ns in in_phase}, name_of_hidden(period_ns))
 
 
 def name_of_hidden(period_ns: int) -> str:
-    return f"what looks like a CPU quota of a cgroup that cannot be seen, with a period of {describe_ns(period_ns)}"
+    return f"{HIDDEN}, with a period of {describe_ns(period_ns)}"
+
+
+def _mostly_idle(causes: Sequence[GapCause], stopped: Sequence[int]) -> set[int]:
+    """The stops in which nobody ran, where they are most of the time of all gaps as long as a stop may be."""
+    idle = {at for at in stopped if _is_idle(causes[at])}
+    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS)
+    are_most = sum(causes[at].length_ns for at in idle) > _MOSTLY * all_ns
+    return idle if len(idle) >= _FEWEST_STOPS and are_most else set()
 
 
 def quota_on(samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas) -> Disturbance | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from noisewatch.model.attribution import Attribution, Meanwhile, attribution_of
-from noisewatch.model.quota_gaps import name_of_hidden
+from noisewatch.model.quota_gaps import HIDDEN, name_of_hidden
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples, Gaps, Samples
 from noisewatch.sources.trace import CpuPieces, Spells, Thread, Trace, TracedSource
 from tests.model.sampling import interval_of
@@ -97,6 +97,17 @@ def test_short_stops_are_not_told_as_the_tick_that_runs_in_them() -> None:
     assert _shares(attribution) == {"quota": 0.5}
     assert {each.disturbance.is_inferred for each in attribution.culprits_by_cpu[1]} == {True}
     assert _shares(attribution_of(_samples(stops), Meanwhile(trace))) != {"quota": 0.5}
+
+
+def test_stops_in_which_nobody_ran_look_like_a_quota_where_parents_are_hidden_however_short_the_period_is() -> None:
+    stops: list[_Gap] = [(10 * _MS * number, 5 * _MS, 1) for number in range(100)]
+    ticks = _trace(*((start + 10 * _US, start + 40 * _US, _TICKS) for start, _, _ in stops))
+    attribution = attribution_of(_samples(stops), _hidden(ticks))
+    assert _shares(attribution) == {"quota": 0.5}
+    assert attribution.culprits_by_cpu[1][0].disturbance.name == HIDDEN
+    hogs = _trace(*((start, start + 4 * _MS, _HOGS) for start, _, _ in stops))
+    assert _shares(attribution_of(_samples(stops), _hidden(hogs))) == {"thread": 0.5}
+    assert _shares(attribution_of(_samples(stops[:3]), _hidden(ticks))) == {"outside": 0.015}
 
 
 def test_who_used_the_cpu_while_the_loop_was_stopped_has_not_stopped_it() -> None:
