@@ -27,9 +27,9 @@ _SPINNER, _OURS = 900, 890
 _CHECKS = ("tasks-on-target", "target-cpu-busy")
 
 
-def _intervals(after: dict[str, str]) -> list[Interval]:
-    """A quiet sample, and the time of a calibration after which there are these files."""
-    files = [quiet_files(), quiet_files(3.0), loaded_files() | after]
+def _intervals(after: dict[str, str], sampled: dict[str, str] | None = None) -> list[Interval]:
+    """A sample, quiet but for `sampled`, and the time of a calibration after which there are these files."""
+    files = [quiet_files(), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
     machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[_OURS])
     task_reader = TaskReader(asks_all_affinities=True)
     looks = [read_snapshot(machine, Wish(), task_reader)]
@@ -147,3 +147,15 @@ def test_packets_that_came_in_the_calibration_are_softirqs_on_the_target() -> No
     found = _found("softirqs-on-target", {"/proc/softirqs": table})
     assert (found.status, found.answer.culprits[0].name) == ("warn", "NET_RX")
     assert "during the calibration" in found.answer.said
+
+
+def test_a_timer_of_both_the_sample_and_the_calibration_is_named_once_and_as_often_as_it_came_at_most() -> None:
+    def timers(seconds: float, count: int) -> dict[str, str]:
+        rows = quiet_files(seconds)["/proc/interrupts"].splitlines()
+        known = next(row for row in rows if row.split()[0] == "LOC:")
+        rows[rows.index(known)] = f"LOC: 9600 9600 {count} 120   Local timer interrupts"
+        return {"/proc/interrupts": "\n".join(rows) + "\n"}
+
+    sample, loaded = _intervals(timers(6.0, 120 + 3 * 3_000 + 3 * 5_000), timers(3.0, 120 + 3 * 3_000))
+    answer = finding(judge(Case(sample.after, sample, under_load=loaded)), "timers-on-target").answer
+    assert [(each.cpu, round(each.rate_per_s or 0, -2)) for each in answer.culprits] == [(2, 5_000)]
