@@ -96,7 +96,8 @@ def test_a_device_that_interrupts_an_isolated_cpu_is_named_and_steered_away_as_p
         assert "SATA" in culprit["name"]
         assert "(sda)" in culprit["name"]
         assert culprit["rate_per_s"] > 100
-        assert blamed_cpus(report, but=("target-cpu-busy",)) == {6}
+        beside = ("target-cpu-busy", "busy-cache-neighbour")  # dd works on CPU 4, in one cache with CPU 6
+        assert blamed_cpus(report, but=beside) == {6}
         quiet.do(finding(report, "device-interrupts-on-target")["fix"]["now"])
         after = quiet.preflight()
     assert finding(after, "device-interrupts-on-target")["status"] == "pass"
