@@ -182,10 +182,9 @@ def test_what_was_killed_with_its_watcher_is_cleared_away_by_the_next_one(tracef
 
 
 def _tracer(tracefs: Path, command: list[str]) -> subprocess.Popen[str]:
-    """One that will go on for long."""
-    process = subprocess.Popen(
-        [*command, "--duration", "30"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    """One that will go on for long, and hears Ctrl-C: whoever tests in the background of a shell ignores it."""
+    command = ["env", "--default-signal=INT", *command, "--duration", "30"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: len(_instances(tracefs, process.pid)) == 2, 30.0)
     time.sleep(0.5)
     return process
