@@ -98,6 +98,7 @@ def test_a_device_that_interrupts_an_isolated_cpu_is_named_and_steered_away_as_p
         assert culprit["rate_per_s"] > 100
         beside = ("target-cpu-busy", "busy-cache-neighbour")  # dd works on CPU 4, in one cache with CPU 6
         assert blamed_cpus(report, but=beside) == {6}
+        assert {each["cpu"] for each in finding(report, "busy-cache-neighbour")["culprits"][:1]} <= {4}
         quiet.do(finding(report, "device-interrupts-on-target")["fix"]["now"])
         after = quiet.preflight()
     assert finding(after, "device-interrupts-on-target")["status"] == "pass"
