@@ -31,6 +31,11 @@ class Fix:
     undo_unit: str | None = None  # takes `persist` back where that tells systemd of units
 
     @property
+    def persist_is_command(self) -> bool:
+        """Whether a shell can run `persist`; else it is left to people."""
+        return (self.persist or "").startswith(("sudo ", "printf ", "echo "))
+
+    @property
     def undo_persist(self) -> str | None:
         """What takes `persist` back, where that is a command; what it does now stays until `undo`."""
         return self.undo_unit or forget(self.persist)

@@ -23,7 +23,7 @@ from noisewatch.surfaces.frame import (
     CulpritLine,
     Frame,
 )
-from noisewatch.surfaces.reports.finding_words import by_gravity, commands_of, sentence
+from noisewatch.surfaces.reports.finding_words import by_gravity, commands_of, left_to_people, sentence
 
 _INTERRUPTS = frozenset({"irq", "tick", "timer", "ipi", "nmi", "local"})
 _TELLING = (FAILED, UNANSWERED, WARNED, OPEN, NOTED)
@@ -136,5 +136,6 @@ def _finding_lines(verdict: Verdict) -> tuple[FindingLine, ...]:
 def _finding_line(finding: Finding, gravity: str) -> FindingLine:
     said = sentence(finding)
     said = said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
-    purpose, fix = next(iter(commands_of(finding.answer.fix)), (None, None))
-    return FindingLine(finding.check.id, finding.status, finding.weight, gravity, said, fix, purpose == "now")
+    _, fix = next(iter(commands_of(finding.answer.fix)), (None, None))
+    is_command = fix is not None and fix != left_to_people(finding.answer.fix)
+    return FindingLine(finding.check.id, finding.status, finding.weight, gravity, said, fix, is_command)

@@ -109,7 +109,7 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     ),
     "f": lambda screen: _ASKED.get(screen, {"notice": "no source is selected here"}),
     "e": _same(notice="written"),
-    "y": _same(notice="no command to copy"),
+    "y": _same(notice="nothing to copy"),
     "enter": lambda screen: _ENTERED.get(screen, {"screen": CPU}),
     "escape": _same(screen=OVERVIEW),
     "question_mark": _same(shows_help=True),

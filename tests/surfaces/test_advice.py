@@ -27,6 +27,7 @@ from tests.surfaces.piloting import shown, until, with_monitor
 from tests.surfaces.running import record
 from tests.written import WrittenMachine
 
+_BY_HAND = "add to the kernel command line and reboot: nohz_full=2-3"
 _HOG = culprit("hog", cpu=2, pid=900, tid=900)
 
 
@@ -118,8 +119,8 @@ def test_what_needs_no_words_gets_none() -> None:
             "one",
             "sent to the terminal's clipboard (now, 2 more shown), not run: one",
         ),
-        ((("persist", "boot so"),), "boot so", "sent to the terminal's clipboard (persist), not run: boot so"),
-        ((), None, "no command to copy"),
+        ((("persist", "one"),), "one", "sent to the terminal's clipboard (persist), not run: one"),
+        ((), None, "nothing to copy: no command is known to help"),
     ],
 )
 def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], command: str | None, notice: str) -> None:
@@ -128,9 +129,17 @@ def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], comm
     assert command_to_copy(model) == (command, notice)
 
 
+def test_what_only_people_can_do_is_shown_and_not_copied_as_if_a_shell_could() -> None:
+    tick = culprit("timer tick", cpu=2, kind="tick", pid=None, tid=None)
+    model = model_of(frame(4, (tick,)))
+    model.advice = _advice(tick, {"/sys/devices/system/cpu/nohz_full": "\n"})
+    assert model.advice.lines[-1] == f"persist: {_BY_HAND}"
+    assert command_to_copy(model) == (None, f"nothing to copy: this needs your hand: {_BY_HAND}")
+
+
 def test_what_was_not_asked_for_is_not_copied() -> None:
     model = model_of(frame(4, (_HOG,)))
-    assert command_to_copy(model) == (None, "no command to copy: f asks for one")
+    assert command_to_copy(model) == (None, "nothing to copy: f asks what helps")
 
 
 def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it_is_closed() -> None:
@@ -143,7 +152,7 @@ def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it
     model.select(1)
     assert command_to_copy(model)[0] == "one"
     model.go_back()
-    assert (model.screen, command_to_copy(model)) == ("sources", (None, "no command to copy: f asks for one"))
+    assert (model.screen, command_to_copy(model)) == ("sources", (None, "nothing to copy: f asks what helps"))
 
 
 def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further() -> None:
@@ -170,12 +179,15 @@ def test_of_a_check_its_fix_is_copied() -> None:
     findings = (
         FindingLine("one", "fail", "blocking", FAILED, "said", "sudo fix"),
         FindingLine("two", "fail", "blocking", FAILED, "said"),
+        FindingLine("three", "fail", "blocking", FAILED, "said", _BY_HAND, is_command=False),
     )
     model = model_of(replace(frame(4), findings=findings))
     model.go_to("preflight")
     assert command_to_copy(model) == ("sudo fix", "sent to the terminal's clipboard, not run: sudo fix")
     model.select(1)
-    assert command_to_copy(model) == (None, "no command to copy")
+    assert command_to_copy(model) == (None, "nothing to copy: no command is known to help")
+    model.select(1)
+    assert command_to_copy(model) == (None, f"nothing to copy: this needs your hand: {_BY_HAND}")
 
 
 def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None:

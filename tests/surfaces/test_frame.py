@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noisewatch.judgement.commands import BOOT_OPTIONS
 from noisewatch.judgement.counts import Counts
+from noisewatch.judgement.declaration import Fix
 from noisewatch.surfaces.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.surfaces.finding_line import FindingLine
 from noisewatch.surfaces.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
@@ -13,6 +18,7 @@ from noisewatch.surfaces.frame_making import frame_of
 from tests.judgement.judging import judged
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.framing import cpu_line, culprit, frame
+from tests.surfaces.verdicts import failed_verdict
 from tests.written import WrittenMachine
 
 _CPUS = st.integers(0, 8191)
@@ -88,6 +94,28 @@ def test_the_frame_of_a_large_machine_fits_a_line_that_the_screen_takes() -> Non
     lines = tuple(cpu_line(cpu) for cpu in range(4096))
     culprits = tuple(culprit(f"worker-{number}" * 10) for number in range(64))
     assert len(encode_frame(frame(lines, culprits))) < 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("fix", "shown", "is_command"),
+    [
+        (Fix("echo 1 | sudo tee /x", f"{BOOT_OPTIONS}nosmt"), "echo 1 | sudo tee /x", True),
+        (Fix(None, "sudo systemctl disable --now a.timer"), "sudo systemctl disable --now a.timer", True),
+        (Fix(None, f"{BOOT_OPTIONS}nosmt"), f"{BOOT_OPTIONS}nosmt", False),
+        (None, None, False),
+    ],
+)
+def test_a_fix_that_no_shell_can_run_is_marked_as_none(fix: Fix | None, shown: str | None, is_command: bool) -> None:
+    verdict = failed_verdict()
+    findings = tuple(
+        replace(each, answer=replace(each.answer, fix=fix)) if each.check.id == "tasks-on-target" else each
+        for each in verdict.findings
+    )
+    rest = {"sampler_cpu_s": None, "source": None, "is_last": False, "remark": None}
+    verdict = replace(verdict, findings=findings)
+    lines = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest).findings
+    (line,) = [each for each in lines if each.id == "tasks-on-target"]
+    assert (line.fix, line.is_command) == (shown, is_command)
 
 
 def test_what_leaves_the_verdict_open_is_the_first_of_the_unknown() -> None:

@@ -136,7 +136,7 @@ def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix
     assert "two" in _highlighted(model)
     assert command_to_copy(model) == (
         None,
-        "no command to copy: at this moment it neither fails nor warns, nor is it unknown",
+        "nothing to copy: at this moment it neither fails nor warns, nor is it unknown",
     )
 
 

@@ -161,10 +161,10 @@ def _words(options: Options) -> set[str]:
 def _write_out(said_by: tuple[str, ...]) -> Fix:
     """How the configuration becomes the boot loader's: distributions differ."""
     if any("grub" in path for path in said_by):
-        command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg), and reboot"
-        return Fix(None, command)
-    command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz, and reboot"
-    return Fix(None, command)
+        command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
+    else:
+        command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz"
+    return Fix(None, f"write the boot loader's configuration anew and reboot: {command}")
 
 
 CHECKS = (kernel_log_troubled, just_booted, boot_options_pending)

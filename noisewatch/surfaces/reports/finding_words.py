@@ -94,6 +94,11 @@ def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
     return [(name, clean(command)) for name, command in named if command]
 
 
+def left_to_people(fix: Fix | None) -> str | None:
+    """What makes the fix last where no shell can: prose, which is not to be copied into one."""
+    return clean(fix.persist) if fix is not None and fix.persist and not fix.persist_is_command else None
+
+
 def label(finding: Finding, verdict: Verdict) -> str:
     """Its status in a word, in capitals where it decides the verdict."""
     return label_of(finding.status, gravity_of(finding, verdict.is_strict))

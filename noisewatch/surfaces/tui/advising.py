@@ -15,7 +15,7 @@ from noisewatch.sources.names import clean
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.frame import CulpritLine
-from noisewatch.surfaces.reports.finding_words import commands_of
+from noisewatch.surfaces.reports.finding_words import commands_of, left_to_people
 from noisewatch.surfaces.tui.screen_model import Advice
 from noisewatch.surfaces.tui.source_words import describe_source
 
@@ -39,13 +39,13 @@ def advise(
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
     if about.tid is not None and (task is None or task.name != about.name):
         return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
-    commands = commands_of(remedy.fix)
+    commands, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
     said = [*describe_source(about, snapshot.irqs), remedy.said]
     if commands and not machine.is_live:
         said.append(_ELSEWHERE)
-    return Advice(
-        about, tuple(map(clean, [*said, *(f"{name}: {command}" for name, command in commands)])), tuple(commands)
-    )
+    said += [f"{name}: {command}" for name, command in commands]
+    runnable = tuple((name, command) for name, command in commands if command != by_hand)
+    return Advice(about, tuple(map(clean, said)), runnable, by_hand)
 
 
 def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:

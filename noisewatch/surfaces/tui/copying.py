@@ -6,25 +6,36 @@ from noisewatch.surfaces.tui.preflight_screen import NOT_NOW
 from noisewatch.surfaces.tui.screen_model import PREFLIGHT, ScreenModel
 from noisewatch.surfaces.tui.selection import is_same
 
-_NONE = (None, "no command to copy")
-
 
 def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
-    """The first command there is, and what is said of it; without one, why."""
+    """The first command that a shell can run, and what is said of it; without one, why."""
     if model.screen == PREFLIGHT:
-        finding = model.selected_finding()
-        findings = model.frame.findings if model.frame is not None else ()
-        if finding is not None and not any(is_same(finding, each) for each in findings):
-            return None, f"no command to copy: {NOT_NOW}"
-        is_there = finding is not None and finding.fix is not None and finding.is_command
-        return _copied(finding.fix, 0, "now") if finding is not None and finding.fix and is_there else _NONE
+        return _of_check(model)
     advice = model.advice
     if advice is None:
-        return None, "no command to copy: f asks for one"
+        return _nothing("f asks what helps")
     if not advice.commands:
-        return _NONE
+        return _by_hand(advice.by_hand)
     purpose, command = advice.commands[0]
     return _copied(command, len(advice.commands) - 1, purpose)
+
+
+def _of_check(model: ScreenModel) -> tuple[str | None, str]:
+    finding = model.selected_finding()
+    findings = model.frame.findings if model.frame is not None else ()
+    if finding is None:
+        return _nothing("no check is selected")
+    if not any(is_same(finding, each) for each in findings):
+        return _nothing(NOT_NOW)
+    return _copied(finding.fix, 0, "now") if finding.fix and finding.is_command else _by_hand(finding.fix)
+
+
+def _by_hand(what: str | None) -> tuple[None, str]:
+    return _nothing("no command is known to help" if what is None else f"this needs your hand: {what}")
+
+
+def _nothing(why: str) -> tuple[None, str]:
+    return None, f"nothing to copy: {why}"
 
 
 def _copied(command: str, others: int, purpose: str) -> tuple[str, str]:

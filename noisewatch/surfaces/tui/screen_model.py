@@ -33,7 +33,8 @@ class Advice:
 
     about: CulpritLine
     lines: tuple[str, ...]
-    commands: tuple[tuple[str, str], ...] = ()  # and what each is for: now, undo, persist
+    commands: tuple[tuple[str, str], ...] = ()  # that a shell can run, and what each is for: now, undo, persist
+    by_hand: str | None = None  # what only people can do
     offset: int = 0  # rows that were scrolled
 
 
