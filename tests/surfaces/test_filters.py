@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.surfaces.frame import KINDS, CulpritLine
-from noisewatch.surfaces.tui.filters import matching, unknown_kinds
+from noisewatch.surfaces.tui.filters import matching, mistakes
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.line_view import strip_of
 from noisewatch.surfaces.tui.sources_screen import sources_rows
@@ -48,6 +48,12 @@ def _named(text: str) -> list[str]:
         ("!rcu !cpu:2", ["24"]),
         ("4711", ["Firefox"]),
         ("cpu:x", []),
+        ("!cpu:x rcu", ["RCU"]),
+        ("cpu:2-", []),
+        (">100parsec", []),
+        (">10x", []),
+        ("<1.2.3ms", []),
+        (">=100us", []),
         ("cpu:2 nothing", []),
         ("!", []),
     ],
@@ -63,19 +69,43 @@ def test_a_kind_is_that_kind_and_no_other_that_has_its_name_in_it(kind: str) -> 
     assert [line.kind for line in matching(lines, f"!kind:{kind}")] == [each for each in KINDS if each != kind]
 
 
-@pytest.mark.parametrize(("text", "told"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
-def test_a_kind_that_is_none_is_told_with_those_that_there_are(text: str, told: str) -> None:
-    assert unknown_kinds(text) == [told]
+def _drawn(text: str, is_typing: bool = False) -> str:
     model = model_of(frame(4, _LINES))
     model.go_to("sources")
-    model.filter = text
-    said = "\n".join(strip_of(row, 100).text for row in sources_rows(model, 100, 30, UNICODE))
+    model.filter, model.is_typing = text, is_typing
+    return "\n".join(strip_of(row, 100).text for row in sources_rows(model, 100, 30, UNICODE))
+
+
+@pytest.mark.parametrize(("text", "told"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
+def test_a_kind_that_is_none_is_told_with_those_that_there_are(text: str, told: str) -> None:
+    said = _drawn(text)
     assert f"no kind {told!r}" in said
     assert all(kind in said for kind in KINDS)
 
 
-def test_a_kind_that_there_is_needs_no_words() -> None:
-    assert unknown_kinds("kind:irq !kind:kernel rcu") == []
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (">100parsec", "no such duration: '100parsec'; wanted one such as >100us, in ns, us, ms or s"),
+        ("rcu >10x", "no such duration: '10x'"),
+        ("!<.5ms", "no such duration: '.5ms'; wanted one such as <100us"),
+        (">=1ms", "no such duration: '=1ms'"),
+        ("cpu:x", "no such list of CPUs: 'x'; wanted one such as cpu:2-5,7"),
+        ("cpu:", "no such list of CPUs: ''"),
+        ("cpu:2-", "no such list of CPUs: '2-'"),
+    ],
+)
+def test_a_duration_or_a_list_of_cpus_that_makes_no_sense_is_told(text: str, told: str) -> None:
+    assert told in _drawn(text)
+
+
+@pytest.mark.parametrize("text", ["kind:irq !kind:kernel rcu", ">100us <1.5ms >7 cpu:2-3,5", "> <init> ->x a:b", "!"])
+def test_what_makes_sense_needs_no_words(text: str) -> None:
+    assert mistakes(text) == []
+
+
+def test_while_it_is_typed_nothing_is_wrong_with_it_yet() -> None:
+    assert "no such duration" not in _drawn(">100m", is_typing=True)
 
 
 @given(st.text(max_size=40))

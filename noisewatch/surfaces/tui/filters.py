@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterable
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.cpulist import parse_cpu_list
+from noisewatch.sources.cpulist import CpuSet, parse_cpu_list
 from noisewatch.surfaces.frame import KINDS, CulpritLine
 
-_LEAST = re.compile(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
+_BOUND = re.compile(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
+_MEANT_AS_BOUND = re.compile(r"[<>]=?[\d.]")
 _NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 Test = Callable[[CulpritLine], bool]
@@ -19,16 +20,26 @@ def matching(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
     """The sources that all words of the filter hold for; `!` before a word turns it round.
 
     A word is a kind, or part of a name; `cpu:LIST` and `kind:WORD` are what they say; `>100us` and `<1ms` are what is
-    lost in a second. A word that makes no sense as such is part of a name; of a kind that there is not nothing is.
+    lost in a second. Where one of these makes no sense nothing is meant by it, and `mistakes` tells so.
     """
     tests = [_test(word) for word in text.split()]
     return [line for line in lines if all(test(line) for test in tests)]
 
 
-def unknown_kinds(text: str) -> list[str]:
-    """What `kind:WORD` asks for in vain: no kind is called so, nor is it how just one of them begins."""
-    asked = [word.removeprefix("!").partition(":") for word in text.split()]
-    return [value for key, colon, value in asked if colon and key == "kind" and _kind(value) is None]
+def mistakes(text: str) -> list[str]:
+    """What is wrong with words of the filter that nothing can hold for, a sentence each."""
+    return [said for word in text.split() if (said := _mistake(word.removeprefix("!"))) is not None]
+
+
+def _mistake(word: str) -> str | None:
+    key, colon, value = word.partition(":")
+    if colon and key == "kind" and _kind(value) is None:
+        return f"no kind {value!r}: there are {', '.join(KINDS)}"
+    if colon and key == "cpu" and _cpus(value) is None:
+        return f"no such list of CPUs: {value!r}; wanted one such as cpu:2-5,7"
+    if _MEANT_AS_BOUND.match(word) and _BOUND.fullmatch(word) is None:
+        return f"no such duration: {word[1:]!r}; wanted one such as {word[0]}100us, in ns, us, ms or s"
+    return None
 
 
 def _kind(word: str) -> str | None:
@@ -39,21 +50,27 @@ def _kind(word: str) -> str | None:
     return begun[0] if len(begun) == 1 else None
 
 
+def _cpus(text: str) -> CpuSet | None:
+    try:
+        return parse_cpu_list(text) or None
+    except Malformed:
+        return None
+
+
 def _test(word: str) -> Test:
     if word.startswith("!") and len(word) > 1:
         other = _test(word[1:])
         return lambda line: not other(line)
+    if _mistake(word) is not None:
+        return lambda line: False
     key, colon, value = word.partition(":")
     if colon and key == "kind":
         wanted_kind = _kind(value)
         return lambda line: line.kind == wanted_kind
     if colon and key == "cpu":
-        try:
-            cpus = parse_cpu_list(value)
-            return lambda line: line.cpu in cpus
-        except Malformed:
-            pass
-    bound = _LEAST.fullmatch(word)
+        cpus = _cpus(value) or frozenset()
+        return lambda line: line.cpu in cpus
+    bound = _BOUND.fullmatch(word)
     if bound is not None:
         ns, is_least = float(bound["figure"]) * _NS[bound["unit"] or "us"], bound["sign"] == ">"
         return lambda line: (line.stolen_ns_per_s > ns) == is_least

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import replace
 
-from noisewatch.surfaces.frame import KINDS, MOST_CULPRITS, CulpritLine, Frame
+from noisewatch.surfaces.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.filter_typing import hint
-from noisewatch.surfaces.tui.filters import unknown_kinds
+from noisewatch.surfaces.tui.filters import mistakes
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import CPU, ScreenModel
@@ -51,10 +51,9 @@ def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
     if model.is_typing:
         rows[0].append((f"  {hint(model)}", "faint"))
     else:
-        told = [f"no kind {kind!r}: there are {', '.join(KINDS)}" for kind in unknown_kinds(model.filter)]
         rows += [
             [(f" {part}", "doubt")]
-            for line in told
+            for line in mistakes(model.filter)
             for part in textwrap.wrap(line, max(width - 2, 10), break_on_hyphens=False)
         ]
     return rows
