@@ -112,6 +112,71 @@ def test_tasks_of_one_name_are_all_told(run: Run, tmp_path: Path) -> None:
     assert [pid for pid in range(900, 905) if f"(pid {pid})" not in told] == []
 
 
+def _below(out: str, check_id: str) -> list[str]:
+    """The rows of culprits below the check's sentence."""
+    below = out.partition(f" {check_id} (")[2].splitlines()[1:]
+    count = next(number for number, line in enumerate(below) if not line.startswith("        "))
+    return [line.strip() for line in below[:count] if line.strip().startswith("CPU 2: ")]
+
+
+def test_the_list_of_culprits_begins_with_the_costliest_whomever_the_sentence_has_named(
+    run: Run, tmp_path: Path
+) -> None:
+    before, after = quiet_files(), quiet_files(3.0)
+    for number, name in enumerate(("first", "second", "third", "fourth")):
+        before |= process(900 + number, name, 2, 0, allowed="0-3")
+        after |= process(900 + number, name, 2, (4 - number) * 150_000_000, allowed="0-3")
+    after["/proc/stat"] = stat_file({2: 150}, 300)
+    rows = _below(run("preflight", "--replay", record(tmp_path / "machine.nw", before, after)).out, "tasks-on-target")
+    assert [row.split()[3] for row in rows] == ["first", "second", "third", "fourth"]
+
+
+def test_of_several_busy_cpus_the_costliest_culprit_comes_first(run: Run, tmp_path: Path) -> None:
+    busy = {2: (900, "slight", 300_000_000), 3: (901, "heavy", 2_700_000_000)}
+    before, after = quiet_files(), quiet_files(3.0)
+    for cpu, (pid, name, ran_ns) in busy.items():
+        before |= process(pid, name, cpu, 0, allowed="0-3")
+        after |= process(pid, name, cpu, ran_ns, allowed="0-3")
+    after["/proc/stat"] = stat_file({2: 30, 3: 270}, 300)
+    recording = record(tmp_path / "machine.nw", before, after)
+    findings = run("preflight", "--replay", recording, "--format", "json").json["findings"]
+    (found,) = [each["culprits"] for each in findings if each["id"] == "target-cpu-busy"]
+    assert [(each["name"], each["cpu"]) for each in found[:2]] == [("heavy", 3), ("slight", 2)]
+
+
+def test_time_of_no_thread_seen_is_told_of_every_cpu(run: Run, tmp_path: Path) -> None:
+    after = quiet_files(3.0) | {"/proc/stat": stat_file(dict.fromkeys(range(4), 150), 300)}
+    recording = record(tmp_path / "machine.nw", quiet_files(), after)
+    out = run("preflight", "--replay", recording, "--cpus", "0-3", "--select", "tasks-on-target").out
+    assert [f"CPU {cpu}: unexplained" in out for cpu in range(4)] == [True] * 4
+
+
+def test_culprits_that_the_sentence_names_all_are_not_told_twice(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "fiend")))
+    assert _below(ran.out, "tasks-on-target") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--select", "swapping"), " (--verbose lists them)"),
+        (("--ignore", "swapping,on-battery"), "2: on-battery, swapping"),
+    ],
+)
+def test_what_is_ignored_takes_one_line(run: Run, tmp_path: Path, options: tuple[str, ...], line: str) -> None:
+    recording = record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0))
+    out = run("preflight", "--replay", recording, *options).out.splitlines()
+    at = next(number for number, each in enumerate(out) if each.startswith("ignored "))
+    assert out[at].endswith(line)
+    assert out[at + 1] == ""
+
+
+def test_what_is_ignored_is_listed_to_those_who_ask(run: Run, unchanged_tree: Path) -> None:
+    options = ("--select", "swapping", "--verbose")
+    ran = run("preflight", "--sample", "0", "--no-calibration", *options, "--sysroot", unchanged_tree)
+    assert "tasks-on-target" in ran.words
+
+
 def test_a_task_whose_name_is_part_of_another_word_is_told(run: Run, tmp_path: Path) -> None:
     hogs = [(pid, f"hog-{pid}") for pid in range(900, 903)] + [(903, "CP")]
     assert "CP (pid 903)" in run("preflight", "--replay", _with_hogs(tmp_path, *hogs)).words

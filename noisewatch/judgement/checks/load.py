@@ -85,13 +85,13 @@ def _busy_said(cpu: int, share: float, sampled: float | None) -> str:
 
 
 def _busiest(case: Case, interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
-    """What takes most of each CPU's time, in the sample or, if that was more, during the calibration."""
+    """What takes most of the CPUs' time, in the sample or, if that was more, during the calibration."""
     found: list[Disturbance] = []
     for cpu in sorted(cpus):
         has_more_later = (share_while_calibrating(case, cpu) or 0.0) > (interval.busy_share(cpu) or 0.0)
         later = [each for each in threads_while_calibrating(case) if each.cpu == cpu] if has_more_later else []
         found += [each for each in (later or disturbances_of(interval, cpu))[:_MOST_CULPRITS] if each.share]
-    return tuple(found)
+    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
 
 def _why_unmeasured(case: Case, interval: Interval) -> str:
@@ -202,7 +202,7 @@ def hypervisor_steal(case: Case) -> Answer:
         said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}" + (f" {WHEN}" if worst in later.values() else "")
         taken = [each for cpu in sorted(over) for found in case.intervals for each in disturbances_of(found, cpu)]
         most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == "outside"}
-        culprits = tuple(most[cpu] for cpu in sorted(most))
+        culprits = tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
         return Answer(FAIL, said, worst, case.bound(_STEAL_FAILS), "share", over, None, evidence, culprits)
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")

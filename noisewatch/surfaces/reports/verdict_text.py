@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -158,19 +159,23 @@ def _describe(findings: list[Finding], verdict: Verdict, width: int, in_colour: 
 
 
 def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]:
-    """Those that the sentence has not named yet."""
-    lines = [_INDENT + culprit_line(each) for each in culprits if _label(each) not in already_said]
-    if len(lines) > _MOST_CULPRITS:
+    """All of them from the costliest on, unless the sentence has named each; the rest alone would look like all."""
+    if all(_is_named(each, already_said) for each in culprits):
+        return []
+    lines = [_INDENT + culprit_line(each) for each in culprits]
+    if len(lines) > _MOST_CULPRITS + 1:
         lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines
 
 
-def _label(culprit: Disturbance) -> str:
-    return f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
+def _is_named(culprit: Disturbance, said: str) -> bool:
+    """With its CPU: time of no thread seen is called the same on each."""
+    label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
+    return label in said and re.search(rf"\bCPU {culprit.cpu}\b", said) is not None
 
 
 def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[str]:
-    """The rest by name; --verbose tells the reasons."""
+    """The rest by name, what is ignored as long as one line holds it; --verbose tells the reasons."""
     lines = []
     already_told = {each.check.id for each in told}
     for status in (UNKNOWN, PASS, NOT_APPLICABLE, IGNORED):
@@ -180,6 +185,8 @@ def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[st
         if names:
             more = " more" if len(names) < len(there_are) else ""
             wrapped = _wrapped(f"{len(names)}{more}{hint}: {', '.join(names)}", width)
+            if status == IGNORED and len(wrapped) > 1:
+                wrapped = [f"{len(names)} (--verbose lists them)"]
             lines += [f"{_LABELS[status]:<8}{wrapped[0].strip()}", *wrapped[1:]]
     return lines
 
