@@ -137,6 +137,29 @@ def test_a_quiet_machine_needs_no_script(run: Run, tmp_path: Path) -> None:
     assert subprocess.run(["sh"], input=ran.out, text=True, check=False).returncode == 0
 
 
+def test_what_has_no_fix_is_named_and_not_passed_over(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"})
+    fix, _ = _scripts(run, root, "--select", "virtual-machine", "--severity", "virtual-machine=blocking", "--strict")
+    assert fix.splitlines()[-4:-1] == ["# There is nothing to run now.", "", "# No command is known against:"]
+    assert fix.splitlines()[-1].startswith("#   virtual-machine: ")
+
+
+def test_where_only_a_reboot_helps_the_scripts_say_so_and_not_that_nothing_is_to_be_done(
+    run: Run, tmp_path: Path
+) -> None:
+    root = quiet_tree(tmp_path, {"/sys/devices/system/cpu/nohz_full": "\n", "/proc/cmdline": "quiet\n"})
+    options = ("--select", "target-not-tickless", "--severity", "target-not-tickless=blocking")
+    fix, undo = _scripts(run, root, *options)
+    assert fix.splitlines()[-4:] == [
+        "# There is nothing to run now.",
+        "",
+        "# Only a reboot brings the fix: append this to the kernel's command line.",
+        "#   nohz_full=2-3",
+    ]
+    assert "nothing to do" not in undo
+    assert undo.splitlines()[-1] == "#   nohz_full=2-3"
+
+
 @pytest.mark.parametrize(
     "options",
     [["--fix-script", "--undo-script"], ["--fix-script", "--output", "x"], ["--fix-script", "x", "--output", "x"]],

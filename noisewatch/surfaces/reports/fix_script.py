@@ -28,6 +28,7 @@ if [ -s "$failures" ]; then
     exit 1
 fi"""
 _NOTHING = "# There is nothing to do."
+_NOTHING_TO_RUN = "# There is nothing to run now."
 
 
 def fix_script(verdict: Verdict) -> str:
@@ -35,17 +36,18 @@ def fix_script(verdict: Verdict) -> str:
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
-    lines = [
-        *_head(verdict, "Fixes for what noisewatch found"),
-        *_steps((finding, fix.now) for finding, fix in fixes),
-        *_comments("Only a reboot brings the rest: append this to the kernel's command line.", [arguments]),
+    steps = _steps((finding, fix.now) for finding, fix in fixes)
+    what = "the rest" if steps else "the fix"
+    comments = [
+        *_comments(f"Only a reboot brings {what}: append this to the kernel's command line.", [arguments]),
         *_comments(
             "The commands above last until the next boot. To keep what they do:",
             [_about(finding, fix.persist) for finding, fix in lasting if fix.now],
         ),
         *_comments("To be done by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
+        *_comments("No command is known against:", [_about(each, each.answer.said) for each in _unfixable(verdict)]),
     ]
-    return "\n".join([*lines, ""])
+    return _script(_head(verdict, "Fixes for what noisewatch found"), steps, comments)
 
 
 def undo_script(verdict: Verdict) -> str:
@@ -53,9 +55,7 @@ def undo_script(verdict: Verdict) -> str:
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
     silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
-    lines = [
-        *_head(verdict, "Brings back what noisewatch read before the fixes"),
-        *_steps([*undone, *_files_gone(fixes)]),
+    comments = [
         *_comments(
             "If these were made to last:",
             [_about(finding, fix.undo_unit) for finding, fix in reversed(fixes) if fix.undo_unit],
@@ -66,7 +66,8 @@ def undo_script(verdict: Verdict) -> str:
         ),
         *_comments("What is left:", silent),
     ]
-    return "\n".join([*lines, ""])
+    head = _head(verdict, "Brings back what noisewatch read before the fixes")
+    return _script(head, _steps([*undone, *_files_gone(fixes)]), comments)
 
 
 def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
@@ -85,6 +86,10 @@ def _fixable(verdict: Verdict) -> Iterator[Finding]:
             yield finding
 
 
+def _unfixable(verdict: Verdict) -> list[Finding]:
+    return [each for each in [*verdict.failures, *verdict.warnings] if each.answer.fix is None]
+
+
 def _head(verdict: Verdict, what: str) -> list[str]:
     snapshot = verdict.case.snapshot
     about = f"{describe_platform(snapshot)}; {name_cpus(verdict.case.target)}, profile {verdict.profile}"
@@ -96,10 +101,15 @@ def _head(verdict: Verdict, what: str) -> list[str]:
     ]
 
 
+def _script(head: list[str], steps: list[str], comments: list[str]) -> str:
+    """What to run, or that nothing is; and what else there is to do, for people."""
+    body = [_PROLOGUE, *steps, "", _EPILOGUE] if steps else ["", _NOTHING_TO_RUN if comments else _NOTHING]
+    return "\n".join([*head, *body, *comments, ""])
+
+
 def _steps(commands: Iterable[tuple[Finding, str | None]]) -> list[str]:
-    """The commands one after the other, or that there are none."""
-    steps = [line for finding, command in commands if command for line in _step(finding, command)]
-    return [_PROLOGUE, *steps, "", _EPILOGUE] if steps else ["", _NOTHING]
+    """The commands, one after the other."""
+    return [line for finding, command in commands if command for line in _step(finding, command)]
 
 
 def _step(finding: Finding, command: str) -> list[str]:
