@@ -1,8 +1,8 @@
 """Faults of noisewatch's own: exceptions that nobody thought of, and where they are kept from doing more harm.
 
 What errors.py declares is raised on purpose, and caught where it is known what to do. Everything else is a fault. It
-costs the part that it happens in (a check, what a key asked for, one run of the sampler), which tells it; the rest goes
-on. In the tests faults are raised: what is contained there would be overlooked.
+costs the part that it happens in (a check, a picture, what a key asked for, one run of the sampler), which tells it;
+the rest goes on. In the tests faults are raised: what is contained there would be overlooked.
 """
 
 from __future__ import annotations
@@ -12,10 +12,23 @@ import traceback
 from collections.abc import Callable
 from typing import TypeVar
 
+import noisewatch
 from noisewatch.errors import NoisewatchError
 
 RAISED = "NOISEWATCH_RAISE_FAULTS"  # the environment variable that has them raised
 T = TypeVar("T")
+
+
+def _installed() -> tuple[int, int] | None:
+    """Which file the package begins with: another one once pip has installed it anew; None where it is gone."""
+    try:
+        found = os.stat(noisewatch.__file__)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+_INSTALLED_AT_START = _installed()
 
 
 def describe_fault(error: BaseException) -> str:
@@ -25,13 +38,23 @@ def describe_fault(error: BaseException) -> str:
     return f"internal error: {type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
+def reason_of(error: Exception) -> str:
+    """What to tell the user of it. Raises it where faults are raised.
+
+    What is imported at a key press may be of another version than what has been running since before an update.
+    """
+    if isinstance(error, NoisewatchError):
+        return str(error)
+    if os.environ.get(RAISED):
+        raise error
+    if isinstance(error, ImportError) or _installed() != _INSTALLED_AT_START:
+        return f"restart noisewatch: it, or what it needs, was installed anew ({describe_fault(error)})"
+    return f"{describe_fault(error)}; please report it"
+
+
 def contained(work: Callable[[], T], instead: Callable[[str], T]) -> T:
     """What `work` gives; where it raises, what `instead` makes of the reason."""
     try:
         return work()
-    except NoisewatchError as error:
-        return instead(str(error))
-    except Exception as error:
-        if os.environ.get(RAISED):
-            raise
-        return instead(f"{describe_fault(error)}; please report it")
+    except Exception as error:  # noqa: BLE001 - this is the boundary
+        return instead(reason_of(error))

@@ -24,6 +24,7 @@ from noisewatch.surfaces.reports.verdict_json import describe_verdict
 from noisewatch.surfaces.reports.verdict_text import text_of_verdict
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import OVER, Sources
+from noisewatch.surfaces.tui.line_view import LineView
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.framing import culprit, frame
 from tests.surfaces.piloting import shown, until, with_monitor
@@ -148,6 +149,110 @@ def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> 
     sources = Sources(_boom)
     rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), sources)
     assert "Nothing can be advised: internal error: KeyError: 'boom'" in " ".join(rows)
+
+
+@pytest.mark.parametrize("key", ["1", "3"])
+def test_a_screen_that_cannot_be_drawn_says_so_and_the_next_picture_may_work(key: str, as_for_users: None) -> None:
+    undrawable = replace(culprit("hog"), rate_per_s="often")  # type: ignore[arg-type]  # it raises when it is drawn
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4))
+        await pilot.press(key)
+        app.show_frame(frame(4, (undrawable,)))
+        await pilot.pause()
+        rows = shown(app)
+        assert f"could not draw the {app.model.screen}: internal error: TypeError: " in " ".join(rows)
+        assert "the next picture may work" in " ".join(rows)
+        assert not any("CPU" in row for row in rows)  # nothing of the picture before
+        await pilot.press("5")
+        assert "could not draw" not in " ".join(shown(app))
+        await pilot.press(key)
+        assert "could not draw" in " ".join(shown(app))
+        app.show_frame(frame(4, (culprit("hog"),)))
+        await pilot.pause()
+        assert "hog" in " ".join(shown(app))
+
+    with_monitor(steps)
+
+
+def test_a_style_that_nobody_knows_is_told_too(as_for_users: None) -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.query_one(LineView)._rows_of = lambda width, height: [[("text", "no style")]]
+        app.draw()
+        await pilot.pause()
+        assert "could not draw the overview: internal error: KeyError: 'no style'" in shown(app)[0]
+
+    with_monitor(steps)
+
+
+_ANEW = "restart noisewatch: it, or what it needs, was installed anew"
+
+
+@pytest.mark.parametrize(
+    ("key", "module"),
+    [
+        ("f", "advising"),
+        ("ctrl+p", "palette"),
+        ("c", "calibration_screen"),
+        ("t", "trace_screen"),
+        ("p", "gate_screen"),
+    ],
+)
+def test_what_cannot_be_imported_any_more_costs_the_key_that_asked_for_it(
+    key: str, module: str, monkeypatch: pytest.MonkeyPatch, as_for_users: None
+) -> None:
+    monkeypatch.setitem(sys.modules, f"noisewatch.surfaces.tui.{module}", None)  # as if it were there no more
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (culprit("hog"),)))
+        await pilot.press(key)
+        assert f"could not do that: {_ANEW}" in shown(app)[-1]
+        await pilot.press("5")
+        assert app.model.screen == "events"
+
+    with_monitor(steps, sources=Sources(_boom))
+
+
+def test_a_frame_that_cannot_be_taken_in_costs_that_frame(as_for_users: None) -> None:
+    bad = replace(frame(4), cpus=(None,) * 4)  # type: ignore[arg-type]  # no CPU's line
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app._take_in_or_tell(bad, b"")
+        await pilot.pause()
+        assert "could not show what the sampler saw: internal error: " in " ".join(shown(app))
+        app._take_in_or_tell(frame(4, (culprit("hog"),)), b"")
+        await pilot.pause()
+        assert "hog" in " ".join(shown(app))
+
+    with_monitor(steps)
+
+
+_INSTALLED_ANEW = """\
+import os, pathlib, noisewatch
+from noisewatch.faults import contained
+os.environ.pop("NOISEWATCH_RAISE_FAULTS", None)
+print(contained(lambda: 1 / 0, str))
+file = pathlib.Path(noisewatch.__file__)
+file.with_name("new").write_bytes(file.read_bytes())
+os.replace(file.with_name("new"), file)
+print(contained(lambda: 1 / 0, str))
+file.unlink()
+print(contained(lambda: 1 / 0, str))
+"""
+
+
+def test_a_fault_after_an_update_asks_for_a_restart(tmp_path: Path) -> None:
+    package = Path(sys.modules["noisewatch"].__file__ or "").parent
+    (tmp_path / "noisewatch").mkdir()
+    for name in ("__init__.py", "errors.py", "faults.py"):
+        (tmp_path / "noisewatch" / name).write_bytes((package / name).read_bytes())
+    ran = subprocess.run(
+        [sys.executable, "-c", _INSTALLED_ANEW], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    said = "internal error: ZeroDivisionError: division by zero (<string>:4)"
+    before, after, gone = ran.stdout.splitlines()
+    assert before == f"{said}; please report it"
+    assert (after.startswith(_ANEW), gone.startswith(_ANEW)) == (True, True)
 
 
 def test_an_export_that_raises_is_told_in_the_last_row(

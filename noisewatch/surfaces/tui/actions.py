@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import ClassVar
 
+from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
+from textual.command import Provider
+from textual.dom import DOMNode
 from textual.events import Key, MouseDown
 from textual.worker import Worker
 
 from noisewatch.errors import UsageError
-from noisewatch.faults import contained
+from noisewatch.faults import contained, reason_of
 from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.asked_screen import Sources, asked_screen
@@ -46,9 +49,17 @@ from noisewatch.surfaces.tui.window_report import window_reports
 _SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)  # the screens whose rows are moved through
 
 
+def key_commands() -> type[Provider]:
+    """Imported once it is asked for: the first picture comes first."""
+    from noisewatch.surfaces.tui.palette import KeyCommands
+
+    return KeyCommands
+
+
 class KeyedApp(App[None]):
     """An application that changes its model as the bindings say."""
 
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {key_commands}
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
     model: ScreenModel
     _sources: Sources
@@ -66,23 +77,44 @@ class KeyedApp(App[None]):
     def picture(self) -> str:
         """The screen as SVG."""
 
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """A fault costs what the key, or the palette, asked for."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:  # noqa: BLE001 - the boundary, as `contained` is: that one cannot await
+            self._cannot(reason_of(error))
+            return True
+
+    def _cannot(self, reason: str, what: str = "do that") -> None:
+        """Tells it on the screen that is in front."""
+        (self._above.screen or self.model).notice = f"could not {what}: {reason}"
+        self.draw()
+
     def on_mouse_down(self, event: MouseDown) -> None:
         """A press on the timeline shows that moment."""
+        contained(lambda: self._press(event), self._cannot)
+
+    def _press(self, event: MouseDown) -> None:
         is_covered = self._above.screen is not None or self._shows_help or self.model.is_typing
         at = number_at(self.model, event.x, event.y, *self.size)
         if at is not None and not is_covered:
             self._changed(lambda: self.model.go_to_number(at))
 
     def on_mouse_scroll_down(self) -> None:
-        self.action_scroll(1)
+        contained(lambda: self.action_scroll(1), self._cannot)
 
     def on_mouse_scroll_up(self) -> None:
-        self.action_scroll(-1)
+        contained(lambda: self.action_scroll(-1), self._cannot)
 
     def on_key(self, event: Key) -> None:
         if self.model.is_typing:
             event.prevent_default()
-            type_key(self.model, event.key, event.character)
+            contained(lambda: type_key(self.model, event.key, event.character), self._cannot)
             self.draw()
         elif self._shows_help and event.key not in SCROLLING:
             event.prevent_default()
@@ -100,6 +132,11 @@ class KeyedApp(App[None]):
     def action_do(self, method: str, *arguments: object) -> None:
         """What changes the model, and nothing else."""
         self._changed(lambda: getattr(self.model, method)(*arguments))
+
+    def action_command_palette(self) -> None:
+        """Imports what the palette finds before it is open: what fails then is told."""
+        key_commands()
+        super().action_command_palette()
 
     def action_help(self) -> None:
         self._help_offset = 0

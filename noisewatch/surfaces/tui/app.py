@@ -6,11 +6,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.command import Provider
 
 from noisewatch.faults import contained
 from noisewatch.sources.device_events import DeviceListener, listen
@@ -18,7 +15,7 @@ from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.picture import plain_svg
 from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.actions import KeyedApp
-from noisewatch.surfaces.tui.asked_screen import AskedScreen, Sources
+from noisewatch.surfaces.tui.asked_screen import AskedScreen, Sources, wrapped
 from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
 from noisewatch.surfaces.tui.event_kinds import MONITOR, kind_of_device
 from noisewatch.surfaces.tui.events import Event
@@ -38,17 +35,9 @@ _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
 
 
-def _commands() -> type[Provider]:
-    """Imported once it is asked for: the first picture comes first."""
-    from noisewatch.surfaces.tui.palette import KeyCommands
-
-    return KeyCommands
-
-
 class MonitorApp(KeyedApp):
     """Draws the frames of the sampler; without one only those that it is given."""
 
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
 
     def __init__(
@@ -66,7 +55,7 @@ class MonitorApp(KeyedApp):
         self._meter = OwnCostMeter()
         self._sources = sources or Sources()
         self._glyphs = glyphs
-        self._view = LineView(self.rows)
+        self._view = LineView(self.rows, self.rows_of_fault)
         self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
         self._shows_help, self._help_offset = False, 0
         self._above = Above(
@@ -105,10 +94,10 @@ class MonitorApp(KeyedApp):
 
     async def _follow(self, sampler: SamplerProcess) -> None:
         """Shows the sampler's frames until it ends, and then why. One that an error ended is started again, once."""
-        reason = await sampler.follow(self._take_in)
+        reason = await sampler.follow(self._take_in_or_tell)
         if reason is not None and not self.model.is_recorded:
             self._tell_of_restart(reason)
-            reason = await sampler.follow(self._take_in)
+            reason = await sampler.follow(self._take_in_or_tell)
         if reason is not None:
             self.model.trouble, self.model.notice = f"the sampler ended: {reason}", None
             self.draw()
@@ -146,6 +135,9 @@ class MonitorApp(KeyedApp):
         """Takes in a frame and draws it, unless the picture is frozen."""
         self._take_in(frame)
         self._draw_what_came()
+
+    def _take_in_or_tell(self, frame: Frame, line: bytes) -> None:
+        contained(lambda: self._take_in(frame, line), lambda reason: self._cannot(reason, "show what the sampler saw"))
 
     def _take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """Of frames that come faster than they can be drawn the newest is: drawing waits until there is no other."""
@@ -186,7 +178,19 @@ class MonitorApp(KeyedApp):
 
     def rows(self, width: int, height: int) -> list[Row]:
         """The screen as it is now."""
-        rows = self._rows(width, height)
+        return self._as_shown(self._rows(width, height))
+
+    def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
+        """The screen where it cannot be drawn."""
+        screen = self._above.screen
+        if screen is not None:
+            return self._as_shown(screen.rows_of_fault(reason, width, height))
+        name = "help" if self._shows_help else self.model.screen
+        said = f"could not draw the {name}: {reason}; the next picture may work"
+        lines = wrapped([said, "", "1 to 6 show the other screens, q quits"], width)
+        return self._as_shown([[(line, "plain")] for line in lines[:height]])
+
+    def _as_shown(self, rows: list[Row]) -> list[Row]:
         if self._glyphs is UNICODE:
             return rows
         return [[(in_ascii(text), style) for text, style in row] for row in rows]
@@ -194,10 +198,7 @@ class MonitorApp(KeyedApp):
     def _rows(self, width: int, height: int) -> list[Row]:
         screen = self._above.screen
         if screen is not None:
-            return contained(
-                lambda: screen.rows(width, height, self._glyphs is UNICODE),
-                lambda reason: screen.rows_of_fault(reason, width, height),
-            )
+            return screen.rows(width, height, self._glyphs is UNICODE)
         if self._shows_help:
             return help_rows(KEYS_IN_HELP, width, height, self._help_offset)
         return rows_of_screen(self.model, width, height, self._glyphs)

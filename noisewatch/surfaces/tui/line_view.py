@@ -12,6 +12,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from noisewatch.faults import contained
 from noisewatch.surfaces.colours import STYLES
 from noisewatch.surfaces.tui.text_row import Row
 
@@ -39,25 +40,40 @@ def strip_of(row: Row, width: int) -> Strip:
     return Strip([Segment(text, style_named(style)) for text, style in row]).adjust_cell_length(width)
 
 
+RowsOf = Callable[[int, int], list[Row]]
+
+
 class LineView(Widget):
-    """Shows the rows that `rows_of` makes for its size; a row that is as it was is not sent to the terminal again."""
+    """Shows the rows that `rows_of` makes for its size; a row that is as it was is not sent to the terminal again.
+
+    Where they cannot be drawn, it shows what `rows_of_fault` makes of the reason.
+    """
 
     DEFAULT_CSS = "LineView { width: 100%; height: 100%; }"
 
-    def __init__(self, rows_of: Callable[[int, int], list[Row]]) -> None:
+    def __init__(self, rows_of: RowsOf, rows_of_fault: Callable[[str, int, int], list[Row]]) -> None:
         super().__init__()
         self._rows_of = rows_of
+        self._rows_of_fault = rows_of_fault
         self._rows: list[Row] = []
         self._strips: dict[int, Strip] = {}  # of the rows that are as they were
 
     def update(self) -> None:
         """Redraws what has changed."""
-        before, self._rows = self._rows, self._rows_of(self.size.width, self.size.height)
-        changed = [number for number, (old, new) in enumerate(zip_longest(before, self._rows)) if old != new]
-        for number in changed:
-            self._strips.pop(number, None)
-        if changed:
-            self.refresh(*(Region(0, number, self.size.width, 1) for number in changed))
+        width, height = self.size
+        self._rows, drawn = contained(
+            lambda: self._drawn(self._rows_of(width, height)),
+            lambda reason: self._drawn(self._rows_of_fault(reason, width, height)),
+        )
+        self._strips.update(drawn)
+        if drawn:
+            self.refresh(*(Region(0, number, width, 1) for number in drawn))
+
+    def _drawn(self, rows: list[Row]) -> tuple[list[Row], dict[int, Strip]]:
+        """The rows, and those of them that have changed as strips, by their numbers."""
+        pairs = enumerate(zip_longest(self._rows, rows))
+        changed = {number: new or [] for number, (old, new) in pairs if old != new}
+        return rows, {number: strip_of(row, self.size.width) for number, row in changed.items()}
 
     def on_resize(self) -> None:
         self._strips.clear()
