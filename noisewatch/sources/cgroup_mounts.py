@@ -142,10 +142,16 @@ def is_true_root(mount: CgroupMount, names: Collection[str]) -> bool:
     return "release_agent" in names if mount.version == 1 else bool(names) and "cgroup.events" not in names
 
 
-def is_inside_namespace(reader: Reader) -> bool:
-    """Whether what is mounted as the root of cgroup v2 is only a part of it: the true root has no cgroup.events."""
+def is_inside_namespace(reader: Reader) -> bool | None:
+    """Whether what is mounted as the root of cgroup v2 is only a part of it: the true root has no cgroup.events.
+
+    False where none is mounted, None where that or the root's files are unknown.
+    """
     root = read_unified_mount(reader)
-    return bool(root) and "cgroup.events" in (reader.names_or_none(str(root), expected=False) or [])
+    if not root:
+        return None if root is None else False
+    names = reader.names_or_none(root)
+    return "cgroup.events" in names if names else None
 
 
 def read_unified_mount(reader: Reader) -> str | None:

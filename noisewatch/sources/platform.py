@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from noisewatch.machine.privacy import HOST_NAME, TELLING_OPTIONS
-from noisewatch.sources.cgroup_mounts import MEMBERSHIP, is_inside_namespace
+from noisewatch.sources.cgroup_mounts import MEMBERSHIP, is_inside_namespace, parse_membership
 from noisewatch.sources.cpuinfo import PATH as CPUINFO
 from noisewatch.sources.cpuinfo import designs_of, flags_of, is_another_architecture, model_of
 from noisewatch.sources.firmware import DMI, UNIDENTIFIED, read_firmware
@@ -27,6 +27,8 @@ from noisewatch.sources.vulnerabilities import Vulnerabilities, read_vulnerabili
 __all__ = ["DMI", "NONE", "UNIDENTIFIED", "Platform", "read_platform"]
 
 _CONTAINER_IN_CGROUP = re.compile(r"/(?P<kind>docker[-/]|libpod[-/]|lxc[./]|kubepods|machine\.slice/machine-)")
+_MARKS = (("/run/.containerenv", "podman"), ("/.dockerenv", "docker"))
+_NAMED = "/run/systemd/container"
 _KIND_IN_CGROUP = {"kubepods": "kubernetes", "libpod": "podman"}
 _TSC_FLAGS = frozenset({"tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable"})
 
@@ -95,17 +97,23 @@ def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
 
 
 def _read_container(reader: Reader) -> str | None:
-    """The container's manager; `none` only where a kernel that can be asked shows no trace of one."""
-    for path, kind in (("/run/.containerenv", "podman"), ("/.dockerenv", "docker")):
+    """The container's manager; `none` only where each place that would show a trace of one can be read."""
+    for path, kind in _MARKS:
         if reader.text_or_none(path, expected=False) is not None:
             return kind
-    named = reader.text_or_none("/run/systemd/container", expected=False)
+    named = reader.text_or_none(_NAMED, expected=False)
     if named is not None and named.strip():
         return clean(named.strip())
-    match = _CONTAINER_IN_CGROUP.search(reader.text_or_none(MEMBERSHIP, expected=False) or "")
+    membership = reader.text_or_none(MEMBERSHIP, expected=False)
+    match = _CONTAINER_IN_CGROUP.search(membership or "")
     if match is not None:
         kind = re.split(r"[-/.]", match["kind"])[0]
         return _KIND_IN_CGROUP.get(kind, kind)
-    if not (reader.is_absent("/.dockerenv") and reader.is_absent("/run/.containerenv")):
+    if not all(map(reader.is_absent, (path for path, _ in _MARKS))):
         return None
-    return UNIDENTIFIED if is_inside_namespace(reader) else NONE
+    if named is None and not reader.is_absent(_NAMED):
+        return None
+    if reader.parsed(MEMBERSHIP, parse_membership, expected=False) is None and not reader.is_absent(MEMBERSHIP):
+        return None
+    is_inside = is_inside_namespace(reader)
+    return None if is_inside is None else UNIDENTIFIED if is_inside else NONE

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.sources.platform import NONE, UNIDENTIFIED, Platform, read_platform
-from tests.written import Files, reading
+from noisewatch.sources.reader import Reader
+from tests import written
+from tests.judgement.lessened import DENIED, LessenedMachine
+from tests.written import Files, mounted, reading
 
 DMI = "/sys/class/dmi/id"
 CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
@@ -143,7 +146,23 @@ def test_arm_without_firmware_tables_is_unknown_unless_its_device_tree_tells() -
     ids=str,
 )
 def test_a_container_leaves_a_trace(files: Files, container: str) -> None:
-    assert _read(files).container == container
+    assert _read({**mounted(""), **files}).container == container
+
+
+@pytest.mark.parametrize(
+    ("files", "denied"),
+    [
+        ({"/run/systemd/container": "lxc\n"}, "/run/systemd/container"),
+        ({"/proc/self/cgroup": "0::/docker/4f00\n"}, "/proc/self/cgroup"),
+        ({"/proc/self/cgroup": "\0\0\0\0"}, ""),
+        ({"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/cgroup.events": "populated 1\n"}, "/proc/self/mounts"),
+        ({"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/cgroup.events": "populated 1\n"}, "/sys/fs/cgroup/"),
+    ],
+)
+def test_no_container_is_known_only_where_all_its_traces_can_be_read(files: Files, denied: str) -> None:
+    files = {**BARE, **written.BARE, **mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"), **files}
+    machine = LessenedMachine(files).take(denied, DENIED)
+    assert read_platform(Reader(machine)).container is None
 
 
 def test_traces_missing_from_a_copy_are_unknown() -> None:
