@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli import main
+from noisewatch.surfaces.cli.screenshot import go_to
+from noisewatch.surfaces.tui.history import History
 from tests.quiet_machine import process, quiet_files, stat_file
+from tests.surfaces.framing import SECOND_NS, frame, model_of
 from tests.surfaces.running import Run, record
 
 
@@ -68,7 +72,7 @@ def test_keys_are_pressed_first(run: Run, tmp_path: Path, keys: str, words: str)
 
 
 @pytest.mark.parametrize(
-    ("at", "words"), [("0", "STOPPED at 3 of 6 s"), ("3.1", "STOPPED at 6 of 6 s"), ("99", "STOPPED at 6 of 6 s")]
+    ("at", "words"), [("0", "STOPPED at 3 of 6 s"), ("3.1", "STOPPED at 6 of 6 s"), ("6", "STOPPED at 6 of 6 s")]
 )
 def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: str) -> None:
     picture, again = tmp_path / "picture.svg", tmp_path / "again.svg"
@@ -76,6 +80,45 @@ def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: s
         assert run("screenshot", each, "--replay", _recording(tmp_path), "--at", at).status == 0
     assert words in _words(picture)
     assert picture.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--keys", "s,foo"), "--keys foo: there is no such key; wanted keys such as s, enter or question_mark,j"),
+        (("--keys", "esc"), "--keys esc: there is no such key; did you mean escape?"),
+        (("--keys", "wait:x"), "--keys wait:x: there is no such key"),
+        (("--at", "400"), "--at 400: the recording ends after 6.0 s"),
+    ],
+)
+def test_a_key_or_a_moment_that_there_is_not_is_refused(
+    run: Run, tmp_path: Path, options: tuple[str, str], said: str
+) -> None:
+    ran = run("screenshot", tmp_path / "picture.svg", "--replay", _recording(tmp_path), *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+    assert not (tmp_path / "picture.svg").exists()
+
+
+def test_only_a_recording_has_other_moments(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
+    ran = run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, "--at", "0")
+    assert (ran.status, "only a recording has other moments" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("key", ["?", "[", "left_square_bracket", "shift+left", "ctrl+p", "f1", "é"])
+def test_every_key_of_a_keyboard_may_be_pressed(run: Run, tmp_path: Path, unchanged_tree: Path, key: str) -> None:
+    assert run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, "--keys", key).status == 0
+
+
+def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
+    model = model_of()
+    model.history = History(capacity=3)
+    for second in range(1, 8):
+        model.add(frame(second=second))
+    with pytest.raises(UsageError, match="only what comes after 4 s is kept"):
+        go_to(model, 2.0, SECOND_NS)
+    go_to(model, 4.0, SECOND_NS)
+    assert model.number == 4
 
 
 def test_one_run_writes_several_pictures(run: Run, tmp_path: Path) -> None:

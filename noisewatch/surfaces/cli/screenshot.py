@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from argparse import Namespace
 from contextlib import ExitStack
+from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
+from noisewatch.machine.recording import Recording
 from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
 from noisewatch.surfaces.cli.monitor import sources_of
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.sampling import sample_frames
+
+if TYPE_CHECKING:
+    from noisewatch.surfaces.tui.screen_model import ScreenModel
 
 _LARGEST = 1000
 
@@ -21,12 +28,13 @@ _LARGEST = 1000
 def run(arguments: Namespace) -> int:
     """Draws the last moment of a recording, or one interval of this host, as the monitor would."""
     width, height = _parse_size(arguments.size)
+    keys = _parse_keys(arguments.keys)
     for name in arguments.files:
         if Path(name).suffix.lower() not in (".svg", ".png"):
             raise UsageError(f"{name}: wanted a name that ends in .svg or .png")
     with ExitStack() as stack:
         outputs = {name: stack.enter_context(opened_output(name)) for name in arguments.files}
-        svg = asyncio.run(_draw(arguments, width, height))
+        svg = asyncio.run(_draw(arguments, keys, width, height))
         for name, output in outputs.items():
             output.write(png_of(svg) if Path(name).suffix.lower() == ".png" else svg.encode())
     return 0
@@ -40,12 +48,44 @@ def _parse_size(text: str) -> tuple[int, int]:
     return size
 
 
-async def _draw(arguments: Namespace, width: int, height: int) -> str:
+def _parse_keys(text: str) -> list[str]:
+    """Textual's names of keys. Raises UsageError for a name that no key has: it would be pressed in vain."""
+    from textual.keys import Keys, key_to_character
+
+    known = [key.value for key in Keys]
+    keys = [key for key in text.split(",") if key]
+    for key in keys:
+        if key not in known and not (key_to_character(key) or "\0").isprintable():
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "wanted keys such as s, enter or question_mark,j"
+            raise UsageError(f"--keys {key}: there is no such key; {hint}")
+    return keys
+
+
+def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
+    """Shows the moment so long after the beginning. Raises UsageError where the recording, or what is kept, has none.
+
+    Lengths are shown in whole seconds: as many are no mistake.
+    """
+    history, at_ns = model.history, begin_ns + round(at_s * 1e9)
+    end_s = ((model.newest.taken_at_ns if model.newest is not None else begin_ns) - begin_ns) / 1e9
+    if at_s > math.ceil(end_s):
+        raise UsageError(f"--at {at_s:g}: the recording ends after {end_s:.1f} s")
+    if history.first and at_ns < (kept_ns := history.frame(history.first).taken_at_ns):
+        raise UsageError(
+            f"--at {at_s:g}: of so long a recording only what comes after {(kept_ns - begin_ns) / 1e9:.0f} s is kept"
+        )
+    model.go_to_time(at_ns)
+
+
+async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) -> str:
     """The screen after all frames and keys, as SVG; the same input makes the same bytes."""
     from noisewatch.surfaces.tui.app import MonitorApp
     from noisewatch.surfaces.tui.glyphs import UNICODE
 
     machine = open_machine(arguments)
+    if arguments.at is not None and not isinstance(machine, Recording):
+        raise UsageError("--at: only a recording has other moments (--replay FILE)")
     wish = wish_of(arguments, machine)
     app = MonitorApp(glyphs=UNICODE, sources=sources_of(arguments))
     begin_ns: int | None = None
@@ -55,11 +95,11 @@ async def _draw(arguments: Namespace, width: int, height: int) -> str:
             app.show_frame(frame)
             if machine.is_live and frame.seconds > 0:
                 break
+        report_damage(machine)
         if arguments.at is not None and begin_ns is not None:
-            app.model.go_to_time(begin_ns + round(arguments.at * 1e9))
+            go_to(app.model, arguments.at, begin_ns)
             app.draw()
-        await pilot.press(*filter(None, arguments.keys.split(",")))
+        await pilot.press(*keys)
         await app.workers.wait_for_complete()
         await pilot.pause()
-        report_damage(machine)
         return app.picture()
