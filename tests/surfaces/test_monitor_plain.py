@@ -18,13 +18,31 @@ def test_a_copied_tree_is_one_picture_without_rates(run: Run, unchanged_tree: Pa
     assert len([line for line in lines if line.startswith(" T ")]) == 2
 
 
-def test_a_recording_is_the_picture_of_its_last_moment(run: Run, tmp_path: Path) -> None:
-    hog = process(900, "hog", 2, 1_500_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 150}, 600)}
-    moments = [quiet_files(), quiet_files(3.0) | process(900, "hog", 2, 0), quiet_files(6.0) | hog]
+def test_a_recording_is_the_picture_of_its_worst_interval_and_says_which_it_is(run: Run, tmp_path: Path) -> None:
+    ran_ms = (0, 0, 30, 1530, 1560)
+    moments = [
+        quiet_files(3.0 * number)
+        | process(900, "hog", 2, ms * 1_000_000, allowed="0-3")
+        | {"/proc/stat": stat_file({2: ms // 10}, 300 * number)}
+        for number, ms in enumerate(ran_ms)
+    ]
     ran = run("--replay", record(tmp_path / "machine.nw", *moments))
-    assert "NOISY" in ran.out.splitlines()[0]
-    assert "hog [900]" in ran.out
-    assert "50%" in ran.out
+    lines = ran.out.splitlines()
+    assert "STOPPED at 9 of 12 s" in lines[0]
+    assert "NOISY" in lines[0]
+    assert [line for line in lines if "hog [900]" in line and "50%" in line]
+    assert lines[-1] == "the worst of the 4 intervals, at 9 s; screenshot --at SECONDS draws another"
+
+
+def test_an_interval_of_which_nothing_is_known_is_counted_and_not_called_the_worst(run: Run, tmp_path: Path) -> None:
+    moments = [quiet_files(3.0 * number) for number in range(4)]
+    del moments[3]["/proc/stat"]
+    lines = run("--replay", record(tmp_path / "machine.nw", *moments)).out.splitlines()
+    assert lines[-1].startswith("the worst of the 3 intervals (1 unknown), at 6 s")
+
+
+def test_no_two_rows_in_a_row_are_empty(run: Run, unchanged_tree: Path) -> None:
+    assert "\n\n\n" not in run("--sysroot", unchanged_tree).out
 
 
 def test_it_holds_no_keys_no_escapes_and_no_trailing_blanks(run: Run, unchanged_tree: Path) -> None:

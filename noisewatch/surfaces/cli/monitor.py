@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,15 +12,16 @@ from noisewatch.errors import UsageError
 from noisewatch.surfaces.allowed import allowed_now
 from noisewatch.surfaces.cli.machines import open_machine, parse_cpus, wish_of
 from noisewatch.surfaces.cli.terminal import is_interactive, width
-from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.sampler_command import command_line
 
 if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict
+    from noisewatch.machine import Machine
     from noisewatch.sources.cpulist import CpuSet
     from noisewatch.surfaces.audience import Audience
     from noisewatch.surfaces.tui.asked_screen import Sources
+    from noisewatch.surfaces.tui.screen_model import ScreenModel
 
 _PLAIN_HEIGHT = 40
 
@@ -69,31 +69,42 @@ def _print_once(arguments: Namespace) -> int:
 
     from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for
     from noisewatch.surfaces.tui.overview import overview_rows
-    from noisewatch.surfaces.tui.screen_model import ScreenModel
 
     machine = open_machine(arguments)
-    frame = _first_with_rates(arguments)
-    model = ScreenModel()
-    model.add(replace(frame, is_last=True))
+    model = _model_of(machine, arguments)
     glyphs = ASCII if arguments.ascii else glyphs_for(sys.stdout.encoding)
     rows = overview_rows(model, width(), _PLAIN_HEIGHT, glyphs)
     lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
-    print_answer("\n".join(lines).rstrip() + "\n")
+    lines = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
+    print_answer("\n".join([*lines, *_which(model)]).rstrip() + "\n")
     if machine.is_live:
         print("noisewatch: no terminal that can be drawn on, so this is one picture", file=sys.stderr)
     return 0
 
 
-def _first_with_rates(arguments: Namespace) -> Frame:
-    """Of a recording the last frame: there is no pace to keep."""
+def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
+    """What the picture shows: of a recording the worst interval, as one look has to be enough."""
     from noisewatch.surfaces.sampling import sample_frames
+    from noisewatch.surfaces.tui.screen_model import ScreenModel
 
-    machine = open_machine(arguments)
-    last: Frame | None = None
+    model = ScreenModel()
     for frame in sample_frames(machine, wish_of(arguments, machine), arguments.interval):
-        last = frame
+        model.add(frame)
         if machine.is_live and frame.seconds > 0:
             break
-    if last is None:
-        raise AssertionError("a machine has at least one frame")
-    return last
+    if not machine.is_live and model.history.count:
+        model.go_to_number(model.history.worst_number())
+    return model
+
+
+def _which(model: ScreenModel) -> list[str]:
+    """Of which interval the picture is, where there are others."""
+    if model.cursor is None:
+        return []
+    history = model.history
+    unknown = history.unknown_until(history.count - 1)
+    doubt = f" ({unknown} unknown)" if unknown else ""
+    kept = f"{'last ' if history.first else ''}{history.count - history.first}"
+    return [
+        f"the worst of the {kept} intervals{doubt}, at {model.into_s():.0f} s; screenshot --at SECONDS draws another"
+    ]

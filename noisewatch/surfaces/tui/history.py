@@ -101,6 +101,12 @@ class History:
         """What the most disturbed target CPU lost."""
         return self._read(self._worst, numbers)
 
+    def worst_number(self) -> int:
+        """The interval in which a target CPU lost the most, the newest of equals; of what is not known none."""
+        numbers = range(self.first, self.count)
+        lost = dict(zip(numbers, self.worst(numbers), strict=True))
+        return max(numbers, key=lambda number: (-1.0 if lost[number] is None else lost[number] or 0.0, number))
+
     def disturbances(self) -> list[int]:
         """The intervals that are kept in which a disturbance of a target CPU begins."""
         return [self.first + at for at in beginnings(self.worst(range(self.first, self.count)))]
