@@ -8,7 +8,7 @@ from typing import Any
 
 from noisewatch.surfaces.finding_line import FAILED, OPEN, UNANSWERED, WARNED, FindingLine
 from noisewatch.surfaces.frame import HOUSEKEEPING, MOST_CULPRITS, OFFLINE, SIBLING, TARGET, CpuLine, CulpritLine, Frame
-from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.event_kinds import Event
 from noisewatch.surfaces.tui.own_cost import OwnCost
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from tests.surfaces.framing import SECOND_NS, frame
@@ -49,7 +49,7 @@ def crowded(count: int) -> ScreenModel:
     for shown in frames_of(count):
         model.add(shown)
     model.own_cost = OwnCost(cpu_share=0.01, wakeups_per_s=14.0, written_per_s=3_200.0)
-    model.log.add(Event((INTERVALS - 3) * SECOND_NS, "device", "usb 2-1: a device was added (Keyboard)"))
+    model.log.add(Event((INTERVALS - 3) * SECOND_NS, "device", "usb 2-1: a device was added (Keyboard)", INTERVALS - 4))
     return model
 
 

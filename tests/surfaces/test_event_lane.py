@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.app import MonitorApp
+from noisewatch.surfaces.tui.event_kinds import Event
 from noisewatch.surfaces.tui.event_steps import show_event, step_to_event
-from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.events_screen import events_rows
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.history import History

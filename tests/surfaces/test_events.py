@@ -9,9 +9,9 @@ import pytest
 
 from noisewatch.surfaces.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.surfaces.frame import OFFLINE, CpuLine, CulpritLine, Frame
-from noisewatch.surfaces.tui.event_kinds import MARKS
-from noisewatch.surfaces.tui.events import Event, EventLog
-from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen_of
+from noisewatch.surfaces.tui.event_kinds import MARKS, Event
+from noisewatch.surfaces.tui.events import EventLog
+from tests.surfaces.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 
 
 def _frame(second: int, failed: tuple[str, ...] = (), **changes: Any) -> Frame:
@@ -94,7 +94,7 @@ def test_turbo_and_the_verdict() -> None:
         ("verdict", "the machine is now unstable, was stable; fails now: cpu-quota, tasks-on-target")
     ]
     assert _said(noisy, _frame(3, ("cpu-quota",), verdict="unstable")) == [
-        ("verdict", "fails no more: tasks-on-target")
+        ("verdict", "fails no more: tasks-on-target (in the last 5 s)")
     ]
     assert _said(noisy, _frame(3, verdict=None)) == []
 
@@ -110,6 +110,26 @@ def test_a_task_that_takes_a_target_cpu_is_told_once_and_at_its_end() -> None:
         ("busy", "hog [4711] takes 98% of CPU 1"),
         ("busy", "hog [4711] takes under 10% of CPU 1 again, after 3 s (98% at most)"),
     ]
+
+
+def _logged(*frames: Frame) -> list[tuple[int, int, str]]:
+    """The second, the interval and the kind of each event, the oldest first."""
+    model = model_of(*frames)
+    return [(event.at_ns // SECOND_NS, event.number, event.kind) for event in model.log.events]
+
+
+def test_an_end_has_the_time_of_the_last_frame_with_it_and_stands_there_in_the_log() -> None:
+    frames = [_busy(s, *((980,) if 2 <= s <= 4 else ()), turbo="on" if s >= 7 else "off") for s in range(1, 12)]
+    assert _logged(*frames) == [(2, 1, "busy"), (4, 3, "busy"), (7, 6, "clock")]
+
+
+def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:
+    log = EventLog()
+    for number in range(1000):
+        log.add(Event(number, "device", str(number), number))
+    log.add(Event(500, "busy", "over", 500))
+    texts = [event.text for event in log.events]
+    assert (len(texts), texts[0], texts[499:502], texts[-1]) == (1000, "1", ["500", "over", "501"], "999")
 
 
 def test_one_process_on_many_cpus_is_one_event() -> None:

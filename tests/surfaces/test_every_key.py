@@ -17,7 +17,7 @@ from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import ANNOUNCED, OVER, Sources
 from noisewatch.surfaces.tui.baseline import baseline_of
 from noisewatch.surfaces.tui.bindings import SCROLLING
-from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.event_kinds import Event
 from noisewatch.surfaces.tui.player import Player
 from noisewatch.surfaces.tui.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.screen_model import OVERVIEW, PREFLIGHT, SCREENS, SOURCES, WITH_SOURCES, ScreenModel

@@ -16,7 +16,7 @@ from noisewatch.surfaces.frame import HOUSEKEEPING, OFFLINE, TARGET
 from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources
-from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.event_kinds import Event
 from noisewatch.surfaces.tui.export import export
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.screen_model import SCREENS, ScreenModel
@@ -263,7 +263,7 @@ def test_the_window_in_markdown_tells_who_what_failed_and_what_changed() -> None
     assert "| 1 | target | 20 µs | 20 µs | 0 |" in text
     assert "- FAIL `cpu-quota` (blocking): cpu-quota was found" in text
     assert "- 0 s before: device: sdb was added" in text
-    assert " s before: verdict: fails no more: cpu-quota" in text
+    assert " s before: verdict: fails no more: cpu-quota (in the last 5 s)" in text
     assert window_reports(ScreenModel(), 100) == {}
 
 

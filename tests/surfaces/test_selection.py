@@ -13,8 +13,8 @@ from noisewatch.surfaces.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources
 from noisewatch.surfaces.tui.copying import command_to_copy
+from noisewatch.surfaces.tui.event_kinds import Event
 from noisewatch.surfaces.tui.event_steps import show_event
-from noisewatch.surfaces.tui.events import Event
 from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.line_view import style_named
 from noisewatch.surfaces.tui.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SOURCES, ScreenModel

@@ -15,6 +15,7 @@ from noisewatch.surfaces.tui.advising import advise
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.baseline import baseline_of
 from noisewatch.surfaces.tui.episodes import Episodes
+from noisewatch.surfaces.tui.event_kinds import Event
 from noisewatch.surfaces.tui.history import History
 from noisewatch.surfaces.tui.playback import Playback
 from noisewatch.surfaces.tui.screen_model import ScreenModel
@@ -154,12 +155,16 @@ def test_an_episode_ends_where_its_cpu_is_a_target_no_more() -> None:
     hog = culprit("hog", cpu=3, lost_ns=900_000_000.0)
     busy = next(each for each in all_episodes() if _told(each, frame(4, (hog,), 1)))
     housekeeping = replace(frame(4, (replace(hog, role="housekeeping"),), 20), cpus=(cpu_line(3),), target=())
-    said = [text for second in (20, 40) for _, text in busy.changes(replace(housekeeping, taken_at_ns=second * 10**9))]
+    said = [
+        event.text
+        for second in (20, 40)
+        for event in busy.changes(replace(housekeeping, taken_at_ns=second * 10**9), 0)
+    ]
     assert any("again" in text for text in said)
 
 
-def _told(episodes: Episodes, each: Frame) -> list[tuple[str, str]]:
-    return list(episodes.changes(each))
+def _told(episodes: Episodes, each: Frame) -> list[Event]:
+    return list(episodes.changes(each, 0))
 
 
 def test_against_a_process_that_has_ended_no_command_is_given(tmp_path: Path) -> None:

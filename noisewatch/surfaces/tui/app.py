@@ -17,8 +17,7 @@ from noisewatch.surfaces.tui.above import Above
 from noisewatch.surfaces.tui.actions import KeyedApp
 from noisewatch.surfaces.tui.asked_screen import AskedScreen, Sources, wrapped
 from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
-from noisewatch.surfaces.tui.event_kinds import MONITOR, kind_of_device
-from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.event_kinds import MONITOR, Event, kind_of_device
 from noisewatch.surfaces.tui.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import LineView

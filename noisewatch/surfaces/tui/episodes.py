@@ -7,16 +7,18 @@ from dataclasses import dataclass, field, replace
 
 from noisewatch.sources.cpulist import name_cpus
 from noisewatch.surfaces.frame import Frame
+from noisewatch.surfaces.tui.event_kinds import Event
 
 Subject = tuple[str, int | None]  # who, or what; and the CPU, of what is told for each
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """`last_ns` is when the figure was last high, or unknown."""
+    """`last_ns` is when the figure was last high, or unknown, and `last_number` that interval."""
 
     began_ns: int
     last_ns: int
+    last_number: int
     highest: float
     total: float
 
@@ -46,29 +48,35 @@ class Episodes:
     watch: Watch
     _lasting: dict[Subject, Episode] = field(default_factory=dict)
 
-    def changes(self, frame: Frame) -> Iterator[tuple[str, str]]:
-        """What began and what ended; the CPUs of one name together."""
+    def changes(self, frame: Frame, number: int) -> Iterator[Event]:
+        """What began in this interval, and what ended, in the last one with it; the CPUs of one name together."""
         readings = self.watch.readings(frame)
-        ended = self._follow(frame, readings)
+        ended = self._follow(frame, number, readings)
         begun = {
-            subject: Episode(_start_ns(frame), frame.taken_at_ns, value, value)
+            subject: Episode(_start_ns(frame), frame.taken_at_ns, number, value, value)
             for subject, value in readings.items()
             if value is not None and value >= self.watch.begins_at and subject not in self._lasting
         }
         self._lasting.update(begun)
         for name, cpus, episode in _by_name(ended):
-            yield self.watch.kind, self.watch.ended(name, cpus, episode)
+            text = self.watch.ended(name, cpus, episode)
+            yield Event(episode.last_ns, self.watch.kind, text, episode.last_number)
         for name, cpus, episode in _by_name(begun):
-            yield self.watch.kind, self.watch.begun(name, cpus, episode)
+            yield Event(frame.taken_at_ns, self.watch.kind, self.watch.begun(name, cpus, episode), number)
 
-    def _follow(self, frame: Frame, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
+    def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
         """Those that are over; the others are as they are now."""
         ended = {}
         for subject, episode in list(self._lasting.items()):
             value = readings[subject] if subject in readings else self.watch.absent(frame, subject)
             if value is None or value >= self.watch.ends_below:
-                highest, total = max(episode.highest, value or episode.highest), episode.total + (value or 0)
-                self._lasting[subject] = replace(episode, last_ns=frame.taken_at_ns, highest=highest, total=total)
+                self._lasting[subject] = replace(
+                    episode,
+                    last_ns=frame.taken_at_ns,
+                    last_number=number,
+                    highest=max(episode.highest, value or episode.highest),
+                    total=episode.total + (value or 0),
+                )
             elif frame.taken_at_ns - episode.last_ns >= self.watch.rests_s * 1e9:
                 ended[subject] = self._lasting.pop(subject)
         return ended

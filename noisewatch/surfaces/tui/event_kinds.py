@@ -1,8 +1,9 @@
-"""The kinds of events, and the letter that marks each on the timeline: no colour is needed to tell them apart."""
+"""An event, and the kinds of them, each with the letter that marks it on the timeline: no colour is needed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 HOT_PLUG, TARGET_SET, POWER, CLOCK, HEAT, STEAL, BUSY, DEVICE, VERDICT, MONITOR = (
     "hot-plug", "target", "power", "clock", "heat", "steal", "busy", "device", "verdict", "monitor",
@@ -20,6 +21,16 @@ MARKS = {
     MONITOR: "m",
 }
 SEVERAL = "*"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then."""
+
+    at_ns: int
+    kind: str
+    text: str
+    number: int = 0
 
 
 def kind_of_device(subsystem: str) -> str:

@@ -9,21 +9,12 @@ from dataclasses import dataclass, field
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.surfaces.frame import OFFLINE, Frame
 from noisewatch.surfaces.tui.episodes import Episodes
-from noisewatch.surfaces.tui.event_kinds import HOT_PLUG, TARGET_SET, VERDICT
+from noisewatch.surfaces.tui.event_kinds import HOT_PLUG, TARGET_SET, VERDICT, Event
+from noisewatch.surfaces.tui.glyphs import seconds
 from noisewatch.surfaces.tui.setting_changes import KnownSettings
 from noisewatch.surfaces.tui.watches import all_episodes
 
 _MOST = 1000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Event:
-    """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then."""
-
-    at_ns: int
-    kind: str
-    text: str
-    number: int = 0
 
 
 @dataclass(slots=True)
@@ -40,20 +31,28 @@ class EventLog:
     _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
 
     def add(self, event: Event) -> None:
-        """Takes it in, unless it has just been told: of a CPU that goes the kernel tells, and then the next frame."""
+        """Takes it in at its place, unless it has just been told: of a CPU that goes the kernel tells, and then the
+        next frame. That something has ended is known only after a while.
+        """
         for known in reversed(self.events):
             if known.number < event.number - 1:
                 break
             if (known.kind, known.text) == (event.kind, event.text):
                 return
+        later = []
+        while self.events and self.events[-1].number > event.number:
+            later.append(self.events.pop())
         self.events.append(event)
+        self.events.extend(reversed(later))
 
     def compare(self, before: Frame | None, after: Frame, number: int) -> None:
         """Takes in what changed between two frames, the second of which is that interval."""
         judged, self._judged = self._judged, after if after.verdict is not None else self._judged
-        lasting = (change for each in self._episodes for change in each.changes(after))
-        for kind, text in (*changes(before, after), *_judged(judged, after), *self._settings.changes(after), *lasting):
+        for kind, text in (*changes(before, after), *_judged(judged, after), *self._settings.changes(after)):
             self.add(Event(after.taken_at_ns, kind, text, number))
+        for each in self._episodes:
+            for event in each.changes(after, number):
+                self.add(event)
 
     def within(self, numbers: range) -> Iterator[Event]:
         """The events of these intervals, the newest first."""
@@ -126,10 +125,12 @@ def _verdict(before: Frame, after: Frame) -> Iterator[str]:
 
 
 def _failures(before: Frame, after: Frame) -> Iterator[str]:
+    """With the time that was judged: what ended within it has failed until now."""
     if None in (before.verdict, after.verdict):
         return
     fails, passes = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
     if fails:
         yield f"fails now: {', '.join(sorted(fails))}"
     if passes:
-        yield f"fails no more: {', '.join(sorted(passes))}"
+        over = f" (in the last {seconds(after.judged_s)})" if after.judged_s is not None else ""
+        yield f"fails no more: {', '.join(sorted(passes))}{over}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.surfaces.tui.event_kinds import MARKS, SEVERAL
-from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.event_kinds import MARKS, SEVERAL, Event
 from noisewatch.surfaces.tui.filter_typing import hint
 from noisewatch.surfaces.tui.glyphs import Glyphs
 from noisewatch.surfaces.tui.page import page

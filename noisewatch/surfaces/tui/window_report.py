@@ -9,7 +9,7 @@ from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.surfaces.finding_line import label_of
 from noisewatch.surfaces.frame import OFFLINE, CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.reports.markdown import cell, code, prose, table
-from noisewatch.surfaces.tui.events import Event
+from noisewatch.surfaces.tui.event_kinds import Event
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS, duration, rate, seconds, share, worst_of
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 
