@@ -50,13 +50,12 @@ def _parse_size(text: str) -> tuple[int, int]:
 
 def _parse_keys(text: str) -> list[str]:
     """Textual's names of keys. Raises UsageError for a name that no key has: it would be pressed in vain."""
-    from textual.keys import Keys, key_to_character
+    from noisewatch.surfaces.tui.bindings import KEY_NAMES, is_key
 
-    known = [key.value for key in Keys]
     keys = [key for key in text.split(",") if key]
     for key in keys:
-        if key not in known and not (key_to_character(key) or "\0").isprintable():
-            near = get_close_matches(key, known, n=1)
+        if not is_key(key):
+            near = get_close_matches(key, KEY_NAMES, n=1)
             hint = f"did you mean {near[0]}?" if near else "wanted keys such as s, enter or question_mark,j"
             raise UsageError(f"--keys {key}: there is no such key; {hint}")
     return keys

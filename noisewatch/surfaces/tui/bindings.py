@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textual.binding import Binding
+from textual.keys import Keys, key_to_character
 
 from noisewatch.surfaces.tui.screen_model import SCREENS
 
@@ -52,3 +53,9 @@ WHILE_TYPING = frozenset({"leave_at_once"})
 ABOVE = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export"})
 _PALETTE = ("ctrl+p", "find what keys do")  # bound by Textual
 KEYS_IN_HELP = [*((each.key, each.description) for each in BINDINGS if each.show), _PALETTE]
+KEY_NAMES = tuple(key.value for key in Keys)  # of those that are no characters
+
+
+def is_key(name: str) -> bool:
+    """Whether a key is called so: a character, the name of one, or another key's."""
+    return name in KEY_NAMES or (key_to_character(name) or "\0").isprintable()
