@@ -10,6 +10,8 @@ NoisewatchError
 
 from __future__ import annotations
 
+from typing import Self
+
 NO_SUCH_FILE = "no such file"
 NOT_RECORDED = "not in the recording"
 _LONGEST_QUOTE = 40
@@ -39,6 +41,10 @@ class Unreadable(NoisewatchError):
     def is_missing(self) -> bool:
         """Whether there is nothing to read, rather than something that cannot be read."""
         return self.reason in (NO_SUCH_FILE, NOT_RECORDED)
+
+    def again(self) -> Self:
+        """The same, without the frames that it was raised through."""
+        return type(self)(self.path, self.reason)
 
 
 class Absent(Unreadable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from noisewatch.errors import Absent, Malformed, Unreadable
@@ -12,7 +13,7 @@ from noisewatch.sources.hidden import content_of, folders_that_tell, is_hidden_a
 from noisewatch.sources.intrusive import interrupts
 
 T = TypeVar("T")
-
+_Content = bytes | Unreadable
 
 NOT_ASKED = "not asked while a benchmark may run: the CPU would be interrupted to answer"
 
@@ -37,52 +38,44 @@ class Reader:
         self.spared: Spared | None = None
         self.reason_by_path: dict[str, str] = {}
         self.asked: set[str] = set()
-        self._bytes: dict[str, bytes | Unreadable] = {}
-        self._names: dict[str, list[str] | Unreadable] = {}
+        self._read_content = partial(content_of, machine)
+        self._content_by_path: dict[str, _Content] = {}
+        self._names_by_path: dict[str, list[str] | Unreadable] = {}
 
     def bytes(self, path: str, expected: bool = True) -> bytes:
         """The file's content. Raises Unreadable."""
-        return self._once(self._bytes, path, lambda each: content_of(self.machine, each), expected)
+        return _or_raised(self._content(path, expected))
 
     def text(self, path: str, expected: bool = True) -> str:
         """The file's content as text. Raises Unreadable."""
-        return self.bytes(path, expected).decode("utf-8", "replace")
+        return _text_of(self.bytes(path, expected))
 
     def names(self, path: str, expected: bool = True) -> list[str]:
         """The directory's names. Raises Unreadable."""
-        return self._once(self._names, path, self.machine.list_names, expected)
+        return _or_raised(self._listing(path, expected))
 
     def text_or_none(self, path: str, expected: bool = True) -> str | None:
-        try:
-            return self.text(path, expected)
-        except Unreadable:
-            return None
+        content = self._content(path, expected)
+        return None if isinstance(content, Unreadable) else _text_of(content)
 
     def names_or_none(self, path: str, expected: bool = True) -> list[str] | None:
-        try:
-            return self.names(path, expected)
-        except Unreadable:
-            return None
+        names = self._listing(path, expected)
+        return None if isinstance(names, Unreadable) else names
 
     def parsed(self, path: str, parse: Callable[[str], T], expected: bool = True) -> T | None:
         """What `parse` makes of the file; None, with the reason kept, where it cannot be read or is malformed."""
-        try:
-            return parse(self.text(path, expected))
-        except Unreadable:
+        content = self._content(path, expected)
+        if isinstance(content, Unreadable):
             return None
+        try:
+            return parse(_text_of(content))
         except Malformed as error:
             self.note(path, error.reason)
             return None
 
     def is_absent(self, path: str) -> bool:
         """Whether the kernel itself says that there is no such file or directory."""
-        try:
-            self.bytes(path, expected=False)
-        except Absent:
-            return True
-        except Unreadable:
-            return False
-        return False
+        return isinstance(self._content(path, expected=False), Absent)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json | None:
         """The answer to what no file says; None, with the reason kept, where it cannot be asked."""
@@ -102,7 +95,16 @@ class Reader:
         if self.spared is not None and interrupts(question, self.spared.cpus, self.spared.release):
             raise Unreadable(question, NOT_ASKED)
 
-    def _once(self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool) -> T:
+    def _content(self, path: str, expected: bool) -> _Content:
+        return self._once(self._content_by_path, path, self._read_content, expected)
+
+    def _listing(self, path: str, expected: bool) -> list[str] | Unreadable:
+        return self._once(self._names_by_path, path, self.machine.list_names, expected)
+
+    def _once(
+        self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool
+    ) -> T | Unreadable:
+        """The answer. An error that was raised is not kept: it keeps the frames that it came through, and us in them."""
         if path not in kept:
             self.asked.add(path)
             try:
@@ -111,21 +113,29 @@ class Reader:
             except Absent as error:
                 kept[path] = self._believed(error)
             except Unreadable as error:
-                kept[path] = error
+                kept[path] = error.again()
         answer = kept[path]
-        if isinstance(answer, Unreadable):
-            if expected or not answer.is_missing:
-                self.note(path, answer.reason)
-            raise answer
+        if isinstance(answer, Unreadable) and (expected or not answer.is_missing):
+            self.note(path, answer.reason)
         return answer
 
     def _believed(self, absent: Absent) -> Unreadable:
         """The same where it is a fact; where all around the path is hidden too, it is unknown."""
         hidden = next((folder for folder in folders_that_tell(absent.path) if self._is_hidden(folder)), None)
-        return absent if hidden is None else Unreadable(absent.path, f"{absent.reason}, and nothing is in {hidden}")
+        if hidden is None:
+            return absent.again()
+        return Unreadable(absent.path, f"{absent.reason}, and nothing is in {hidden}")
 
     def _is_hidden(self, folder: str) -> bool:
-        try:
-            return not self.names(folder, expected=False)
-        except Unreadable as error:
-            return is_hidden_as(error, folder)
+        names = self._listing(folder, expected=False)
+        return is_hidden_as(names, folder) if isinstance(names, Unreadable) else not names
+
+
+def _or_raised(answer: T | Unreadable) -> T:
+    if isinstance(answer, Unreadable):
+        raise answer.again()
+    return answer
+
+
+def _text_of(content: bytes) -> str:
+    return content.decode("utf-8", "replace")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
+from contextlib import suppress
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.sources.reader import Reader
@@ -130,6 +132,19 @@ def test_a_failure_is_kept_with_its_reason_and_asked_for_once() -> None:
     assert [reader.text_or_none("/proc/stat") for _ in range(3)] == [None] * 3
     assert machine.reads.count("/proc/stat") == 1
     assert reader.reason_by_path == {"/proc/stat": "no such file"}
+
+
+def test_a_failure_that_is_kept_keeps_nothing_else_for_the_garbage_collector() -> None:
+    """Else thousands of absent files keep the snapshots of many seconds, until a collection takes long."""
+    reader = reading({})
+    assert reader.parsed("/proc/x", int) is None
+    assert reader.names_or_none("/proc/y") is None
+    for _ in range(2):
+        with suppress(Unreadable):
+            reader.text("/proc/x")
+    gone = weakref.ref(reader)
+    del reader
+    assert gone() is None
 
 
 def test_a_file_that_is_one_of_several_ways_is_not_missed() -> None:
