@@ -104,7 +104,7 @@ class Reader:
     def _once(
         self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool
     ) -> T | Unreadable:
-        """The answer. An error that was raised is not kept: it keeps the frames that it came through, and us in them."""
+        """The answer. An error that was raised is never kept: it keeps the frames that it came through."""
         if path not in kept:
             self.asked.add(path)
             try:
