@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
@@ -96,7 +97,7 @@ def calibrated_with(
     return Calibrated(calibration_of(samples), by_cpu, tuple(worst_floors(by_cpu)), budget, attribution)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what many checks ask is worked out once
 class Case:
     """`interval` and `calibrated` are None where there is none; the reasons say why, None meaning that nobody asked.
 
@@ -152,12 +153,12 @@ class Case:
     def online(self) -> CpuSet:
         return self.snapshot.online.online or frozenset()
 
-    @property
+    @cached_property
     def running(self) -> CpuSet:
         """The CPUs that are said to be online, and those whose time /proc/stat counts: it has no others."""
         return self.online | frozenset(self.snapshot.cpu_time or ())
 
-    @property
+    @cached_property
     def siblings(self) -> CpuSet:
         """The CPUs that run and share a core with a target CPU, and are none themselves."""
         return self._on_cores_of_the_target & self.running
@@ -167,7 +168,7 @@ class Case:
         """Those of which nobody says whether they are online."""
         return self._on_cores_of_the_target - self.running - (self.snapshot.online.offline or frozenset())
 
-    @property
+    @cached_property
     def _on_cores_of_the_target(self) -> CpuSet:
         found: set[int] = set()
         for cpu, place in self.snapshot.topology.items():

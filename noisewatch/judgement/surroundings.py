@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from noisewatch.judgement.case import Case
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.topology import CPUS
+from noisewatch.sources.topology import CPUS, CpuPlace
 
 _MOST_CULPRITS = 3
 
 
-def cache_neighbourhood(case: Case, cpu: int) -> CpuSet | None:
-    """The CPUs that share its last-level cache, or may: the whole package, where only the core's own caches are told.
+def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
+    """By target CPU, those that share its last-level cache, or may: the whole package, if only the core's are told.
 
     Firmware often describes none, so that who works in the package is not known to be elsewhere. None where the package
     is not told either.
     """
-    place = case.snapshot.topology.get(cpu)
+    topology = case.snapshot.topology
+    by_package: dict[int | None, set[int]] = defaultdict(set)
+    for cpu, place in topology.items():
+        by_package[place.package].add(cpu)
+    packages = {package: frozenset(cpus) for package, cpus in by_package.items() if package is not None}
+    return {cpu: _neighbourhood(topology.get(cpu), case.running, packages) for cpu in case.target}
+
+
+def _neighbourhood(place: CpuPlace | None, running: CpuSet, packages: Mapping[int, CpuSet]) -> CpuSet | None:
     if place is None:
         return None
     cache = place.last_level_cache
-    if cache is not None and (case.running <= cache or not cache <= (place.siblings or frozenset({cpu}))):
+    if cache is not None and (running <= cache or not cache <= (place.siblings or frozenset({place.cpu}))):
         return cache
-    if place.package is None:
-        return place.package_cpus
-    return frozenset(other for other, its in case.snapshot.topology.items() if its.package == place.package)
+    return place.package_cpus if place.package is None else packages[place.package]
 
 
 def uncached(case: Case) -> list[int]:

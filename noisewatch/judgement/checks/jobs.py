@@ -20,7 +20,7 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_program
 from noisewatch.judgement.processes import ancestors, why_unseen
-from noisewatch.judgement.surroundings import cache_neighbourhood, uncached
+from noisewatch.judgement.surroundings import cache_neighbourhoods, uncached
 from noisewatch.model.disturbance import Disturbance, name_of_run
 from noisewatch.model.interval import Interval
 from noisewatch.model.task_runs import TaskRun
@@ -110,8 +110,8 @@ def _judged_elsewhere(case: Case) -> CpuSet:
     """The CPUs whose load another check judges."""
     if uncached(case):
         return case.target | case.siblings
-    caches = [cache_neighbourhood(case, cpu) or frozenset() for cpu in case.target]
-    return case.target | case.siblings | frozenset().union(*caches)
+    caches = {cache or frozenset() for cache in cache_neighbourhoods(case).values()}
+    return (case.target | case.siblings).union(*caches)
 
 
 def _share(interval: Interval, runs: Iterable[TaskRun]) -> float:

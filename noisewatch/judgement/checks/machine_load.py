@@ -17,7 +17,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.surroundings import busiest, cache_neighbourhood, uncached
+from noisewatch.judgement.surroundings import busiest, cache_neighbourhoods, uncached
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.load_average import PATH as LOADAVG
@@ -85,7 +85,7 @@ def _beyond_the_caches(case: Case) -> CpuSet:
     """The other CPUs, less those in the target's caches where all of these are known."""
     if uncached(case):  # who shares one cannot be known to be judged there
         return case.online - case.target - case.siblings
-    caches = [cache_neighbourhood(case, cpu) for cpu in case.target]
+    caches = set(cache_neighbourhoods(case).values())
     known = [cache for cache in caches if cache is not None]
     near = frozenset().union(*known) if len(known) == len(caches) else frozenset()
     return case.online - case.target - case.siblings - near

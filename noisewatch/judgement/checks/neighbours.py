@@ -20,7 +20,7 @@ from noisewatch.judgement.declaration import (
     unknown,
 )
 from noisewatch.judgement.rules import MEMORY
-from noisewatch.judgement.surroundings import busiest, cache_neighbourhood, uncached, why_no_cache
+from noisewatch.judgement.surroundings import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.model.disturbance import Disturbance, disturbances_of
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
@@ -73,7 +73,8 @@ def busy_sibling(case: Case) -> Answer:
 
 
 def _without_siblings(case: Case) -> Answer:
-    pairs = [cpu for cpu in case.target if (case.snapshot.topology[cpu].siblings or frozenset()) & case.target - {cpu}]
+    cores = {cpu: case.snapshot.topology[cpu].siblings or frozenset() for cpu in case.target}
+    pairs = [cpu for cpu, core in cores.items() if (core - {cpu}) & case.target]
     if pairs:
         said = f"CPUs {format_cpu_list(pairs)} share cores among themselves: two benchmarks there disturb each other"
         return Answer(WARN, said, cpus=frozenset(pairs))
@@ -178,7 +179,7 @@ def busy_cache_neighbour(case: Case) -> Answer:
         return unknown(case.no_sample_reason or "no sample was taken")
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
-    caches = {cache_neighbourhood(case, cpu) for cpu in case.target}
+    caches = set(cache_neighbourhoods(case).values())
     if None in caches or not caches:
         return unknown(why_no_cache(case, case.target))
     neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
