@@ -33,7 +33,7 @@ class CpuLoad:
     @property
     def interrupted_ns(self) -> int:
         """Of interrupts and the hypervisor."""
-        return sum(part or 0 for part in (self.irq_ns, self.softirq_ns, self.steal_ns))
+        return (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
 
     @property
     def ran_ns(self) -> int:

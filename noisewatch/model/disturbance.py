@@ -127,7 +127,7 @@ def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
     """How often the CPU's timer interrupted it, the tick included; None is unknown."""
-    if interval is None or interval.interrupts.of_cpu(cpu) is None:
+    if interval is None or not interval.interrupts.is_known(cpu):
         return None
     return sum(count for row, count in interval.interrupts.on_cpu(cpu) if kind_of_row(row) == TICK) / interval.seconds
 

@@ -53,9 +53,13 @@ class Counts:
         """The rows that counted anything there, and how much."""
         return self._on_cpu.get(cpu, ())
 
+    def is_known(self, cpu: int) -> bool:
+        """Whether all that the CPU took was counted."""
+        return self.rows is not None and cpu in self.cpus
+
     def of_cpu(self, cpu: int) -> int | None:
         """All that the CPU took; None is unknown."""
-        return None if self.rows is None or cpu not in self.cpus else sum(count for _, count in self.on_cpu(cpu))
+        return sum(count for _, count in self.on_cpu(cpu)) if self.is_known(cpu) else None
 
 
 def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Counts:

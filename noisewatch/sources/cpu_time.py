@@ -40,8 +40,8 @@ class CpuTime:
     @property
     def total_ns(self) -> int:
         """All of it, idle included."""
-        optional = (self.iowait_ns, self.irq_ns, self.softirq_ns, self.steal_ns)
-        return self.user_ns + self.nice_ns + self.system_ns + self.idle_ns + sum(part or 0 for part in optional)
+        optional_ns = (self.iowait_ns or 0) + (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
+        return self.user_ns + self.nice_ns + self.system_ns + self.idle_ns + optional_ns
 
 
 def parse_cpu_time(text: str) -> Mapping[int, CpuTime]:

@@ -18,6 +18,7 @@ _NEVER_EMPTY = (
     *("/sys/devices/system/cpu", "/sys/devices/system", "/sys/devices", "/sys/class", "/sys/bus"),
     *("/sys/firmware", "/sys/kernel", "/sys"),
 )
+_BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
 _TELLS_OF_PROC = "/proc/sys"  # the other files of /proc come and go with it
 _OF_PROC = re.compile(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
 _MAY_BE_EMPTY = (
@@ -40,7 +41,7 @@ def content_of(machine: Machine, path: str) -> bytes:
 
 def folders_that_tell(path: str) -> list[str]:
     """The folders that have something in them on a machine where the path's absence is a fact."""
-    above = next((folder for folder in _NEVER_EMPTY if path.startswith(f"{folder}/")), None)
+    above = next((folder for start, folder in _BELOW_NEVER_EMPTY if path.startswith(start)), None)
     if above is None and _OF_PROC.match(path) and path != _TELLS_OF_PROC:
         above = _TELLS_OF_PROC
     parent = path.rpartition("/")[0] if path.startswith("/sys/") else None  # sysfs has no device without a file

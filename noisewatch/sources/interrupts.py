@@ -66,7 +66,7 @@ class Interrupts:
 
         A kernel for one CPU may have none.
         """
-        return len(self.cpus) > 1 and all(row.irq is not None for row in self.rows)
+        return len(self.cpus) > 1 and all(row.irq is not None for row in reversed(self.rows))
 
     def total_by_cpu(self) -> dict[int, int]:
         """All interrupts of each CPU: what the rows with a count for each CPU add up to, each interrupt once."""
