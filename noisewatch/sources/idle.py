@@ -28,6 +28,7 @@ LATENCY_REQUEST = "/dev/cpu_dma_latency"
 NO_LIMIT_US = 2_000_000_000  # the kernel's own way to say it
 _STATE = re.compile(r"state(\d{1,3})")
 _REQUEST_BYTES = 4
+POLL = "POLL"  # the state in which a CPU spins, always the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class IdleState:
     @property
     def is_sleep(self) -> bool:
         """Whether the CPU stops in it, rather than spin."""
-        return self.name != "POLL"
+        return self.name != POLL
 
 
 @dataclass(frozen=True, slots=True)

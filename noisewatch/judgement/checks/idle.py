@@ -19,13 +19,14 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
 from noisewatch.sources.cpulist import name_cpus
-from noisewatch.sources.idle import CPUS, LATENCY_REQUEST, CpuIdle, IdleState
+from noisewatch.sources.idle import CPUS, LATENCY_REQUEST, POLL, CpuIdle, IdleState
 from noisewatch.sources.kernel import COMMAND_LINE
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.platform import NONE
 
 _CPUIDLE_DOC = "https://docs.kernel.org/admin-guide/pm/cpuidle.html"
 _LATENCY = Limit("fails", "time to wake up", 10, "µs", "C1E takes up to 10 µs, the deeper states 100 µs and more")
+_LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody requests anything it is 2000 s
 
 
 @check(
@@ -156,20 +157,32 @@ def idle_cpus_spin(case: Case) -> Answer:
     if idle.boot_option == "poll":
         fix = Fix(persist=boot_options("without idle=poll"))
         return Answer(FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
-    if idle.request_us is not None and idle.request_us < _shortest_sleep_us(case):
+    bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
+    if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
         said = f"a request for {idle.request_us} µs lets idle CPUs spin ({LATENCY_REQUEST})"
         return Answer(FAIL, said, idle.request_us, unit="µs", evidence=evidence, severity=severity)
     if idle.boot_option is None or idle.request_us is None:
         return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))
+    doubtful = next((cpu for cpu, (_, enough) in bounds.items() if idle.request_us < enough), None)
+    if doubtful is not None:
+        return unknown(case.why_unknown(f"{CPUS}/cpu{doubtful}/cpuidle"))
     return Answer(PASS, "idle CPUs sleep", evidence=evidence)
 
 
-def _shortest_sleep_us(case: Case) -> int:
-    """Requests below this leave nothing but spinning; 0 where the first state is a sleep already."""
-    tables = [own.states for own in case.snapshot.settings.idle.cpus.values() if own.states]
-    spinning = [states for states in tables if not states[0].is_sleep]
-    latencies = [state.latency_us or 0 for states in spinning for state in states if state.is_sleep]
-    return max(min(latencies, default=1), 1) if spinning else 0
+def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:
+    """Requests below the first leave the CPU nothing but spinning, and those from the second on let it sleep.
+
+    They differ where the name of its first state or a latency is unknown; both are 0 where that state is a sleep.
+    """
+    if own is None or own.states is None:
+        return 0, _LONGEST_US
+    if not own.states or own.states[0].name not in (None, POLL):
+        return 0, 0
+    sleeps = [state.latency_us for state in own.states[1:]]
+    known = [latency_us for latency_us in sleeps if latency_us is not None]
+    enough = max(min(known, default=_LONGEST_US if sleeps else 0), 1)
+    is_certain = own.states[0].name is not None and len(known) == len(sleeps)
+    return enough if is_certain else 0, enough
 
 
 CHECKS = (deep_idle_states, idle_cpus_spin)

@@ -8,6 +8,7 @@ from tests.judgement.example import Example
 from tests.quiet_machine import CPUS
 
 _C6 = f"{CPUS}/cpu3/cpuidle/state3"
+_NAME, _C1 = f"{CPUS}/cpu3/cpuidle/state0/name", f"{CPUS}/cpu3/cpuidle/state1/latency"
 _LIMIT = f"{CPUS}/cpu3/power/pm_qos_resume_latency_us"
 _DEEP = {f"{_C6}/disable": "0\n"}
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
@@ -46,5 +47,17 @@ EXAMPLES = [
         answers={LATENCY_REQUEST: 0},
     ),
     Example("idle-cpus-spin", "unknown", answers={LATENCY_REQUEST: "rubbish"}),
+    Example(
+        "idle-cpus-spin",
+        "unknown",
+        {_NAME: "\n", _NAME.replace("cpu3", "cpu2"): "WFI\n"},
+        "cpu3/cpuidle/state0/name",
+        answers={LATENCY_REQUEST: 0},
+    ),
+    Example("idle-cpus-spin", "pass", {_NAME: "\n"}, answers={LATENCY_REQUEST: 2}),
+    Example("idle-cpus-spin", "unknown", {_C1: "\n"}, "cpu3/cpuidle/state1/latency", answers={LATENCY_REQUEST: 5}),
+    Example("idle-cpus-spin", "pass", {_C1: "\n"}, answers={LATENCY_REQUEST: 10}),
+    Example("idle-cpus-spin", "fail", {_C1: "9\n"}, "request for 5 µs", answers={LATENCY_REQUEST: 5}),
+    Example("idle-cpus-spin", "pass", gone=_NO_STATES, answers={LATENCY_REQUEST: 0}),
     Example("idle-cpus-spin", "unknown", gone=("/proc/cmdline",)),
 ]
