@@ -11,10 +11,10 @@ than a plain assignment is passed over. Only the options that matter to noise ar
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from noisewatch.errors import Absent, Unreadable
+from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.machine.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, TELLING_OPTIONS
 from noisewatch.sources.kernel import parse_command_line, read_command_line
 from noisewatch.sources.reader import Reader
@@ -63,9 +63,18 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
     grub: Mapping[str, str] = {}
     for path, text in text_by_path.items():
         grub = parse_grub(text, grub) if path != KERNEL_INSTALL else grub
-    words = [*grub.values(), text_by_path.get(KERNEL_INSTALL, "")]
-    configured = parse_command_line(" ".join(word.replace("\n", " ") for word in words))
+    configured = _joined([*grub.values(), text_by_path.get(KERNEL_INSTALL, "")])
+    if configured is None:
+        reader.note(GRUB if KERNEL_INSTALL not in text_by_path else KERNEL_INSTALL, "no command line of a kernel")
     return BootConfiguration(_telling(active), _telling(configured), tuple(text_by_path))
+
+
+def _joined(words: Sequence[str]) -> Options | None:
+    """The options of all; None where a kernel takes no such line."""
+    try:
+        return parse_command_line(" ".join(word.replace("\n", " ") for word in words))
+    except Malformed:
+        return None
 
 
 def _more_of_grub(reader: Reader) -> list[str] | None:

@@ -43,12 +43,16 @@ def release_number(release: str | None) -> tuple[int, int] | None:
 def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
     """The values of each option, in order; an option without a value has the empty string.
 
-    Options behind ` -- ` are init's, not the kernel's. Quotes may hold blanks. Raises Malformed.
+    Options behind ` -- ` are init's, not the kernel's. Quotes may hold blanks. Raises Malformed, also where a NUL is
+    not the last character: the kernel's own line ends at the first one.
     """
     if len(text) > _LONGEST:
         raise Malformed(f"a command line of at most {_LONGEST} characters", text)
+    line = text.removesuffix("\0").strip("\n")
+    if "\0" in line:
+        raise Malformed("a command line without NULs", text)
     values: dict[str, list[str]] = {}
-    for word in re.findall(r'(?:[^\s"]|"[^"]*")+', text.strip("\0\n")):
+    for word in re.findall(r'(?:[^\s"]|"[^"]*")+', line):
         if word == "--":
             break
         name, _, value = word.partition("=")

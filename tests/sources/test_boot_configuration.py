@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import pytest
 
 from noisewatch.errors import Unreadable
-from noisewatch.machine.privacy import GRUB, GRUB_FOLDER, Scrubber
+from noisewatch.machine.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, Scrubber
 from noisewatch.sources.boot_configuration import parse_grub, read_boot_configuration
 from noisewatch.sources.reader import Reader
 from tests.written import Files, WrittenMachine, reading
 
 _BOTH = 'GRUB_CMDLINE_LINUX="nosmt"\nGRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"\n'
+_NULS = f'GRUB_CMDLINE_LINUX="{chr(0) * 40}"\n'
 _SECRET = 'GRUB_CMDLINE_LINUX="ip=10.0.0.7 luks.key=secret $GRUB_CMDLINE_LINUX nosmt" # alice\'s\nGRUB_PASSWORD=x\n'
 
 
@@ -49,6 +50,15 @@ def test_both_variables_count() -> None:
 def test_a_later_file_overrides_an_earlier_one() -> None:
     later = {"/etc/default/grub.d/50.cfg": 'GRUB_CMDLINE_LINUX=""\n', "/etc/default/grub.d/README": _BOTH}
     assert _configured({GRUB: _BOTH, **later}) == {"isolcpus": ("2-3",)}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [(KERNEL_INSTALL, "x " * 40_000), (KERNEL_INSTALL, "\0" * 40), (GRUB, _NULS)]
+)
+def test_what_no_kernel_takes_is_no_configuration(path: str, text: str) -> None:
+    reader = reading({"/proc/cmdline": "quiet\n", path: text})
+    assert read_boot_configuration(reader).configured is None
+    assert reader.reason_by_path[path] == "no command line of a kernel"
 
 
 def test_no_boot_loader_is_not_an_empty_configuration() -> None:

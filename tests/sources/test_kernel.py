@@ -28,6 +28,11 @@ def test_a_command_line_that_no_kernel_has_is_refused_at_once() -> None:
     assert "a command line of at most" in reader.reason_by_path[COMMAND_LINE]
 
 
+@pytest.mark.parametrize("text", ["\0\0\0\0", "\0\0\n", "quiet\0\0\0", "quiet\0idle=poll\n"])
+def test_a_command_line_with_nuls_in_it_tells_nothing(text: str) -> None:
+    assert read_command_line(reading({COMMAND_LINE: text})) is None
+
+
 def test_an_option_may_be_given_very_often() -> None:
     assert parse_command_line("a=1 " * 16_000)["a"] == ("1",) * 16_000
 
