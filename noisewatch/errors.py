@@ -17,6 +17,11 @@ NOT_RECORDED = "not in the recording"
 _LONGEST_QUOTE = 40
 
 
+def quoted(found: str) -> str:
+    """The text in quotes, what is unprintable in it escaped, and no more of it than helps."""
+    return repr(found if len(found) <= _LONGEST_QUOTE else found[:_LONGEST_QUOTE] + "…")
+
+
 class NoisewatchError(Exception):
     """The root of the tree; its text is fit for a user."""
 
@@ -55,8 +60,7 @@ class Malformed(NoisewatchError):
     """A text that is not what its format says: `/proc/interrupts:7: wanted 64 counts, found 'rubbish'`."""
 
     def __init__(self, wanted: str, found: str, line: int | None = None, path: str = "") -> None:
-        quoted = found if len(found) <= _LONGEST_QUOTE else found[:_LONGEST_QUOTE] + "…"
-        fault = f"wanted {wanted}, found {quoted!r}"
+        fault = f"wanted {wanted}, found {quoted(found)}"
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {fault}" if place else fault)
         self.wanted, self.found, self.line, self.path = wanted, found, line, path

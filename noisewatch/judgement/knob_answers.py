@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_knob, write
 from noisewatch.judgement.declaration import FAIL, PASS, Answer, Fix, not_applicable, unknown
@@ -24,7 +25,7 @@ def unread(case: Case, knob: Knob) -> Answer:
     if knob in knobs.absent:
         return hardware_without(case, knob) if knob.is_of_hardware else not_applicable(f"this kernel has no {knob}")
     text = knobs.text_by_path.get(knob)
-    return unknown(case.why_unknown(knob) if text is None else f"{knob}: {text[:40]!r} is not understood")
+    return unknown(case.why_unknown(knob) if text is None else f"{knob}: {quoted(text)} is not understood")
 
 
 def turned(case: Case, knob: Knob, value: str | int) -> Fix:

@@ -30,12 +30,15 @@ from noisewatch.sources.cgroup_mounts import (
     why_outside,
 )
 from noisewatch.sources.names import clean
-from noisewatch.sources.numbers import are_counts, is_count, lines_of, parse_integer
+from noisewatch.sources.numbers import integer_from, is_count, lines_of
 from noisewatch.sources.reader import Reader
 
 UNLIMITED = float("inf")
 NS_PER_US = 1_000
 _NO_QUOTA_US = -1  # of version 1
+# https://docs.kernel.org/scheduler/sched-bwc.html: 1 ms at least, and a period is 1 s at most.
+_parse_quota_us = integer_from(1_000, 2**63 // NS_PER_US)
+_parse_period_us = integer_from(1_000, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,29 +175,29 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
     if reader.is_absent(f"{folder}/cpu.cfs_quota_us") and "cpu.shares" in names:
         return _at_the_border(reader, _unlimited(folder), mount, names)
     throttling = reader.parsed(f"{folder}/cpu.stat", parse_throttling)
-    quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", parse_integer)
-    if quota_us is not None and quota_us < _NO_QUOTA_US:
-        reader.note(f"{folder}/cpu.cfs_quota_us", f"{quota_us} is no quota that a kernel has")
-        quota_us = None
+    quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", _parse_v1_quota_us)
     if quota_us is None or quota_us == _NO_QUOTA_US:
         level = CgroupLevel(folder, None if quota_us is None else UNLIMITED, throttling)
         return _at_the_border(reader, level, mount, names)
-    period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", parse_integer)
+    period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", _parse_period_us)
     return CgroupLevel(
         folder, quota_us / period_us if period_us else None, throttling, str(quota_us), period_us or None
     )
 
 
+def _parse_v1_quota_us(text: str) -> int:
+    return _NO_QUOTA_US if text.strip() == str(_NO_QUOTA_US) else _parse_quota_us(text)
+
+
 def parse_cpu_max(text: str) -> tuple[float, int | None]:
     """The quota as a share of one CPU, infinite for `max`; and the period in µs, of a quota. Raises Malformed."""
     words = text.split()
-    if len(words) != 2 or not are_counts(words[1:]) or int(words[1]) == 0:
+    if len(words) != 2:
         raise Malformed("`max 100000` or `50000 100000`", text.strip())
+    period_us = _parse_period_us(words[1])
     if words[0] == "max":
         return UNLIMITED, None
-    if not is_count(words[0]):
-        raise Malformed("`max 100000` or `50000 100000`", text.strip())
-    return int(words[0]) / int(words[1]), int(words[1])
+    return _parse_quota_us(words[0]) / period_us, period_us
 
 
 def parse_throttling(text: str) -> Throttling:

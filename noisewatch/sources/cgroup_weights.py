@@ -17,13 +17,14 @@ from typing import TypeVar
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.sources.cgroup import Cgroup
-from noisewatch.sources.numbers import parse_flag, parse_integer
+from noisewatch.sources.numbers import integer_from, parse_flag
 from noisewatch.sources.reader import Reader
 
 T = TypeVar("T")
 
 DEFAULT_WEIGHT = 100
 DEFAULT_SHARES = 1024
+_MOST_WEIGHT, _MOST_SHARES = 10_000, 1 << 18
 UNCLAMPED = 100.0
 
 
@@ -95,13 +96,13 @@ def _is_true_root(reader: Reader, root: str) -> bool:
 
 def _read_v1(reader: Reader, folder: str) -> CpuWeight:
     """cpu.shares is always there."""
-    weight = reader.parsed(f"{folder}/cpu.shares", parse_integer)
+    weight = reader.parsed(f"{folder}/cpu.shares", integer_from(0, _MOST_SHARES))
     return CpuWeight(folder, weight, *_read_rest(reader, folder))
 
 
 def _read_v2(reader: Reader, folder: str) -> CpuWeight:
     """A level without the cpu controller has no such file, and no weight of its own."""
-    weight = _read_or(reader, folder, "cpu.weight", parse_integer, DEFAULT_WEIGHT)
+    weight = _read_or(reader, folder, "cpu.weight", integer_from(0, _MOST_WEIGHT), DEFAULT_WEIGHT)
     return CpuWeight(folder, weight, *_read_rest(reader, folder))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noisewatch.sources.numbers import parse_identifier, parse_word
+from noisewatch.sources.numbers import parse_identifier, parse_identifiers
 from noisewatch.sources.reader import Reader
 
 _FOLDER = "/sys/devices/system/clocksource/clocksource0"
@@ -28,7 +28,6 @@ class ClockSource:
 
 def read_clock_source(reader: Reader) -> ClockSource:
     """The clock source in use, and those that could be."""
-    available = reader.parsed(AVAILABLE, parse_word, expected=False)
     return ClockSource(
-        reader.parsed(CURRENT, parse_identifier), tuple(available.split()) if available is not None else None
+        reader.parsed(CURRENT, parse_identifier), reader.parsed(AVAILABLE, parse_identifiers, expected=False)
     )

@@ -12,8 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from noisewatch.errors import Malformed
-from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.numbers import integer_from, parse_word
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/class/thermal"
@@ -22,6 +21,10 @@ MOST_WATCHED = 512  # a file takes some microseconds; servers have one of these 
 _NAME = re.compile(r"cooling_device(\d{1,6})")
 _SLOWS_THE_PROCESSOR = re.compile(
     r"Processor|intel_powerclamp|cpufreq-\S+|thermal-cpufreq-\d+|idle-\S+|thermal-idle-\d+", re.ASCII
+)
+# Of the kernel's drivers: fans, screens, radios, chargers, GPUs, ports, and where the processor counts as hot.
+_COOLS_ELSEWHERE = re.compile(
+    r"\S*[Ff]an\S*|LCD\S*|(iwlwifi|ath\d+k|mt\d+|rtw|BAT|devfreq-gpu|PCIe_Port_)\S*|TCC Offset", re.ASCII
 )
 
 
@@ -32,6 +35,11 @@ class CoolingDevice:
     path: str
     kind: str | None
     state: int | None  # above 0: at work
+
+    @property
+    def slows_the_processor(self) -> bool | None:
+        """Whether it does so when it is at work; None is unknown."""
+        return True if self.kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(self.kind) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +66,14 @@ def read_cooling(reader: Reader) -> Cooling:
 
 def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
     kind = reader.parsed(f"{path}/type", parse_word)
-    if kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(kind) is None:
-        return None
+    if kind is not None and _COOLS_ELSEWHERE.fullmatch(kind) is not None:
+        return None  # asking it may be slow, too
     return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", parse_state))
 
 
 def parse_state(text: str) -> int:
     """The state, -1 of one that is not in use. Raises Malformed."""
-    state = parse_integer(text)
-    if state < _NOT_IN_USE:
-        raise Malformed("a state from 0 on", text.strip())
-    return state
+    return integer_from(_NOT_IN_USE)(text)
 
 
 def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from noisewatch.sources.cpufreq_folders import read_cpufreq_folders
 from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.numbers import parse_integer
+from noisewatch.sources.numbers import parse_count
 from noisewatch.sources.reader import Reader
 
 _FILE = "amd_pstate_prefcore_ranking"
@@ -22,5 +22,5 @@ NAME = f"cpufreq/{_FILE}"
 def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
     """The rank of each of the CPUs that has one; most machines rank none."""
     folders = read_cpufreq_folders(reader, sorted(cpus))
-    ranks = {cpu: reader.parsed(f"{folder}/{_FILE}", parse_integer, expected=False) for cpu, folder in folders.items()}
+    ranks = {cpu: reader.parsed(f"{folder}/{_FILE}", parse_count, expected=False) for cpu, folder in folders.items()}
     return {cpu: rank for cpu, rank in ranks.items() if rank is not None and rank > 0}

@@ -11,20 +11,25 @@ https://docs.kernel.org/admin-guide/pm/cpufreq.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from noisewatch.errors import Malformed
 from noisewatch.sources.cpufreq_folders import own_folder, read_cpufreq_folders
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.intrusive import interrupts
 from noisewatch.sources.kernel import release_number
-from noisewatch.sources.numbers import parse_count, parse_identifier, parse_integer
+from noisewatch.sources.numbers import integer_from, parse_flag, parse_identifier, parse_khz
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
 _BOOST = f"{CPUS}/cpufreq/boost"
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
+_PREFERENCE = re.compile(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
+_MOST_PREFERENCE = 255  # a byte of the register
+_MOST_MHZ = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         return CpuFrequency(cpu)
 
     def khz(name: str, expected: bool = True) -> int | None:
-        return reader.parsed(f"{folder}/{name}", parse_count, expected)
+        return reader.parsed(f"{folder}/{name}", parse_khz, expected)
 
     return CpuFrequency(
         cpu,
@@ -113,12 +118,21 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
 
 def _read_preference(reader: Reader, folder: str) -> str | None:
     path = f"{folder}/energy_performance_preference"
-    preference = reader.parsed(path, parse_identifier, expected=False)
+    preference = reader.parsed(path, parse_preference, expected=False)
     return NO_PREFERENCE if preference is None and reader.is_absent(path) else preference
 
 
+def parse_preference(text: str) -> str:
+    """The preference, a word or a number. Raises Malformed."""
+    stripped = text.strip()
+    is_one = _PREFERENCE.fullmatch(stripped) is not None
+    if not is_one or (stripped.isdecimal() and int(stripped) > _MOST_PREFERENCE):
+        raise Malformed(f"a word such as balance_power, or a number from 0 to {_MOST_PREFERENCE}", stripped)
+    return stripped
+
+
 def _nominal_khz(reader: Reader, cpu: int) -> int | None:
-    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", parse_count, expected=False)
+    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", integer_from(0, _MOST_MHZ), expected=False)
     return mhz * 1000 if mhz else None
 
 
@@ -132,7 +146,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
     return replace(
         limits,
         governor=reader.parsed(governor_path, parse_identifier),
-        current_khz=reader.parsed(current_path, parse_count) if may_ask_current else None,
+        current_khz=reader.parsed(current_path, parse_khz) if may_ask_current else None,
     )
 
 
@@ -164,19 +178,21 @@ def _read_turbo(
 
     intel_pstate/no_turbo is the only one that is inverted. The policies' boost (Linux 6.11) and AMD's cpb are each
     CPU's own, and on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the former to ask for.
+    One that is there and says neither 0 nor 1 leaves it open: the next may be stale, or not heeded.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
-    value = reader.parsed(no_turbo, parse_integer, expected=False)
-    if value in (0, 1):
-        return ("off" if value == 1 else "on"), no_turbo, {}
+    is_off = reader.parsed(no_turbo, parse_flag, expected=False)
+    if is_off is not None:
+        return ("off" if is_off else "on"), no_turbo, {}
+    paths = [no_turbo]
     for name in own_names:
-        values = {
-            cpu: reader.parsed(f"{folder}/{name}", parse_integer, expected=False) for cpu, folder in folders.items()
-        }
-        own = {cpu: value == 1 for cpu, value in values.items() if value in (0, 1)}
+        path_by_cpu = {cpu: f"{folder}/{name}" for cpu, folder in folders.items()}
+        values = {cpu: reader.parsed(path, parse_flag, expected=False) for cpu, path in path_by_cpu.items()}
+        own = {cpu: value for cpu, value in values.items() if value is not None}
         if own and len(own) == len(cpus):
             return ("on" if any(own.values()) else "off"), f"{CPUS}/cpuN/cpufreq/{name}", own
-    value = reader.parsed(_BOOST, parse_integer, expected=False)
-    if value in (0, 1):
-        return ("on" if value == 1 else "off"), _BOOST, {}
-    return None, None, {}
+        paths += path_by_cpu.values()
+    is_on = reader.parsed(_BOOST, parse_flag, expected=False)
+    if is_on is None or any(path in reader.reason_by_path for path in paths):
+        return None, None, {}
+    return ("on" if is_on else "off"), _BOOST, {}

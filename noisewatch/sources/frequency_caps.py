@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Malformed
 from noisewatch.sources.cpufreq_folders import own_folder, read_cpufreq_folders
 from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.numbers import is_count, parse_integer
+from noisewatch.sources.numbers import parse_khz
 from noisewatch.sources.reader import Reader
 
 
@@ -34,9 +34,9 @@ def cap_path(cpu: int) -> str:
 def parse_frequencies(text: str) -> tuple[int, ...]:
     """The frequencies of a table. Raises Malformed."""
     words = text.split()
-    if not words or not all(map(is_count, words)):
+    if not words:
         raise Malformed("frequencies in kHz", text.strip())
-    return tuple(map(int, words))
+    return tuple(map(parse_khz, words))
 
 
 def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, FrequencyCap]:
@@ -46,7 +46,7 @@ def read_frequency_caps(reader: Reader, target: CpuSet) -> Mapping[int, Frequenc
     for cpu in sorted(target):
         folder = folders.get(cpu, own_folder(cpu))
         path = f"{folder}/bios_limit"
-        limit_khz = reader.parsed(path, parse_integer, expected=False)
+        limit_khz = reader.parsed(path, parse_khz, expected=False)
         if limit_khz is None:
             if not reader.is_absent(path):
                 caps[cpu] = FrequencyCap(None, None)

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.hwmon import Sensors, read_sensors
 from noisewatch.sources.knobs import Knobs, read_knobs
+from noisewatch.sources.numbers import integer_from
 from noisewatch.sources.powercap import PowerLimits, read_power_limits
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CPUS, CpuPlace
 from noisewatch.sources.uncore import Uncore, read_uncore
+
+_MOST_BIAS = 15  # four bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
     unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
     packages = frozenset() if unplaced else frozenset(known)
     found = Hardware(
-        energy_bias=read_knobs(reader, map(bias_path, sorted(target))),
+        energy_bias=read_knobs(reader, dict.fromkeys(map(bias_path, sorted(target)), integer_from(0, _MOST_BIAS))),
         sensors=read_sensors(reader, packages),
         power_limits=read_power_limits(reader, packages),
         uncore=read_uncore(reader, packages),

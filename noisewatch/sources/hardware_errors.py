@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Absent, Unreadable
-from noisewatch.sources.numbers import parse_integer
+from noisewatch.sources.numbers import MOST_UNSIGNED, integer_from
 from noisewatch.sources.reader import Reader
 
 CONTROLLERS = "/sys/devices/system/edac/mc"
@@ -27,6 +27,7 @@ _CONTROLLER = re.compile(r"mc\d{1,3}")
 _AER_OF_ROOT_PORT = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]):pcie[0-9a-f]?02")
 _MOST_CONTROLLERS = 32
 _MOST_PORTS = 64
+_MOST_MESSAGES = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,11 @@ def read_hardware_errors(reader: Reader, counters: ErrorCounters) -> HardwareErr
     """What they have counted until now."""
     controllers, ports = counters.controllers or (), counters.ports or ()
 
-    def count(path: str) -> int | None:
-        value = reader.parsed(path, parse_integer)
-        return None if value is None or value < 0 else value
+    def count(path: str, most: int) -> int | None:
+        return reader.parsed(path, integer_from(0, most))
 
     return HardwareErrors(
-        {name: count(f"{CONTROLLERS}/{name}/{CORRECTED}") for name in controllers},
-        {name: count(f"{CONTROLLERS}/{name}/{UNCORRECTED}") for name in controllers},
-        {port: count(f"{DEVICES}/{port}/{PORT_TOTAL}") for port in ports},
+        {name: count(f"{CONTROLLERS}/{name}/{CORRECTED}", MOST_UNSIGNED) for name in controllers},
+        {name: count(f"{CONTROLLERS}/{name}/{UNCORRECTED}", MOST_UNSIGNED) for name in controllers},
+        {port: count(f"{DEVICES}/{port}/{PORT_TOTAL}", _MOST_MESSAGES) for port in ports},
     )

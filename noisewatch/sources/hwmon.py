@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
-from noisewatch.sources.numbers import parse_integer, parse_word
+from noisewatch.sources.numbers import integer_from, parse_word
 from noisewatch.sources.reader import NOT_ASKED, Reader
 from noisewatch.sources.topology import CpuPlace
 
@@ -28,6 +28,7 @@ _FILE = re.compile(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _inp
 _PACKAGE = re.compile(r"Package id (\d{1,5})")
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
+_parse_millidegrees = integer_from(-60_000, 200_000)  # silicon works within these, and a broken sensor tells others
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def read_celsius(
 ) -> Mapping[str, float | None]:
     """The temperatures now, by path, of those sensors that can be asked without interrupting a target CPU."""
     asked = [each.path for each in sensors.read or () if not _interrupts_any_of(target, each, topology)]
-    millidegrees = {path: reader.parsed(path, parse_integer) for path in asked}
+    millidegrees = {path: reader.parsed(path, _parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
 
@@ -128,9 +129,9 @@ def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sen
     may_ask = reader.spared is None or chip != _INTERRUPTS
     if not may_ask:
         reader.note(f"{path}_input", NOT_ASKED)
-    now = reader.parsed(f"{path}_input", parse_integer) if may_ask else None
+    now = reader.parsed(f"{path}_input", _parse_millidegrees) if may_ask else None
     package = _PACKAGE.fullmatch(label or "")
-    critical = reader.parsed(f"{path}_crit", parse_integer, expected=False) if may_ask else None
+    critical = reader.parsed(f"{path}_crit", _parse_millidegrees, expected=False) if may_ask else None
     return Sensor(
         path=f"{path}_input",
         chip=chip,

@@ -16,11 +16,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from noisewatch.errors import Malformed
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.kernel import read_command_line
 from noisewatch.sources.names import clean
-from noisewatch.sources.numbers import parse_count, parse_integer, parse_word
+from noisewatch.sources.numbers import MOST_UNSIGNED, integer_from, parse_flag, parse_word
 from noisewatch.sources.reader import Reader
 
 CPUS = "/sys/devices/system/cpu"
@@ -87,12 +86,11 @@ def _read_states(reader: Reader, cpu: int) -> tuple[IdleState, ...] | None:
 
 def _read_state(reader: Reader, folder: str, index: int) -> IdleState:
     name = reader.parsed(f"{folder}/name", parse_word)
-    disable = reader.parsed(f"{folder}/disable", parse_count)
     return IdleState(
         index=index,
         name=clean(name) if name is not None else None,
-        latency_us=reader.parsed(f"{folder}/latency", parse_count),
-        is_disabled=None if disable is None else disable != 0,
+        latency_us=reader.parsed(f"{folder}/latency", integer_from(0, MOST_UNSIGNED)),
+        is_disabled=reader.parsed(f"{folder}/disable", parse_flag),
     )
 
 
@@ -107,10 +105,7 @@ def parse_resume_latency(text: str) -> int:
     stripped = text.strip()
     if stripped == "n/a":
         return 0
-    limit_us = parse_integer(stripped)
-    if limit_us < 0:
-        raise Malformed("n/a, or microseconds", stripped)
-    return limit_us or NO_LIMIT_US
+    return integer_from(0)(stripped) or NO_LIMIT_US
 
 
 def _ask_request() -> int:

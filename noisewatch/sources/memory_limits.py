@@ -31,7 +31,7 @@ from noisewatch.sources.cgroup_mounts import (
 )
 from noisewatch.sources.memory import parse_vmstat
 from noisewatch.sources.mounts import MOUNTS
-from noisewatch.sources.numbers import is_count, parse_integer
+from noisewatch.sources.numbers import is_count, parse_count
 from noisewatch.sources.reader import Reader
 
 UNLIMITED = 1 << 60  # bytes, and what is above: v1 says so with the largest number of whole pages
@@ -114,7 +114,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=min(set_bytes),
-        used_bytes=reader.parsed(f"{folder}/memory.current", parse_integer),
+        used_bytes=reader.parsed(f"{folder}/memory.current", parse_count),
         cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V2),
         hits=_read_hits(reader, folder),
         text_by_file={name: text.strip() for name, text in texts.items() if text is not None and text.strip() != "max"},
@@ -134,19 +134,19 @@ def _read_hits(reader: Reader, folder: str) -> int | None:
 
 
 def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
-    limit_bytes = reader.parsed(f"{folder}/memory.limit_in_bytes", parse_integer)
+    limit_bytes = reader.parsed(f"{folder}/memory.limit_in_bytes", parse_count)
     if limit_bytes is None:
         return None, f"{folder}/memory.limit_in_bytes"
     if limit_bytes >= UNLIMITED:
         is_root = folder != mount.folder or is_true_root(mount, reader.names_or_none(folder) or ())
         return (None, None) if is_root else _nothing_but_what_is_outside(reader, folder)
-    with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_integer, expected=False)
+    with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
     limit = MemoryLimit(
         folder=folder,
         limit_bytes=limit_bytes,
-        used_bytes=reader.parsed(f"{folder}/memory.usage_in_bytes", parse_integer),
+        used_bytes=reader.parsed(f"{folder}/memory.usage_in_bytes", parse_count),
         cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V1),
-        hits=reader.parsed(f"{folder}/memory.failcnt", parse_integer),
+        hits=reader.parsed(f"{folder}/memory.failcnt", parse_count),
         text_by_file={
             **({} if with_swap is None else {"memory.memsw.limit_in_bytes": str(with_swap)}),
             "memory.limit_in_bytes": str(limit_bytes),

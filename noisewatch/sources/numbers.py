@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from noisewatch.errors import Malformed
 
 _BLANKS = " \t"
 _LONGEST_WORD = 4096  # a page, the most that a file of sysfs says at once
 _MOST_DIGITS = 20  # of the kernel's largest type, 64 bits without a sign
+MOST_INT, MOST_UNSIGNED = 2**31 - 1, 2**32 - 1  # of the types that most settings have
+_MOST_KHZ = 20_000_000  # twice what a core ever reached, under liquid helium
 
 
 def is_count(word: str) -> bool:
@@ -43,6 +45,23 @@ def parse_integer(text: str) -> int:
     return int(stripped)
 
 
+def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
+    """Parses the one whole number of a file that can say none but these; what it returns raises Malformed."""
+
+    def parse(text: str) -> int:
+        number = parse_integer(text)
+        if not least <= number <= most:
+            raise Malformed(f"a whole number from {least} to {most}", text.strip())
+        return number
+
+    return parse
+
+
+def parse_khz(text: str) -> int:
+    """The one frequency of the file, in kHz. Raises Malformed."""
+    return integer_from(0, _MOST_KHZ)(text)
+
+
 def parse_count(text: str) -> int:
     """The one number of the file, from 0 on. Raises Malformed."""
     stripped = text.strip()
@@ -68,11 +87,19 @@ def parse_flag(text: str) -> bool:
 
 
 def parse_identifier(text: str) -> str:
-    """The one word of the file, of letters, digits and `_.+-`: fit to stand in a command. Raises Malformed."""
+    """The one name of the file, a letter and then letters, digits and `_.+-`: fit to stand in a command.
+
+    Raises Malformed.
+    """
     stripped = text.strip(" \t\r\n\0")
-    if len(stripped) > _LONGEST_WORD or re.fullmatch(r"[\w.+-]+", stripped, re.ASCII) is None:
-        raise Malformed("a word of letters, digits, _, ., + and -", stripped)
+    if len(stripped) > _LONGEST_WORD or re.fullmatch(r"[a-zA-Z][\w.+-]*", stripped, re.ASCII) is None:
+        raise Malformed("a name of letters, digits, _, ., + and -", stripped)
     return stripped
+
+
+def parse_identifiers(text: str) -> tuple[str, ...]:
+    """Those of the file, at least one, no more than a page holds. Raises Malformed."""
+    return tuple(map(parse_identifier, parse_word(text).split()))
 
 
 def parse_word(text: str) -> str:

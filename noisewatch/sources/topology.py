@@ -25,12 +25,13 @@ from noisewatch.sources.cpufreq_folders import read_cpufreq_folders
 from noisewatch.sources.cpuinfo import design
 from noisewatch.sources.cpulist import (
     CpuSet,
+    format_cpu_list,
     parse_cpu_list,
     parse_cpu_mask,
     parse_nonempty_cpu_list,
     parse_nonempty_cpu_mask,
 )
-from noisewatch.sources.numbers import parse_count, parse_hexadecimal, parse_integer, parse_word
+from noisewatch.sources.numbers import integer_from, parse_count, parse_hexadecimal, parse_khz, parse_word
 from noisewatch.sources.online import read_cpu_folders
 from noisewatch.sources.reader import Reader
 
@@ -39,7 +40,7 @@ NODES = "/sys/devices/system/node"
 _PERFORMANCE, _EFFICIENCY, _ALL_ALIKE = "performance", "efficiency", "none"
 _NODE = re.compile(r"node([0-9]{1,5})")
 _UNDEFINED = -1  # what the kernel shows where the architecture tells no package
-_HYBRID = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
+HYBRID = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
 _CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter and more
 
 
@@ -69,7 +70,7 @@ def read_topology(
     folders = read_cpu_folders(reader)
     cpus = sorted(folders if online is None else folders & online)
     nodes = _read_nodes(reader)
-    capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_integer, expected=False) for cpu in cpus}
+    capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
     known_designs = {cpu: found for cpu in cpus if (found := _read_design(reader, cpu) or (designs or {}).get(cpu))}
     kinds = _read_kinds(reader, cpus, capacities)
     if len(set(known_designs.values())) > 1 and set(kinds.values()) == {_ALL_ALIKE}:
@@ -80,11 +81,11 @@ def read_topology(
 
 def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: int | None, kind: str | None) -> CpuPlace:
     folder = f"{CPUS}/cpu{cpu}/topology"
-    package = reader.parsed(f"{folder}/physical_package_id", parse_integer)
+    package = reader.parsed(f"{folder}/physical_package_id", integer_from(_UNDEFINED))
     is_numbered = package is not None and package != _UNDEFINED
     return CpuPlace(
         cpu=cpu,
-        core=reader.parsed(f"{folder}/core_id", parse_integer),
+        core=reader.parsed(f"{folder}/core_id", integer_from(_UNDEFINED)),
         package=package if is_numbered else None,
         node=nodes[cpu] if cpu in nodes else _node_link(reader, cpu),
         siblings=_read_cpus(reader, folder, ("core_cpus", "thread_siblings")),
@@ -162,8 +163,11 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
 
 def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | None]) -> dict[int, str]:
     """The kind of each core, from the first of three places that tells; a CPU that is missing is unknown."""
-    core, atom = (reader.parsed(path, parse_cpu_list, expected=False) for path in _HYBRID)
-    is_one_hidden = any(path in reader.reason_by_path for path in _HYBRID)  # there, and not to be read
+    core, atom = (reader.parsed(path, parse_cpu_list, expected=False) for path in HYBRID)
+    if core is not None and atom is not None and (core & atom or not core | atom):
+        reader.note(HYBRID[0], f"{format_cpu_list(core & atom) or 'nothing'} is in it and in {HYBRID[1]}")
+        return {}
+    is_one_hidden = any(path in reader.reason_by_path for path in HYBRID)  # there, and not to be read
     if (core and atom) or is_one_hidden:
         return dict.fromkeys(core or (), _PERFORMANCE) | dict.fromkeys(atom or (), _EFFICIENCY)
     known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None and capacity > 0}
@@ -171,8 +175,7 @@ def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | 
         return kinds_by_strength(known)
     folders = read_cpufreq_folders(reader, cpus)
     limits = {
-        cpu: reader.parsed(f"{folder}/cpuinfo_max_freq", parse_integer, expected=False)
-        for cpu, folder in folders.items()
+        cpu: reader.parsed(f"{folder}/cpuinfo_max_freq", parse_khz, expected=False) for cpu, folder in folders.items()
     }
     return kinds_by_strength({cpu: limit for cpu, limit in limits.items() if limit is not None and limit > 0})
 

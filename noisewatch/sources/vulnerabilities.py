@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from noisewatch.errors import Absent, Unreadable
+from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.machine.privacy import MITIGATION_OPTIONS
 from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/devices/system/cpu/vulnerabilities"
+_STATES = ("Not affected", "Vulnerable", "Mitigation", "Unknown", "Processor vulnerable", "KVM: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] 
     )
 
 
+def parse_state(text: str) -> str:
+    """What one file says. Raises Malformed."""
+    stripped = text.strip()
+    if not stripped.startswith(_STATES):
+        raise Malformed("a state such as Not affected", stripped)
+    return clean(stripped)
+
+
 def choices_among(options: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The options about mitigations, as they were written; `auto` is what the kernel does anyhow."""
     given = {name: values[-1] for name, values in options.items() if name in MITIGATION_OPTIONS and values}
@@ -56,5 +65,4 @@ def _read_states(reader: Reader) -> Mapping[str, str | None] | None:
     if not names:
         reader.note(FOLDER, "nothing in it")
         return None
-    states = {name: reader.text_or_none(f"{FOLDER}/{name}") for name in names}
-    return {name: clean(state.strip()) if state is not None else None for name, state in states.items()}
+    return {clean(name): reader.parsed(f"{FOLDER}/{name}", parse_state) for name in names}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from noisewatch.sources.knobs import Knob
 from tests.judgement.judging import answered
+from tests.quiet.heat import CHIP, ZONE
+from tests.quiet.kernel import TRACING
 from tests.quiet_machine import CPUS, process, quiet_files
 from tests.written import PROC_MOUNT, mounted
 
@@ -88,11 +91,67 @@ def test_no_task_may_run_on_no_cpu() -> None:
         ("slow-clock-source", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc" * 10_000),
         ("on-battery", "/sys/class/power_supply/AC/online", "18446744073709551615\n"),
         ("swapping", "/proc/meminfo", "MemTotal: 16316412 kB\nSwapTotal: ٤٤ kB\nSwapFree: ٤٤ kB\n"),
+        ("real-time-work-throttled", Knob.REALTIME_PERIOD, "-1000000\n"),
+        ("real-time-work-throttled", Knob.REALTIME_RUNTIME, "-2\n"),
+        ("real-time-work-throttled", Knob.REALTIME_RUNTIME, "1000001\n"),
+        ("lockup-watchdog-on-target", Knob.WATCHDOG_CPUS, "\n"),
+        ("lockup-watchdog-on-target", Knob.WATCHDOG, "7\n"),
+        ("layout-not-random", Knob.ADDRESS_RANDOMISATION, "3\n"),
+        ("nmi-watchdog-runs", Knob.NMI_WATCHDOG, "-7\n"),
+        ("kernel-statistics-collected", Knob.BPF_STATISTICS, "-7\n"),
+        ("nice-value-confined-to-session", Knob.AUTOGROUP, "-7\n"),
+        ("numa-balancing-runs", Knob.NUMA_BALANCING, "-7\n"),
+        ("ksm-scans", Knob.KSM_RUN, "-7\n"),
+        ("console-prints-everything", Knob.PRINTK, "-7\n"),
+        ("console-cursor-blinks", Knob.CURSOR_BLINK, "-7\n"),
+        ("machine-checks-polled-often", Knob.MACHINE_CHECK_INTERVAL, "18446744073709551615\n"),
+        ("clock-capped", Knob.PSTATE_MAX_PERF, "101\n"),
+        ("clock-capped", f"{CPUS}/cpu2/cpufreq/bios_limit", "18446744073709551615\n"),
+        ("clock-boosted-after-io", Knob.PSTATE_DYNAMIC_BOOST, "-1\n"),
+        ("energy-bias-not-performance", f"{CPUS}/cpu2/power/energy_perf_bias", "16\n"),
+        ("energy-preference-not-performance", f"{CPUS}/cpu2/cpufreq/energy_performance_preference", "-1\n"),
+        ("governor-not-performance", f"{CPUS}/cpu2/cpufreq/scaling_governor", "-7\n"),
+        ("turbo-enabled", f"{CPUS}/cpufreq/boost", "7\n"),
+        ("frequency-window-open", f"{CPUS}/cpu2/cpufreq/scaling_max_freq", "18446744073709551615\n"),
+        ("uncore-frequency-moves", f"{CPUS}/intel_uncore_frequency/package_00_die_00/max_freq_khz", "-1\n"),
+        ("deep-idle-states", f"{CPUS}/cpu2/cpuidle/state1/disable", "7\n"),
+        ("deep-idle-states", f"{CPUS}/cpu2/cpuidle/state1/latency", "18446744073709551615\n"),
+        ("deep-idle-states", f"{CPUS}/cpu2/power/pm_qos_resume_latency_us", "18446744073709551615\n"),
+        ("processor-hot", f"{CHIP}/temp1_input", "-95000\n"),
+        ("processor-hot", f"{CHIP}/temp1_crit", "18446744073709551615\n"),
+        ("power-limit-lowered", f"{ZONE}/constraint_0_power_limit_uw", "18446744073709551615\n"),
+        ("memory-errors", "/sys/devices/system/edac/mc/mc0/ce_count", "18446744073709551615\n"),
+        ("kernel-traced", f"{TRACING}/set_event", "-7\n"),
+        ("mitigations-chosen-by-hand", f"{CPUS}/vulnerabilities/meltdown", "rubbish\n"),
     ],
 )
 def test_a_number_or_word_that_no_kernel_says_tells_nothing(check_id: str, path: str, text: str) -> None:
     assert path in quiet_files()
-    assert answered(check_id, {path: text}).status == "unknown"
+    answer, shown = answered(check_id, {path: text}), (text.split() or [""])[-1][:40]
+    assert (answer.status, shown in str(answer.reason)) == ("unknown", True), answer.reason
+
+
+def test_a_switch_of_turbo_that_says_neither_is_not_outvoted_by_an_older_one() -> None:
+    assert answered("turbo-enabled", {f"{CPUS}/intel_pstate/no_turbo": "7\n"}).status == "unknown"
+    assert answered("turbo-enabled", {f"{CPUS}/cpu2/cpufreq/boost": "7\n"}).status == "unknown"
+
+
+_KINDS = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
+
+
+@pytest.mark.parametrize("lists", [("x\n", "x\n"), ("\n", "\n"), ("0-3\n", "2\n"), ("0-1\n", "x\n")])
+def test_of_two_kinds_of_core_each_cpu_is_of_exactly_one(lists: tuple[str, str]) -> None:
+    """That all of them did the same work in the same time is no proof: a sibling slows a fast core down."""
+    answer = answered("target-cores-differ", dict(zip(_KINDS, lists, strict=True)))
+    assert (answer.status, "/sys/devices/cpu_" in str(answer.reason)) == ("unknown", True)
+
+
+def test_a_device_that_began_to_cool_under_load_is_unknown_where_its_kind_is() -> None:
+    device = "/sys/class/thermal/cooling_device1"
+    assert answered("cooling-active", {f"{device}/type": "rubbish\n"}).status == "pass"
+    assert (
+        answered("cooling-active", {f"{device}/type": "rubbish\n"}, {f"{device}/cur_state": "1\n"}).status == "unknown"
+    )
 
 
 def test_a_quota_below_none_is_no_quota_that_can_be_known() -> None:

@@ -127,7 +127,10 @@ def test_a_kernel_without_bandwidth_control_has_no_limit() -> None:
     assert _quota(_v1() | {f"{V1}/cpu.shares": "1024\n"}) == (UNLIMITED, 0, None)
 
 
-@pytest.mark.parametrize(("quota", "period"), [("50000", "0"), ("rubbish", "100000"), ("50000", "rubbish")])
+@pytest.mark.parametrize(
+    ("quota", "period"),
+    [("50000", "0"), ("0", "100000"), ("rubbish", "100000"), ("50000", "rubbish"), ("50000", "2000000")],
+)
 def test_a_quota_of_version_one_that_makes_no_sense_is_unknown(quota: str, period: str) -> None:
     assert _quota(_v1() | _v1_level("", quota, period))[0] is None
 
@@ -186,8 +189,8 @@ def test_where_nobody_tells_what_a_mount_shows_no_limit_is_no_answer() -> None:
 def test_a_group_tells_for_how_long_it_was_stopped() -> None:
     (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", "50000 100000", 12))).levels
     assert (level.throttling, level.described) == (Throttling(12, 1_000), f"{ROOT}/a: 50 ms in each 100 ms")
-    (level, _) = read_cgroup(reading(_v1("/a") | _v1_level("", "-1") | _v1_level("/a", "500", "1000", 5))).levels
-    assert (level.throttling, level.described) == (Throttling(5, 0), f"{V1}/a: 0.5 ms in each 1 ms")
+    (level, _) = read_cgroup(reading(_v1("/a") | _v1_level("", "-1") | _v1_level("/a", "1500", "2500", 5))).levels
+    assert (level.throttling, level.described) == (Throttling(5, 0), f"{V1}/a: 1.5 ms in each 2.5 ms")
     assert parse_throttling("nr_throttled 3\n") == Throttling(3, None)
 
 

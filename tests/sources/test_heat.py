@@ -68,9 +68,15 @@ def test_a_device_that_slows_the_processor_is_found(kind: str) -> None:
     assert [(device.kind, device.state) for device in cooling.devices or ()] == [(kind, 2)]
 
 
-@pytest.mark.parametrize("kind", ["Fan", "LCD", "TCC Offset", "iwlwifi_1", "devfreq-gpu", "Memory controller", "x\ty"])
+@pytest.mark.parametrize("kind", ["Fan", "LCD", "TCC Offset", "iwlwifi_1", "devfreq-gpu", "dell-smm-fan1"])
 def test_other_devices_are_none_of_ours(kind: str) -> None:
     assert read_cooling(reading(_device(0, kind, "2"))).devices == ()
+
+
+@pytest.mark.parametrize("kind", ["Memory controller", "x\ty", "Proce"])
+def test_what_a_device_slows_down_is_unknown_where_its_kind_is(kind: str) -> None:
+    (device,) = read_cooling(reading(_device(0, kind, "2"))).devices or ()
+    assert (device.slows_the_processor, device.state) == (None, 2)
 
 
 @pytest.mark.parametrize(("is_copy", "is_complete"), [(False, True), (True, False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.frequency import ACTIVE_DRIVERS, INTEL_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.commands import CPUS, persist_knob, persist_per_cpu, write, write_per_cpu
@@ -152,7 +153,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
     if profile in _FAST:
         return Answer(PASS, profile, evidence=evidence)
     if profile not in {*_SAVING, "balanced"}:
-        return unknown(f"{Knob.PLATFORM_PROFILE}: {profile[:40]!r} is not understood")
+        return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not understood")
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
         fix = Fix(write("performance", path), persist_knob(path, "performance"), write(profile, path))

@@ -117,11 +117,18 @@ def _is_fixed(clock: CpuFrequency) -> bool:
 def turbo_enabled(case: Case) -> Answer:
     frequency = case.snapshot.frequency
     if frequency.turbo is None:
-        return unknown("neither no_turbo, boost nor cpb can be read")
+        return unknown(_why_no_turbo(case))
     evidence = {"turbo": frequency.turbo, "said_by": frequency.turbo_path}
     if not _has_turbo(case):
         return Answer(PASS, "turbo is off", evidence=evidence)
     return Answer(FAIL, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
+
+
+def _why_no_turbo(case: Case) -> str:
+    own = (f"{CPUS}/cpu{cpu}/cpufreq/{name}" for name in ("boost", "cpb") for cpu in sorted(case.target))
+    paths = (f"{CPUS}/intel_pstate/no_turbo", *own, f"{CPUS}/cpufreq/boost")
+    noted = next((path for path in paths if path in case.snapshot.reason_by_path), None)
+    return "neither no_turbo, boost nor cpb can be read" if noted is None else case.why_unknown(noted)
 
 
 def _has_turbo(case: Case) -> bool:

@@ -69,7 +69,8 @@ def clock_capped(case: Case) -> Answer:
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_driver"))
     is_intel = any(clock.driver in INTEL_DRIVERS for clock in clocks.values())
-    if most is None and (knobs.word(Knob.PSTATE_MAX_PERF) or (is_intel and Knob.PSTATE_MAX_PERF not in knobs.absent)):
+    is_expected = _is_silent(case, Knob.PSTATE_MAX_PERF) or (is_intel and Knob.PSTATE_MAX_PERF not in knobs.absent)
+    if most is None and is_expected:
         return unread(case, Knob.PSTATE_MAX_PERF)
     doubtful = [cpu for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap) is None]
     if doubtful:
@@ -79,6 +80,11 @@ def clock_capped(case: Case) -> Answer:
             case.why_unknown(path) if known is None else f"{path}: {known} kHz, and no clock to compare with"
         )
     return Answer(PASS, "no cap", evidence=evidence)
+
+
+def _is_silent(case: Case, knob: Knob) -> bool:
+    """Whether it is there, and says nothing that can be believed."""
+    return knob in case.snapshot.reason_by_path
 
 
 def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
@@ -108,10 +114,11 @@ def clock_boosted_after_io(case: Case) -> Answer:
     clocks = clocks_of(case)
     boost = case.snapshot.settings.knobs.word(Knob.PSTATE_DYNAMIC_BOOST)
     drivers = {clock.driver for clock in clocks.values()}
-    if boost is None and drivers and not drivers & {None, *INTEL_DRIVERS}:
+    is_silent = _is_silent(case, Knob.PSTATE_DYNAMIC_BOOST)
+    if boost is None and not is_silent and drivers and not drivers & {None, *INTEL_DRIVERS}:
         return hardware_without(case, "boost after I/O, which only intel_pstate does")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
-    if is_held and boost in ("0", "1"):
+    if is_held and boost is not None:
         return Answer(PASS, "governor performance leaves nothing to boost")
     return judged_knob(case, Knob.PSTATE_DYNAMIC_BOOST, lambda value: value == 0, "the boost is on", quiet=0)
 

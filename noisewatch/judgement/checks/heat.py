@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import (
     BLOCKING,
@@ -134,17 +135,17 @@ def cooling_active(case: Case) -> Answer:
         return unknown(case.why_unknown(COOLING))
     states = {device: _states(case, device) for device in cooling.devices}
     evidence = {"states_by_device": {device.path: seen for device, seen in states.items()}}
-    at_work = [
-        device
-        for device, seen in states.items()
-        if device.kind is not None and any(state is not None and state > 0 for state in seen)
-    ]
-    if at_work:
-        kinds = ", ".join(sorted({str(device.kind) for device in at_work}))
-        return Answer(FAIL, f"the processor is slowed down to cool it ({kinds})", len(at_work), evidence=evidence)
+    at_work = [device for device, seen in states.items() if any(state is not None and state > 0 for state in seen)]
+    slowing = [device for device in at_work if device.slows_the_processor]
+    if slowing:
+        kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
+        return Answer(FAIL, f"the processor is slowed down to cool it ({kinds})", len(slowing), evidence=evidence)
     silent = [device.path for device, seen in states.items() if device.kind is None or None in seen]
     if silent:
         return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
+    if at_work:
+        path, kind = at_work[0].path, at_work[0].kind
+        return unknown(f"{path} is at work, and what it slows down is unknown (type {quoted(str(kind))})")
     unwatched = sum(device.kind is not None for device in cooling.devices) - MOST_WATCHED
     if unwatched > 0 and case.intervals:
         return unknown(f"{unwatched} cooling devices are too many to be watched")

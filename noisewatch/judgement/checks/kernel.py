@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_knob, write
 from noisewatch.judgement.declaration import (
@@ -88,10 +87,8 @@ def _watched_cpus(case: Case) -> CpuSet | None:
     """The CPUs that it looks at: all of them where there is nothing to choose (before Linux 4.3)."""
     if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
         return case.snapshot.online.online
-    try:
-        return parse_cpu_list(case.snapshot.settings.knobs.text_by_path[Knob.WATCHDOG_CPUS])
-    except (KeyError, Malformed):
-        return None
+    listed = case.snapshot.settings.knobs.text_by_path.get(Knob.WATCHDOG_CPUS)
+    return None if listed is None else parse_cpu_list(listed)
 
 
 def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> Fix:

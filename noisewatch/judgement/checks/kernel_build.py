@@ -25,7 +25,6 @@ from noisewatch.sources.kernel import COMMAND_LINE, release_number
 from noisewatch.sources.kernel_config import PACKED, KernelConfig
 from noisewatch.sources.knobs import Knob
 from noisewatch.sources.livepatches import FOLDER as LIVEPATCHES
-from noisewatch.sources.numbers import are_counts
 from noisewatch.sources.vulnerabilities import FOLDER as VULNERABILITIES
 
 _SLOW_BY_THEMSELVES = {
@@ -192,7 +191,7 @@ _SHOW_ALL = "ignore_loglevel"
 def console_prints_everything(case: Case) -> Answer:
     levels = (case.snapshot.settings.knobs.text_by_path.get(Knob.PRINTK) or "").split()
     consoles = case.snapshot.settings.kernel.consoles
-    if not levels or not are_counts(levels):
+    if not levels:
         return unread(case, Knob.PRINTK)
     if consoles is None:
         return unknown(case.why_unknown(CONSOLES))

@@ -31,10 +31,12 @@ def real_time_work_throttled(case: Case) -> Answer:
     if runtime_us is None:
         return unread(case, Knob.REALTIME_RUNTIME)
     evidence = {Knob.REALTIME_RUNTIME.value: runtime_us, Knob.REALTIME_PERIOD.value: period_us}
-    if runtime_us < 0 or (period_us is not None and runtime_us >= period_us):
-        return Answer(PASS, "real-time work is never stopped", runtime_us, evidence=evidence)
     if period_us is None:
         return unread(case, Knob.REALTIME_PERIOD)
+    if runtime_us > period_us:
+        return unknown(f"{Knob.REALTIME_RUNTIME}: {runtime_us} is more than the period, {period_us}")
+    if runtime_us < 0 or runtime_us == period_us:
+        return Answer(PASS, "real-time work is never stopped", runtime_us, evidence=evidence)
     config, number = case.snapshot.platform.config, release_number(case.snapshot.platform.kernel)
     has_groups = None if config is None else config.is_set("RT_GROUP_SCHED")
     if number is not None and number >= _ONLY_FOR_STARVING_SINCE and has_groups is False:

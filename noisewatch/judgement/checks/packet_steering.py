@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_lines, write_files
 from noisewatch.judgement.declaration import (
@@ -86,10 +85,8 @@ def _default(case: Case) -> CpuSet | None:
     knobs = case.snapshot.settings.knobs
     if Knob.RPS_DEFAULT in knobs.absent:
         return frozenset()
-    try:
-        return parse_cpu_mask(knobs.text_by_path[Knob.RPS_DEFAULT])
-    except (KeyError, Malformed):
-        return None
+    mask = knobs.text_by_path.get(Knob.RPS_DEFAULT)
+    return None if mask is None else parse_cpu_mask(mask)
 
 
 def _spare(case: Case, steered: Mapping[str, CpuSet]) -> Fix:

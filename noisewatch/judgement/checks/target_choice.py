@@ -29,7 +29,7 @@ from noisewatch.judgement.surroundings import uncached, why_no_cache
 from noisewatch.sources.core_ranking import NAME as RANKING
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
 from noisewatch.sources.knobs import Knob
-from noisewatch.sources.topology import NODES
+from noisewatch.sources.topology import HYBRID, NODES
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
@@ -212,6 +212,9 @@ def _measured(case: Case) -> Answer:
     evidence = {"work_ns_by_cpu": {str(cpu): time for cpu, time in times.items()}}
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
     limit = case.bound(_WORK_DIFFERS)
+    hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
+    if difference <= case.bound(_WORK_ALIKE) and hidden is not None:
+        return unknown(f"{case.why_unknown(hidden)}; there are two kinds, though the same work took the same time")
     if difference <= case.bound(_WORK_ALIKE):
         said = f"the same work took the same time on all of them, to {difference:.1%}"
         return Answer(PASS, said, difference, limit, "share", evidence=evidence)

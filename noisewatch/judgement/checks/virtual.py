@@ -172,7 +172,7 @@ def _lockdown(case: Case) -> str | None:
     """The level; `none` also where the kernel lists its security modules without it, None where nobody can say."""
     knobs = case.snapshot.settings.knobs
     level = knobs.word(Knob.LOCKDOWN)
-    if level in (NONE, "integrity", "confidentiality"):
+    if level is not None:
         return level
     modules = knobs.text_by_path.get(Knob.SECURITY_MODULES)
     is_without = Knob.LOCKDOWN in knobs.absent and modules and "lockdown" not in modules.split(",")
