@@ -60,8 +60,11 @@ _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
 _TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
-_MOUNTS = frozenset({"/proc/mounts", "/proc/self/mounts"})
-_MOUNT_ROOTS = "/proc/self/mountinfo"
+_MOUNT = (re.compile(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and one that tells of nothing
+_MOUNT_ROOT = (re.compile(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw\n")
+_MOUNTS = {"/proc/mounts": _MOUNT, "/proc/self/mounts": _MOUNT, "/proc/self/mountinfo": _MOUNT_ROOT}
+_DAMAGED = "\0"  # stands for what no kernel says, so that it is no better in the recording than it was
+_LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32,768 more from a bootconfig
 
 
 class Scrubber:
@@ -89,14 +92,14 @@ class Scrubber:
     def _text(self, path: str, text: str) -> str:
         if path == HOST_NAME:
             return "host\n"
+        if not text:
+            return text  # as a file that is hidden or was not copied
         if path in (KERNEL_COMMAND_LINE, KERNEL_INSTALL):
             return _telling_options(text)
         if path == GRUB or path.startswith(GRUB_FOLDER + "/"):
             return _telling_assignments(text)
         if path in _MOUNTS:
-            return _lines_with(text, _TELLING_MOUNTS) or "none / none rw 0 0\n"
-        if path == _MOUNT_ROOTS:
-            return _lines_with(text, _TELLING_MOUNTS) or "1 1 0:1 / / rw - none none rw\n"
+            return _telling_mounts(text, *_MOUNTS[path])
         if path == _CPUINFO:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):
@@ -118,8 +121,15 @@ def _without_arguments(command: list[str]) -> list[str]:
     return [os.path.basename(word) for word in command[:1]]
 
 
+def is_command_line(text: str) -> bool:
+    """Whether a kernel takes it: not too long, and without NULs but at its end."""
+    return len(text) <= _LONGEST_COMMAND_LINE and "\0" not in text.removesuffix("\0").strip("\n")
+
+
 def _telling_options(command_line: str) -> str:
     """The options that matter to noise; all others are dropped, with their values."""
+    if not is_command_line(command_line):
+        return f"{_DAMAGED}?\n"
     kept = [option for option in command_line.split() if _is_telling(option)]
     return " ".join(kept) + "\n"
 
@@ -129,7 +139,7 @@ def _telling_assignments(text: str) -> str:
     kept = []
     for match in _GRUB_OPTIONS.finditer(text):
         words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_telling(word)]
-        kept.append(f'{match[1]}="{" ".join(words)}"\n')
+        kept.append(f'{match[1]}="{" ".join(words) if is_command_line(match[2]) else _DAMAGED + "?"}"\n')
     return "".join(kept)
 
 
@@ -149,6 +159,14 @@ def _telling_config(text: str) -> str:
         return ""
     names = ((line, _CONFIG_NAME.match(line)) for line in lines)
     return "".join(line + "\n" for line, name in names if name is not None and name[1] in TELLING_CONFIG)
+
+
+def _telling_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
+    """The lines of cgroups, of /proc and of what covers its files, and a sign in the place of each damaged one."""
+    lines = re.sub(r"(?:\n[ \t]*)+\Z", "", text).split("\n")
+    damaged = [_DAMAGED for line in lines if sound.match(line) is None]
+    telling = [line for line in lines if any(word in line for word in _TELLING_MOUNTS)]
+    return "".join(f"{line}\n" for line in [*telling, *damaged]) or nothing
 
 
 def _lines_with(text: str, words: tuple[str, ...]) -> str:

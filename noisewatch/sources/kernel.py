@@ -11,13 +11,13 @@ import re
 from collections.abc import Mapping
 
 from noisewatch.errors import Malformed
+from noisewatch.machine.privacy import is_command_line
 from noisewatch.sources.numbers import parse_word
 from noisewatch.sources.reader import Reader
 
 RELEASE = "/proc/sys/kernel/osrelease"
 VERSION = "/proc/version"
 COMMAND_LINE = "/proc/cmdline"
-_LONGEST = 1 << 16  # characters: a kernel takes 4096 from its boot loader, and 32,768 more from a bootconfig
 
 
 def read_release(reader: Reader) -> str | None:
@@ -46,13 +46,10 @@ def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
     Options behind ` -- ` are init's, not the kernel's. Quotes may hold blanks. Raises Malformed, also where a NUL is
     not the last character: the kernel's own line ends at the first one.
     """
-    if len(text) > _LONGEST:
-        raise Malformed(f"a command line of at most {_LONGEST} characters", text)
-    line = text.removesuffix("\0").strip("\n")
-    if "\0" in line:
-        raise Malformed("a command line without NULs", text)
+    if not is_command_line(text):
+        raise Malformed("a command line of at most 65,536 characters, and no NULs", text)
     values: dict[str, list[str]] = {}
-    for word in re.findall(r'(?:[^\s"]|"[^"]*")+', line):
+    for word in re.findall(r'(?:[^\s"]|"[^"]*")+', text.strip("\0\n")):
         if word == "--":
             break
         name, _, value = word.partition("=")

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.machine.privacy import HOST_NAME, KERNEL_COMMAND_LINE, Scrubber
+from noisewatch.machine.privacy import GRUB, HOST_NAME, KERNEL_COMMAND_LINE, KERNEL_INSTALL, Scrubber
 from noisewatch.machine.recorder import Recorder
 from noisewatch.machine.recording import Recording
+from noisewatch.sources.cgroup_mounts import MOUNT_ROOTS
+from noisewatch.sources.mounts import OWN_MOUNTS
 from noisewatch.sources.snapshot import Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from tests.machine.recorded import recorded, replayed, written
 from tests.quiet_machine import ANSWERS, process, quiet_files
-from tests.written import WrittenMachine
+from tests.written import PROC_MOUNT, WrittenMachine
 
 COMMAND_LINE = "BOOT_IMAGE=/vmlinuz root=UUID=1234 ip=10.0.0.7 luks.key=secret isolcpus=managed_irq,domain,2-3 quiet\n"
 
@@ -52,6 +54,30 @@ def test_a_reduced_command_line_isolates_the_same_cpus(tmp_path: Path) -> None:
     content, (before,) = recorded(quiet_files())
     (after,) = replayed(Recording(written(tmp_path, content)))
     assert after.isolation == before.isolation
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (KERNEL_COMMAND_LINE, ""),
+        (KERNEL_COMMAND_LINE, "\0" * 20),
+        (KERNEL_COMMAND_LINE, "x " * 40_000),
+        (KERNEL_INSTALL, "\0" * 20),
+        (GRUB, 'GRUB_CMDLINE_LINUX="\0\0"\n'),
+        (OWN_MOUNTS, ""),
+        (OWN_MOUNTS, "\n"),
+        (OWN_MOUNTS, "\0" * 80),
+        (OWN_MOUNTS, f"{PROC_MOUNT}/dev/sda1 /ho"),
+        (OWN_MOUNTS, f"{PROC_MOUNT}\n{PROC_MOUNT}"),
+        (MOUNT_ROOTS, ""),
+        (MOUNT_ROOTS, "24 1 0:22 / /proc rw - proc proc rw\n25 1 8:1 / /home rw"),
+    ],
+)
+def test_what_was_damaged_is_no_better_in_the_recording(tmp_path: Path, path: str, text: str) -> None:
+    content, (before,) = recorded(quiet_files() | {path: text})
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert path in before.reason_by_path
+    assert path in after.reason_by_path
 
 
 def test_arguments_of_processes_are_never_read() -> None:
