@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from textual.pilot import Pilot
 
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.verdict import Verdict
+from noisewatch.machine.calibrator.run import Progress
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.surfaces.audience import Audience
 from noisewatch.surfaces.cli.arguments import parse_arguments
@@ -17,7 +19,8 @@ from noisewatch.surfaces.finding_line import FAILED, OPEN, WARNED, FindingLine
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.asked_screen import Sources
-from tests.quiet_machine import quiet_files
+from tests.judgement.judging import finding
+from tests.quiet_machine import CPUS, quiet_files
 from tests.surfaces.framing import frame, model_of, screen_of
 from tests.surfaces.piloting import shown, until, with_monitor
 from tests.surfaces.running import record
@@ -107,10 +110,43 @@ def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
     with_monitor(steps, sources=sources, size=(100, 40))
     assert "Judges the replay of machine.nw" in texts[0]
     assert "noisewatch: STABLE" in texts[1].splitlines()[1]
-    assert "CPUs 2-3 (as requested)" in texts[1]
+    assert "CPUs 2-3 (isolated)" in texts[1]
     assert {each.suffix for each in Path().iterdir()} >= {".json", ".md", ".svg"}
     assert '"verdict": "stable"' in next(Path().glob("*.json")).read_text()
     assert "benchmark-host" in texts[2]
+
+
+class _Audience:
+    """Listens to nothing."""
+
+    def samples(self, doing: str, done_s: float, total_s: float) -> None: ...
+
+    def calibrates(self, progress: Progress) -> None: ...
+
+    def remarks(self, text: str) -> None: ...
+
+    def rests(self) -> None: ...
+
+
+def _examined(tmp_path: Path, cpus: set[int], *options: str, changes: Mapping[str, str] | None = None) -> Verdict:
+    moments = [quiet_files(at) | dict(changes or {}) for at in (0.0, 3.0)]
+    arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", *moments)), *options])
+    return examine(arguments, frozenset(range(4)), frozenset(cpus), _Audience())
+
+
+def test_the_verdict_says_who_chose_the_target_as_the_monitor_does(tmp_path: Path) -> None:
+    assert _examined(tmp_path, {2, 3}).case.snapshot.target.chosen_by == "isolated"
+    assert _examined(tmp_path, {1}, "--cpus", "1").case.snapshot.target.chosen_by == "as requested"
+
+
+def test_a_target_that_may_be_the_wrong_one_is_no_less_in_doubt_than_in_a_shell(tmp_path: Path) -> None:
+    verdict = _examined(tmp_path, {2, 3}, changes={f"{CPUS}/isolated": "rubbish\n"})
+    assert "may be the wrong target" in (finding(verdict, "target-cpu-unusable").answer.reason or "")
+
+
+def test_a_target_that_is_another_one_than_was_announced_is_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(CannotMeasure, match="the target CPUs are 2-3 now, no longer 1"):
+        _examined(tmp_path, {1})
 
 
 def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:

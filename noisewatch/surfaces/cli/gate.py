@@ -5,21 +5,29 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
+from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.snapshot import Wish
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 from noisewatch.surfaces.audience import Audience
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.examination import Examination
-from noisewatch.surfaces.cli.machines import open_machine
+from noisewatch.surfaces.cli.machines import open_machine, wish_of
 from noisewatch.surfaces.cli.rules import rules_of
 
 
 def examine(arguments: Namespace, allowed: CpuSet, cpus: CpuSet, audience: Audience) -> Verdict:
-    """As `noisewatch preflight` judges these CPUs, with the same file of options. Raises NoisewatchError."""
+    """As `noisewatch preflight` judges the monitor's target, with the same file of options. Raises NoisewatchError.
+
+    The target is chosen anew, so that why these CPUs, and any doubt about them, is told; another target than `cpus`,
+    which were announced, is not measured.
+    """
     asked = parse_arguments(["preflight"])
     asked.sysroot, asked.replay = arguments.sysroot, arguments.replay
-    machine, wish = open_machine(asked), Wish(cpus, allowed, asks_jobs=True)
+    machine = open_machine(asked)
+    wish = replace(wish_of(arguments, machine, allowed), asks_jobs=True)
     examination = Examination(machine, wish, rules_of(asked), asked, audience)
     case = replace(examination.sampled(), starts_benchmark=False)
+    if case.target != cpus:
+        now = format_cpu_list(case.target) or "none"
+        raise CannotMeasure(f"the target CPUs are {now} now, no longer {format_cpu_list(cpus)}")
     return judge(examination.calibrated(case), strict=asked.strict)
