@@ -1,4 +1,4 @@
-"""What every key of the monitor does, on every screen: the table that its test holds it against."""
+"""What every key of the monitor does, on every screen: the table that its test pauses_on_spike it against."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "right_square_bracket": _same(cursor=20),
     "left_curly_bracket": _same(cursor=14),
     "right_curly_bracket": _same(cursor=16),
-    "H": _same(cursor=None, holds=True),
+    "H": _same(cursor=None, pauses_on_spike=True),
     "w": _same(zoom=2),
     "s": _same(sort="rate"),
     "m": _same(baseline=15),
@@ -127,7 +127,7 @@ EFFECTS_RECORDED: dict[str, Change] = {
     "space": {"plays": True},
     "less_than_sign": {"speed": 0.5},
     "greater_than_sign": {"speed": 2.0},
-    "H": {"holds": True},
+    "H": {"pauses_on_spike": True},
 }
 # Above the monitor; all other keys do nothing there.
 EFFECTS_ABOVE: dict[str, Change] = {

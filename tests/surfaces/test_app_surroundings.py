@@ -55,7 +55,7 @@ def test_what_is_typed_into_the_palette_does_nothing_else() -> None:
         await until(pilot, lambda: len(app.screen_stack) == 1)
 
     model = with_monitor(steps).model
-    assert (model.holds, model.zoom) == (False, 1)
+    assert (model.pauses_on_spike, model.zoom) == (False, 1)
 
 
 def _history(count: int = 30) -> ScreenModel:

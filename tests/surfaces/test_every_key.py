@@ -51,7 +51,7 @@ class _Look:
 
     screen: str
     cursor: int | None
-    holds: bool
+    pauses_on_spike: bool
     zoom: int
     plays: bool
     speed: float
@@ -77,7 +77,7 @@ def _look(app: MonitorApp) -> _Look:
     return _Look(
         model.screen,
         model.cursor,
-        model.holds,
+        model.pauses_on_spike,
         model.zoom,
         model.plays,
         model.speed,

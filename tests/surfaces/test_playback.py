@@ -109,13 +109,13 @@ def test_a_step_stops_it_and_the_time_of_the_recording_is_told() -> None:
     assert screen(model)[-2].strip().endswith("4 s ▲")
 
 
-def test_it_holds_at_the_next_disturbance() -> None:
+def test_it_pauses_on_the_next_spike() -> None:
     model, playback = _playing()
-    model.toggle_hold()
+    model.toggle_pause_on_spike()
     assert model.plays
     while _wait_s(playback) is not None:
         playback.advance()
-    assert (model.number, model.holds, model.plays) == (2, False, False)
+    assert (model.number, model.pauses_on_spike, model.plays) == (2, False, False)
 
 
 def test_a_recording_longer_than_the_history_is_read_no_further_than_it_is_played() -> None:

@@ -140,7 +140,9 @@ def test_cpus_that_share_a_row_or_a_cell_are_not_calm_where_one_is_unknown() -> 
 @pytest.mark.parametrize("key", ["2", "slash", "f", "left", "w", "H", "tab", "space"])
 def test_what_is_shown_above_the_monitor_leaves_it_alone(key: str) -> None:
     before, after = _after("c")[0].model, _after("c", key)[0].model
-    state = [(model.screen, model.cursor, model.zoom, model.holds, model.is_typing) for model in (before, after)]
+    state = [
+        (model.screen, model.cursor, model.zoom, model.pauses_on_spike, model.is_typing) for model in (before, after)
+    ]
     assert state[0] == state[1]
 
 
@@ -192,7 +194,7 @@ def test_a_filter_is_typed_and_its_keys_do_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "number", "zoom", "holds"),
+    ("keys", "number", "zoom", "pauses_on_spike"),
     [
         (("left",), 3, 1, False),
         (("shift+left",), 0, 1, False),
@@ -206,9 +208,9 @@ def test_a_filter_is_typed_and_its_keys_do_nothing_else() -> None:
         (("w",), 4, 2, False),
     ],
 )
-def test_keys_move_in_time(keys: tuple[str, ...], number: int, zoom: int, holds: bool) -> None:
+def test_keys_move_in_time(keys: tuple[str, ...], number: int, zoom: int, pauses_on_spike: bool) -> None:
     model = _after(*keys)[0].model
-    assert (model.number, model.zoom, model.holds) == (number, zoom, holds)
+    assert (model.number, model.zoom, model.pauses_on_spike) == (number, zoom, pauses_on_spike)
 
 
 def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_path: Path) -> None:

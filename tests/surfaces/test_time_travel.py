@@ -1,4 +1,4 @@
-"""Stepping back and forth in time, holding at a disturbance, and zooming, while frames go on coming in."""
+"""Stepping back and forth in time, pausing on a spike, and zooming, while frames go on coming in."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_steps_end_at_the_oldest_and_at_the_newest() -> None:
 def test_before_there_is_an_interval_no_step_is_made() -> None:
     model = model_of(frame(seconds=0.0))
     model.step(-1)
-    model.step_to_disturbed(-1)
+    model.step_to_spike(-1)
     assert model.cursor is None
 
 
@@ -56,37 +56,37 @@ def test_what_is_shown_moves_on_when_the_ring_forgets_it() -> None:
     assert (model.number, model.frame) == (4, model.history.frame(4))
 
 
-def test_the_disturbance_before_and_after() -> None:
+def test_the_spike_before_and_after() -> None:
     model = _model(4, 9)
-    model.step_to_disturbed(-1)
+    model.step_to_spike(-1)
     assert model.number == 9
-    model.step_to_disturbed(-1)
+    model.step_to_spike(-1)
     assert model.number == 4
-    model.step_to_disturbed(-1)
+    model.step_to_spike(-1)
     assert model.number == 4
-    model.step_to_disturbed(1)
+    model.step_to_spike(1)
     assert model.number == 9
 
 
-def test_a_leap_on_a_cpu_that_is_never_quiet_is_a_disturbance_too() -> None:
+def test_a_cpu_that_is_never_quiet_has_spikes_too() -> None:
     noisy = {2: 8e6, 3: 2e7, 4: 9e6, 5: _LOUD, 6: _LOUD, 7: 8e6}
     model = model_of(*(_frame(second, noisy.get(second, 20_000.0)) for second in range(10)))
     stops = []
     for _ in range(3):
-        model.step_to_disturbed(-1)
+        model.step_to_spike(-1)
         stops.append(model.number)
     assert stops == [5, 2, 2]
 
 
-def test_held_the_picture_freezes_at_the_next_disturbance_once() -> None:
+def test_the_picture_pauses_on_the_next_spike_once() -> None:
     model = _model()
-    model.toggle_hold()
-    assert "HOLDS" in screen(model)[0]
+    model.toggle_pause_on_spike()
+    assert "PAUSES ON SPIKE" in screen(model)[0]
     model.add(_frame(20))
     assert model.cursor is None
     model.add(_frame(21, _LOUD))
     model.add(_frame(22))
-    assert (model.number, model.holds) == (21, False)
+    assert (model.number, model.pauses_on_spike) == (21, False)
     model.toggle_freeze()
     model.add(_frame(23, _LOUD))
     assert model.cursor is None

@@ -25,8 +25,8 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append((f"  {_moment(model)}", "doubt"))
     if model.trouble or model.silence:
         left.append((f"  {model.trouble or model.silence}", "doubt"))
-    elif model.cursor is None and model.holds:
-        left.append(("  HOLDS at the next disturbance", "doubt"))
+    elif model.cursor is None and model.pauses_on_spike:
+        left.append(("  PAUSES ON SPIKE", "doubt"))
     if frame.source is not None:
         left.append((f"  {frame.source}", "faint"))
     if not model.is_stale:  # without the sampler there is no sentinel
@@ -41,7 +41,7 @@ def _moment(model: ScreenModel) -> str:
         return f"FROZEN at {ago}" + (" when the last frame came" if model.is_stale else "")
     moves = "PLAYS" if model.plays else "STOPPED"
     moves += f" {model.speed:g}x" if model.plays or model.speed != 1 else ""
-    moves += ", holds at a disturbance," if model.holds else ""
+    moves += ", pauses on spike," if model.pauses_on_spike else ""
     more = "" if model.newest.is_last else " read so far"
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 

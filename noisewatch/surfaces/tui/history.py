@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from noisewatch.surfaces.frame import KINDS, OFFLINE, TARGET, Frame, decode_frame, encode_frame
 from noisewatch.surfaces.tui.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
-from noisewatch.surfaces.tui.leaps import USUAL_INTERVALS, beginnings, is_beginning
+from noisewatch.surfaces.tui.spikes import USUAL_INTERVALS, is_spike_at, spikes_in
 
 CAPACITY = 3600  # an hour of intervals of a second
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
@@ -107,14 +107,14 @@ class History:
         lost = dict(zip(numbers, self.worst(numbers), strict=True))
         return max(numbers, key=lambda number: (-1.0 if lost[number] is None else lost[number] or 0.0, number))
 
-    def disturbances(self) -> list[int]:
-        """The intervals that are kept in which a disturbance of a target CPU begins."""
-        return [self.first + at for at in beginnings(self.worst(range(self.first, self.count)))]
+    def spikes(self) -> list[int]:
+        """The intervals that are kept in which a spike of a target CPU begins."""
+        return [self.first + at for at in spikes_in(self.worst(range(self.first, self.count)))]
 
-    def is_disturbance(self, number: int) -> bool:
+    def is_spike(self, number: int) -> bool:
         """Whether one begins in that interval."""
         numbers = range(max(number - 2 * USUAL_INTERVALS, self.first), number + 1)
-        return bool(numbers) and is_beginning(self.worst(numbers), len(numbers) - 1)
+        return bool(numbers) and is_spike_at(self.worst(numbers), len(numbers) - 1)
 
     def _read(self, column: array[float] | None, numbers: Iterable[int]) -> list[float | None]:
         if column is None:

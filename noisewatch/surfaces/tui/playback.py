@@ -51,8 +51,8 @@ class Playback:
         return min(max(model.history.frame(following).seconds / model.speed, _SHORTEST_S), _LONGEST_S)
 
     def advance(self) -> None:
-        """Goes to the next interval, unless it was stopped since that was due; stops at the end, and at a disturbance
-        that is to hold it."""
+        """Goes to the next interval, unless it was stopped since that was due; stops at the end, and at a spike that
+        is to pause it."""
         model = self._model
         if not model.plays:
             return
@@ -60,8 +60,8 @@ class Playback:
             model.plays = False
         elif model.number + 1 < model.history.count:
             model.cursor = model.number + 1
-            if model.holds and model.history.is_disturbance(model.cursor):
-                model.plays = model.holds = False
+            if model.pauses_on_spike and model.history.is_spike(model.cursor):
+                model.plays = model.pauses_on_spike = False
 
     def _is_at_end(self) -> bool:
         newest = self._model.newest

@@ -46,7 +46,7 @@ class ScreenModel:
     newest: Frame | None = None
     begin_ns: int | None = None  # when the machine was looked at first
     cursor: int | None = None  # the number of the interval that is shown; None is always the newest
-    holds: bool = False  # whether the next disturbance freezes the picture
+    pauses_on_spike: bool = False  # whether the next one freezes the picture
     plays: bool = False  # of a recording, whether the picture goes on by itself
     speed: float = 1.0
     zoom: int = ZOOMS[0]
@@ -105,8 +105,8 @@ class ScreenModel:
         if self.cursor is not None:
             if self.cursor < self.history.first:
                 self.cursor, self.notice = self.history.first, "that moment is not kept any more: this is the oldest"
-        elif self.holds and not self.is_recorded and self.history.is_disturbance(self.history.count - 1):
-            self.cursor, self.holds = self.history.count - 1, False
+        elif self.pauses_on_spike and not self.is_recorded and self.history.is_spike(self.history.count - 1):
+            self.cursor, self.pauses_on_spike = self.history.count - 1, False
 
     def notice_silence(self, silent_s: float) -> None:
         """So long nothing has come: too long for its pace means that what is shown is not what is."""
@@ -122,10 +122,10 @@ class ScreenModel:
         else:
             self.cursor = None
 
-    def toggle_hold(self) -> None:
-        """Has the next disturbance freeze the picture; that needs a picture that moves."""
-        self.holds = not self.holds
-        if self.holds and not self.is_recorded:
+    def toggle_pause_on_spike(self) -> None:
+        """Has the next spike freeze the picture; that needs a picture that moves."""
+        self.pauses_on_spike = not self.pauses_on_spike
+        if self.pauses_on_spike and not self.is_recorded:
             self.cursor = None
 
     def step(self, intervals: int) -> None:
@@ -148,13 +148,13 @@ class ScreenModel:
             at = bisect_left(kept, at_ns, key=lambda number: self.history.frame(number).taken_at_ns)
             self.go_to_number(kept[min(at, len(kept) - 1)])
 
-    def step_to_disturbed(self, direction: int) -> None:
-        """Goes that way to where the next disturbance of a target CPU began; stays where there is none, and says so."""
-        beyond = [number for number in self.history.disturbances() if (number - self.number) * direction > 0]
+    def step_to_spike(self, direction: int) -> None:
+        """Goes that way to where the next spike of a target CPU began; stays where there is none, and says so."""
+        beyond = [number for number in self.history.spikes() if (number - self.number) * direction > 0]
         if beyond:
             self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
         else:
-            self.notice = f"no leap above what was usual {'after' if direction > 0 else 'before'} this moment"
+            self.notice = f"no spike above what was usual {'after' if direction > 0 else 'before'} this moment"
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
