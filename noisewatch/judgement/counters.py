@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 from noisewatch.judgement.case import Case
 from noisewatch.model.interval import Interval
+from noisewatch.model.stillness import stood_still
+from noisewatch.sources.memory import VMSTAT
 
 _Counters = Mapping[str, int]
 
@@ -13,6 +15,13 @@ _Counters = Mapping[str, int]
 def grown(interval: Interval, name: str) -> int | None:
     """By how much the counter grew; None is unknown."""
     return _grown(interval, lambda counters: frozenset({name} & counters.keys()))
+
+
+def why_not_grown(case: Case) -> str:
+    """Why it is unknown by how much a counter grew."""
+    moments = [[each.background.memory.count_by_name for each in (i.before, i.after)] for i in case.intervals]
+    is_still = any(before is not None and before == after for before, after in moments)
+    return stood_still(VMSTAT) if is_still else case.why_unknown(VMSTAT)
 
 
 def grown_in_all(case: Case, name: str) -> int | None:
@@ -36,7 +45,7 @@ def _sum(counts: list[int | None]) -> int | None:
 
 def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> int | None:
     before, after = (each.background.memory.count_by_name for each in (interval.before, interval.after))
-    if before is None or after is None:
+    if before is None or after is None or before == after:
         return None
     wanted = names(before)
     if not wanted or (before.keys() != after.keys() and wanted != names(after)):

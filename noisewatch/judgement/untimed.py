@@ -1,11 +1,12 @@
-"""Whether work that hides between two ticks would have been seen: only /proc/schedstat tells of it."""
+"""Whether work that hides between two ticks would have been seen: /proc/schedstat tells of it, or cpuacct."""
 
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.model.interval import Interval
+from noisewatch.model.stillness import stood_still
 from noisewatch.sources.cpulist import CpuSet, name_cpus
-from noisewatch.sources.run_queue import PATH
+from noisewatch.sources.run_queue import CPUACCT, PATH
 
 
 def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
@@ -16,4 +17,7 @@ def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     is_told = interval.before.run_time is not None or interval.after.run_time is not None
     if not silent or not (reason or is_told):
         return None
+    if reason is None and interval.before.run_time == interval.after.run_time:
+        is_by_queue = any(each.stays is not None for each in (interval.after.run_time or {}).values())
+        return stood_still(PATH if is_by_queue else CPUACCT)
     return f"{PATH}: {reason or f'the time of {name_cpus(silent)} ran backwards or is missing'}"

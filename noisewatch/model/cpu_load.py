@@ -54,6 +54,8 @@ def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[i
     """
     old_times, new_times = before.cpu_time or {}, after.cpu_time or {}
     old_runs, new_runs = before.run_time or {}, after.run_time or {}
+    if old_runs == new_runs:  # it stood still: we have run ourselves
+        new_runs = {}
     loads = {}
     for cpu in old_times.keys() & new_times.keys():
         load = _load(old_times[cpu], new_times[cpu], old_runs.get(cpu), new_runs.get(cpu), interval_ns)

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from operator import ne
 
+from noisewatch.model.stillness import stood_still
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.interrupt_sums import sums_with_parts
+from noisewatch.sources.interrupts import PATH as INTERRUPTS
 from noisewatch.sources.interrupts import InterruptRow, Interrupts
+from noisewatch.sources.softirqs import PATH as SOFTIRQS
 from noisewatch.sources.softirqs import Softirqs
 
 _COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
@@ -69,17 +72,17 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
     architecture's rows never go: where one is missing or runs backwards, the file was not whole.
     """
     if before is None or after is None:
-        return Counts(None, "/proc/interrupts could not be read")
+        return Counts(None, f"{INTERRUPTS} could not be read")
     uncounted = before.uncounted or after.uncounted
     if uncounted:
-        return Counts(None, f"/proc/interrupts: no counts in row {', '.join(uncounted)}")
+        return Counts(None, f"{INTERRUPTS}: no counts in row {', '.join(uncounted)}")
     old_rows = _numbered(before.rows)
     new_rows = _numbered(after.rows)
     came = [row for key, row in new_rows.items() if key not in old_rows and row.label not in _SHOWN_LATE]
     went = [row for key, row in old_rows.items() if key not in new_rows]
     missing = [row for row in came + went if row.irq is None]
     if missing:
-        return Counts(None, f"/proc/interrupts was not whole: row {missing[0].label} is missing")
+        return Counts(None, f"{INTERRUPTS} was not whole: row {missing[0].label} is missing")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for key, row in new_rows.items():
@@ -89,9 +92,11 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
         old_counts = before_of(old.counts) if old is not None and old.counts is not None else None
         count_by_cpu = _difference(shared, old_counts, after_of(row.counts), row.irq is not None)
         if any(count < 0 for count in count_by_cpu.values()):
-            return Counts(None, f"/proc/interrupts was not whole: row {row.label} ran backwards")
+            return Counts(None, f"{INTERRUPTS} was not whole: row {row.label} ran backwards")
         if count_by_cpu:
             counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
+    if shared and not counted:
+        return Counts(None, stood_still(INTERRUPTS))
     return Counts(tuple(_each_once(counted)), None, frozenset(shared))
 
 
@@ -156,16 +161,18 @@ def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[in
 def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Counts:
     """The softirqs between two tables, for the CPUs that are in both."""
     if before is None or after is None:
-        return Counts(None, "/proc/softirqs could not be read")
+        return Counts(None, f"{SOFTIRQS} could not be read")
     if [row.label for row in before.rows] != [row.label for row in after.rows]:
-        return Counts(None, "/proc/softirqs was not whole")
+        return Counts(None, f"{SOFTIRQS} was not whole")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for old, new in zip(before.rows, after.rows, strict=True):
         moved = zip(shared, before_of(old.counts), after_of(new.counts), strict=True)
         difference = {cpu: count - was for cpu, was, count in moved if count != was}
         if any(count < 0 for count in difference.values()):
-            return Counts(None, f"/proc/softirqs was not whole: row {new.label} ran backwards")
+            return Counts(None, f"{SOFTIRQS} was not whole: row {new.label} ran backwards")
         if difference:
             counted.append(RowCount(new.label, new.label, None, difference))
+    if shared and not counted:
+        return Counts(None, stood_still(SOFTIRQS))
     return Counts(tuple(counted), None, frozenset(shared))

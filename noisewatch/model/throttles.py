@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from noisewatch.sources.cgroup import CgroupLevel
+from noisewatch.sources.cgroup import NS_PER_US, CgroupLevel
+
+_FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,21 @@ def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     found = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
     return tuple(sorted(found, key=lambda each: -(each.ns or 0)))
+
+
+def uncounted_between(
+    before: Iterable[CgroupLevel], after: Iterable[CgroupLevel], length_ns: int
+) -> tuple[CgroupLevel, ...]:
+    """The groups that a process ran in, under a quota, without a period being counted: nor would a stop have been."""
+    earlier = {level.folder: level.throttling for level in before}
+    return tuple(
+        level
+        for level in after
+        if level.period_us is not None
+        and length_ns > _FEWEST_PERIODS * level.period_us * NS_PER_US
+        and (level.throttling is not None and level.throttling.enforced is not None)
+        and level.throttling == earlier.get(level.folder)
+    )
 
 
 def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:

@@ -1,11 +1,13 @@
 """The CPU bandwidth that this process's cgroups leave it, and how often they ran out of it.
 
     v2  cpu.max              50000 100000      (quota and period in µs; `max` is no quota)
-        cpu.stat             nr_throttled 12
+        cpu.stat             nr_periods 40
+                             nr_throttled 12
                              throttled_usec 600000
     v1  cpu.cfs_quota_us     50000             (-1 is no quota)
         cpu.cfs_period_us    100000
-        cpu.stat             nr_throttled 12
+        cpu.stat             nr_periods 40
+                             nr_throttled 12
                              throttled_time 600000000  (ns)
 
 A group counts what its own quota did, not its parents'. The time is summed over all CPUs that it was stopped on.
@@ -47,6 +49,7 @@ class Throttling:
 
     periods: int
     ns: int | None  # over all CPUs; None is unknown
+    enforced: int | None = None  # periods in which the group ran under a quota; None is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +214,8 @@ def parse_throttling(text: str) -> Throttling:
     if "nr_throttled" not in counts:
         raise Malformed("a line `nr_throttled 0`", text[-20:])
     usec = counts.get("throttled_usec")
-    return Throttling(counts["nr_throttled"], usec * NS_PER_US if usec is not None else counts.get("throttled_time"))
+    ns = usec * NS_PER_US if usec is not None else counts.get("throttled_time")
+    return Throttling(counts["nr_throttled"], ns, counts.get("nr_periods"))
 
 
 def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from noisewatch.judgement.rules import Rules
@@ -17,6 +19,12 @@ from tests.written import Files, WrittenMachine, without
 
 M = TypeVar("M", bound=WrittenMachine)
 
+_TABLE = re.compile(r"^(\s*(?:LOC|RES|TIMER): *)(\d+)", re.MULTILINE)
+_TICKING = {
+    "/proc/interrupts": _TABLE,
+    "/proc/softirqs": _TABLE,
+    "/proc/vmstat": re.compile(r"^(pgfault )(\d+)", re.MULTILINE),
+}
 VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 
@@ -57,11 +65,25 @@ class Example:
         after = without(quiet_files(3.0) | dict(self.changed) | dict(self.after), *self.gone)
         loaded = without(loaded_files() | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)
         answers = {**ANSWERS, **self.answers}
-        return kind(before, after, loaded, answers=answers, is_copy=self.is_copy, own_pids=self.own_pids)
+        moments = _ticking(before, after, loaded)
+        return kind(*moments, answers=answers, is_copy=self.is_copy, own_pids=self.own_pids)
 
     def found(self, is_calibrated: bool = True) -> Finding:
         """What the check says."""
         return finding(self.judged(is_calibrated), self.id)
+
+
+def _ticking(*moments: Files) -> Iterator[Files]:
+    """The moments; what was written down once for several of them, and moves on every machine, does so on CPU 0."""
+    ticks = dict.fromkeys(_TICKING, 0)
+    for earlier, files in pairwise(({}, *moments)):
+        ticks = {path: count + (path in files and files[path] == earlier.get(path)) for path, count in ticks.items()}
+        moved = {path: _moved_on(path, files[path], count) for path, count in ticks.items() if count and path in files}
+        yield {**files, **moved}
+
+
+def _moved_on(path: str, text: str, count: int) -> str:
+    return _TICKING[path].sub(lambda found: f"{found[1]}{int(found[2]) + count}", text, count=1)
 
 
 def all_examples() -> list[Example]:

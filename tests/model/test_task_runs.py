@@ -100,8 +100,11 @@ def test_an_exact_count_settles_what_the_ticks_leave_open() -> None:
     after = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 20_000_000, 0)}
     interval = interval_of(before, after)
     assert interval.unexplained_ns(2) == 20_000_000
-    interval = interval_of(before, before | {"/proc/stat": stat_file({2: 5}, 300)})
+    elsewhere = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 1_000)}
+    interval = interval_of(before, elsewhere | {"/proc/stat": stat_file({2: 5}, 300)})
     assert interval.unexplained_ns(2) == 0
+    interval = interval_of(before, before | {"/proc/stat": stat_file({2: 5}, 300)})
+    assert interval.unexplained_ns(2) == 50_000_000  # where it stood still on all CPUs it settles nothing
 
 
 def test_an_exact_count_that_comes_late_is_bounded_by_the_ticks() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.counters import grown
+from noisewatch.judgement.counters import grown, why_not_grown
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, UNKNOWN, WARN, Answer, Fix, Limit, check, unknown
 from noisewatch.sources.memory import MEMINFO, VMSTAT
 from noisewatch.sources.swaps import PATH as SWAPS
@@ -50,7 +50,7 @@ def swapping(case: Case) -> Answer:
         said = f"{moved} pages were swapped"
         return Answer(FAIL, said, moved, case.bound(_SWAPPED), "pages", evidence=evidence, fix=fix)
     if None in growths:
-        return unknown(case.why_unknown(VMSTAT))
+        return unknown(why_not_grown(case))
     if total is None or free is None:
         return unknown(case.why_unknown(MEMINFO))
     if total and not case.intervals and case.no_sample_reason is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.counters import grown_in_all
+from noisewatch.judgement.counters import grown_in_all, why_not_grown
 from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
@@ -61,7 +61,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         return unknown(case.no_sample_reason or "no sample was taken")
     collapsed = grown_in_all(case, "thp_collapse_alloc")
     if collapsed is None:
-        return unknown(case.why_unknown(VMSTAT))
+        return unknown(why_not_grown(case))
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
     if collapsed > case.bound(_COLLAPSED):
@@ -153,7 +153,7 @@ def numa_balancing_runs(case: Case) -> Answer:
     if len(known) < 2:
         return not_applicable("there is one memory node")
     said = f"on, with {len(known)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
-    why_not = case.why_unknown(VMSTAT) if unmapped is None and case.intervals else None
+    why_not = why_not_grown(case) if unmapped is None and case.intervals else None
     return Answer(WARN, said, unmapped, case.bound(_UNMAPPED), "pages", reason=why_not, evidence=evidence, fix=fix)
 
 

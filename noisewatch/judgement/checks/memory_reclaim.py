@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.counters import grown_in_all, grown_in_zones
+from noisewatch.judgement.counters import grown_in_all, grown_in_zones, why_not_grown
 from noisewatch.judgement.declaration import (
     BLOCKING,
     FAIL,
@@ -60,7 +60,7 @@ def memory_reclaimed(case: Case) -> Answer:
         said = f"tasks had to free memory themselves {direct} times"
         return Answer(FAIL, said, direct, case.bound(_DIRECT), "times", evidence=evidence)
     if direct is None or scanned is None:
-        return unknown(case.why_unknown(VMSTAT))
+        return unknown(why_not_grown(case))
     if scanned > case.bound(_SCANNED):
         said = f"kswapd looked at {scanned} pages to take some back"
         return Answer(WARN, said, scanned, case.bound(_SCANNED), "pages", evidence=evidence)
@@ -101,7 +101,7 @@ def memory_compacted(case: Case) -> Answer:
         said = f"tasks waited {stalled} times for memory to be compacted"
         return Answer(FAIL, said, stalled, case.bound(_STALLED), "times", evidence=evidence, fix=_stop(case))
     if stalled is None or scanned is None:
-        return unknown(case.why_unknown(VMSTAT))
+        return unknown(why_not_grown(case))
     if scanned > case.bound(_MOVED):
         said = f"compaction looked at {scanned} pages"
         return Answer(WARN, said, scanned, case.bound(_MOVED), "pages", evidence=evidence, fix=_stop(case))

@@ -10,8 +10,9 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
 from noisewatch.model.disturbance import Disturbance
-from noisewatch.model.throttles import Throttle
-from noisewatch.sources.cgroup import UNLIMITED
+from noisewatch.model.stillness import stood_still
+from noisewatch.model.throttles import Throttle, uncounted_between
+from noisewatch.sources.cgroup import UNLIMITED, CgroupLevel
 from noisewatch.sources.cgroup_mounts import MEMBERSHIP, MOUNT_ROOTS
 
 _THROTTLED = Limit(
@@ -71,10 +72,22 @@ def cpu_quota(case: Case) -> Answer:
         paths = (MEMBERSHIP, f"{folder}/cpu.max", f"{folder}/cpu.stat", folder, MOUNT_ROOTS, "/proc/self/mounts")
         return replace(unknown(case.why_unknown(*paths)), evidence=evidence)
     if quota != UNLIMITED:
+        uncounted = _uncounted(case)
+        if uncounted:
+            return replace(unknown(stood_still(f"{uncounted[0].folder}/cpu.stat")), evidence=evidence)
         said = f"a quota of {quota:g} CPUs covers the {wanted} target CPUs"
         fix = lift(cgroup.limited_by, cgroup.limit_text)
         return Answer(WARN, said, quota, wanted, "CPUs", evidence=evidence, fix=fix)
     return Answer(PASS, "no quota", evidence=evidence)
+
+
+def _uncounted(case: Case) -> list[CgroupLevel]:
+    """The groups under whose quota we ran, and whose counters stood still all the same."""
+    return [
+        level
+        for interval in case.intervals
+        for level in uncounted_between(interval.before.cgroup.levels, interval.after.cgroup.levels, interval.length_ns)
+    ]
 
 
 def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:

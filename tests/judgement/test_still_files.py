@@ -1,0 +1,116 @@
+"""A file in which something always moves, and that stood still: damaged, cached or covered, it proves no calm."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.judgement.verdict import Finding
+from tests.judgement.example import Example, all_examples
+from tests.judgement.judging import answered, finding, judged
+from tests.quiet_machine import ANSWERS, loaded_files, quiet_files
+from tests.written import WrittenMachine, mounted
+
+_INTERRUPTS, _SOFTIRQS, _VMSTAT = "/proc/interrupts", "/proc/softirqs", "/proc/vmstat"
+_SCHEDSTAT, _STAT, _CPU_STAT = "/proc/schedstat", "/proc/stat", "/sys/fs/cgroup/cpu.stat"
+_RANK = {"pass": 0, "not-applicable": 0, "warn": 1, "unknown": 2, "fail": 3}
+
+
+def _at(second: int) -> dict[str, str]:
+    """What is beside the quiet machine's files: a quota that never stopped anybody, and the time of tasks."""
+    rows = "".join(f"cpu{cpu} 0 0 0 0 0 0 {1000 + second} 0 9\n" for cpu in range(4))
+    return {
+        _SCHEDSTAT: f"version 15\n{rows}",
+        "/sys/fs/cgroup/cpu.max": "400000 100000\n",
+        _CPU_STAT: f"nr_periods {40 + second}\nnr_throttled 0\nthrottled_usec 0\n",
+    }
+
+
+class _StillMachine(WrittenMachine):
+    """On which one file stays what it was at the first moment."""
+
+    def hold(self, path: str) -> _StillMachine:
+        self._held = path
+        return self
+
+    def read_bytes(self, path: str) -> bytes:
+        if path == self._held and path in self._moments[0]:
+            return self._moments[0][path].encode("utf-8", "surrogateescape")
+        return super().read_bytes(path)
+
+
+def _found(check_id: str, held: str) -> Finding:
+    """Of the quiet machine."""
+    moments = (quiet_files() | _at(0), quiet_files(3.0) | _at(3), loaded_files() | _at(6))
+    return finding(judged(_StillMachine(*moments, answers=ANSWERS).hold(held), frozenset({2, 3})), check_id)
+
+
+@pytest.mark.parametrize(
+    ("check_id", "path"),
+    [
+        ("device-interrupts-on-target", _INTERRUPTS),
+        ("machine-checks", _INTERRUPTS),
+        ("profiler-runs", _INTERRUPTS),
+        ("ipis-on-target", _INTERRUPTS),
+        ("timers-on-target", _INTERRUPTS),
+        ("tick-not-stopped", _INTERRUPTS),
+        ("softirqs-on-target", _SOFTIRQS),
+        ("target-cpu-busy", _STAT),
+        ("target-cpu-busy", _SCHEDSTAT),
+        ("tasks-on-target", _SCHEDSTAT),
+        ("busy-cache-neighbour", _SCHEDSTAT),
+        ("swapping", _VMSTAT),
+        ("memory-reclaimed", _VMSTAT),
+        ("memory-compacted", _VMSTAT),
+        ("khugepaged-collapses-pages", _VMSTAT),
+        ("cpu-quota", _CPU_STAT),
+    ],
+)
+def test_a_file_that_stood_still_is_the_reason_why_nobody_knows(check_id: str, path: str) -> None:
+    assert _found(check_id, "").status in ("pass", "warn")
+    found = _found(check_id, path)
+    assert (found.status, f"{path}" in (found.answer.reason or "")) == ("unknown", True)
+    assert "stood still" in (found.answer.reason or "")
+
+
+@pytest.mark.parametrize("path", [_INTERRUPTS, _SOFTIRQS, _VMSTAT, _SCHEDSTAT])
+def test_a_file_that_stood_still_makes_no_better_answer(path: str) -> None:
+    assert [said for example in all_examples() if (said := _better_when_still(example, path))] == []
+
+
+def _better_when_still(example: Example, path: str) -> str | None:
+    sound = example.found()
+    if _RANK[sound.status] == 0:
+        return None
+    held = finding(judged(example.machine(_StillMachine).hold(path), example.target, rules=example.rules), example.id)
+    if _RANK[held.status] >= _RANK[sound.status] or held.status in ("unknown", "not-applicable"):
+        return None
+    if held.status == "warn" and held.answer.reason is not None:
+        return None  # it says that it may be worse
+    return f"{example.name}: {sound.status} became {held.status}: {held.answer.said}"
+
+
+def test_the_time_of_tasks_that_cpuacct_tells_may_stand_still_as_well() -> None:
+    folder = "/sys/fs/cgroup/cpuacct"
+    usage = f"{folder}/cpuacct.usage_percpu"
+    mounts = mounted(f"cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\ncgroup {folder} cgroup rw,cpuacct 0 0\n")
+    both = {f"{folder}/release_agent": "\n", usage: "5 5 5 5\n", **mounts}
+    assert answered("target-cpu-busy", both, {usage: "6 5 5 5\n"}).status == "pass"
+    answer = answered("target-cpu-busy", both)
+    assert (answer.status, answer.reason is not None and "usage_percpu stood still" in answer.reason) == (
+        "unknown",
+        True,
+    )
+
+
+def test_an_interrupt_that_may_have_come_meanwhile_is_not_about_to_leave() -> None:
+    leaving = {"/proc/irq/24/effective_affinity_list": "2\n"}
+    assert answered("irq-routed-to-target", leaving).status == "pass"
+    still = {_INTERRUPTS: quiet_files()[_INTERRUPTS]}
+    assert answered("irq-routed-to-target", leaving | still).status == "warn"
+
+
+def test_one_count_that_moved_on_another_cpu_shows_that_the_table_is_alive() -> None:
+    still = quiet_files()[_INTERRUPTS]
+    moved = still.replace("RES:        100 ", "RES:        101 ")
+    assert moved != still
+    assert answered("device-interrupts-on-target", {_INTERRUPTS: still}, {_INTERRUPTS: moved}).status == "pass"
