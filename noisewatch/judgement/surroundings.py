@@ -18,13 +18,16 @@ def cache_neighbourhoods(case: Case) -> Mapping[int, CpuSet | None]:
     """By target CPU, those that share its last-level cache, or may: the whole package, if only the core's are told.
 
     Firmware often describes none, so that who works in the package is not known to be elsewhere. None where the package
-    is not told either.
+    is not told either, nor that of each CPU that runs.
     """
     topology = case.snapshot.topology
     by_package: dict[int | None, set[int]] = defaultdict(set)
     for cpu, place in topology.items():
         by_package[place.package].add(cpu)
-    packages = {package: frozenset(cpus) for package, cpus in by_package.items() if package is not None}
+    is_each_placed = case.running <= topology.keys()
+    packages = {
+        package: frozenset(cpus) for package, cpus in by_package.items() if package is not None and is_each_placed
+    }
     return {cpu: _neighbourhood(topology.get(cpu), case.running, packages) for cpu in case.target}
 
 
@@ -34,7 +37,7 @@ def _neighbourhood(place: CpuPlace | None, running: CpuSet, packages: Mapping[in
     cache = place.last_level_cache
     if cache is not None and (running <= cache or not cache <= (place.siblings or frozenset({place.cpu}))):
         return cache
-    return place.package_cpus if place.package is None else packages[place.package]
+    return place.package_cpus if place.package is None else packages.get(place.package)
 
 
 def uncached(case: Case) -> list[int]:

@@ -8,7 +8,7 @@ from noisewatch.sources.knobs import Knob
 from tests.judgement.judging import answered
 from tests.quiet.heat import CHIP, ZONE
 from tests.quiet.kernel import TRACING
-from tests.quiet_machine import CPUS, process, quiet_files
+from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.written import PROC_MOUNT, mounted
 
 _IRQ = "/proc/irq/24"
@@ -152,6 +152,26 @@ def test_a_device_that_began_to_cool_under_load_is_unknown_where_its_kind_is() -
     assert (
         answered("cooling-active", {f"{device}/type": "rubbish\n"}, {f"{device}/cur_state": "1\n"}).status == "unknown"
     )
+
+
+def _beside_a_busy_cpu_1(online: str, shared: str) -> dict[str, str]:
+    caches = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": shared.format(cpu=cpu) for cpu in range(4)}
+    packages = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": f"{cpu // 2}\n" for cpu in range(4)}
+    return {f"{CPUS}/online": online, **caches, **(packages if "-" in shared else {})}
+
+
+@pytest.mark.parametrize(
+    ("check_id", "shared", "status"),
+    [("busy-cache-neighbour", "{cpu}\n", "unknown"), ("other-cpus-busy", "2-3\n", "fail")],
+)
+def test_a_cpu_whose_time_is_counted_runs_whatever_the_list_says(check_id: str, shared: str, status: str) -> None:
+    after = {"/proc/stat": stat_file({1: 290}, 300)}
+    assert answered(check_id, _beside_a_busy_cpu_1("0-3\n", shared), after).status == "fail"
+    assert answered(check_id, _beside_a_busy_cpu_1("2-3\n", shared), after).status == status
+
+
+def test_a_cpu_that_is_the_only_one_in_a_damaged_list_has_others_to_call_it() -> None:
+    assert answered("ipis-on-target", {f"{CPUS}/online": "0\n"}).status == "pass"
 
 
 def test_a_quota_below_none_is_no_quota_that_can_be_known() -> None:

@@ -183,7 +183,7 @@ def ipis_on_target(case: Case) -> Answer:
     reason = why_uncounted(case, interval, case.target)
     if interval.interrupts.rows is None or interval.after.interrupts is None:
         return unknown(reason or "unknown")
-    if len(case.online) == 1:
+    if len(case.running) == 1:
         return not_applicable("there is no other CPU")
     if not _has_kind(interval.after.interrupts, "ipi"):
         return unknown(f"{INTERRUPTS}: no row counts calls between CPUs")

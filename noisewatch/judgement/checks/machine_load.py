@@ -84,11 +84,11 @@ def other_cpus_busy(case: Case) -> Answer:
 def _beyond_the_caches(case: Case) -> CpuSet:
     """The other CPUs, less those in the target's caches where all of these are known."""
     if uncached(case):  # who shares one cannot be known to be judged there
-        return case.online - case.target - case.siblings
+        return case.running - case.target - case.siblings
     caches = set(cache_neighbourhoods(case).values())
     known = [cache for cache in caches if cache is not None]
     near = frozenset().union(*known) if len(known) == len(caches) else frozenset()
-    return case.online - case.target - case.siblings - near
+    return case.running - case.target - case.siblings - near
 
 
 _QUEUE_FAILS = Limit(
