@@ -50,6 +50,7 @@ _NO_PROMISE = {f"{CPUS}/nohz_full": "\n"}
 _NO_HZ = {CONFIG: CONFIG_TEXT.replace("CONFIG_HZ=250\n", "")}
 _LATENCY, _STRICT = Rules("latency"), Rules("strict")
 
+_ALONE = {f"{CPUS}/online": "0\n", "/proc/stat": cpu_row("cpu") + cpu_row("cpu0")}
 EXAMPLES = [
     Example("softirqs-on-target", "warn", {}, "NET_RX: up to 100/s", {2}, after=_softirqs("NET_RX", "800 0 300 0")),
     Example("softirqs-on-target", "warn", {}, "NET_RX", {3}, after=_softirqs("NET_RX", "800 0 0 31")),
@@ -83,7 +84,7 @@ EXAMPLES = [
     Example("ipis-on-target", "fail", {}, "200/s", {2}, after=_calls(100, 603), rules=_LATENCY),
     Example("ipis-on-target", "unknown", _NO_CALLS, "no row counts calls"),
     Example("ipis-on-target", "unknown", gone=("/proc/interrupts",)),
-    Example("ipis-on-target", "not-applicable", {f"{CPUS}/online": "0\n"}, "no other CPU", target=frozenset({0})),
+    Example("ipis-on-target", "not-applicable", _ALONE, "no other CPU", target=frozenset({0})),
     Example("tick-not-stopped", "pass", {}, "0 timer interrupts"),
     Example("tick-not-stopped", "fail", {}, "250 timer interrupts", {2}, loaded=_timers(120 + 450)),
     Example("tick-not-stopped", "warn", {}, "30 timer interrupts", {2}, loaded=_timers(120 + 54)),
