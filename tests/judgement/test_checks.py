@@ -8,7 +8,8 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import BLOCKING, Check
+from noisewatch.judgement.declaration import BLOCKING, Answer, Check
+from noisewatch.judgement.limit import LIMIT, MINIMUM
 from noisewatch.judgement.verdict import judge
 from noisewatch.model.interval import interval_between
 from noisewatch.sources.snapshot import Wish, read_snapshot
@@ -43,11 +44,20 @@ def test_the_quiet_machine_is_stable_and_answers_everything() -> None:
     assert (verdict.verdict, verdict.exit_status) == ("stable", 0)
 
 
+def _lies_on_its_side_of_the_limit(answer: Answer) -> bool:
+    """Whether a failure is above a limit, or below a minimum, and a pass is not."""
+    if answer.measured is None or answer.limit is None or answer.limit_role not in (LIMIT, MINIMUM):
+        return True
+    above = (answer.measured - answer.limit) * (1 if answer.limit_role == LIMIT else -1)
+    return bool({"fail": above >= 0, "pass": above <= 0}.get(answer.status, True))
+
+
 @pytest.mark.parametrize("example", _EXAMPLES, ids=_name)
 def test_a_check_says_so(example: Example) -> None:
     found = example.found()
     said = " ".join([found.answer.said, found.answer.reason or "", *(each.name for each in found.answer.culprits)])
     assert (found.status, example.named in said) == (example.status, True), said
+    assert _lies_on_its_side_of_the_limit(found.answer), (found.answer.measured, found.answer.limit)
     assert set(found.answer.cpus) == example.cpus or not example.cpus
 
 

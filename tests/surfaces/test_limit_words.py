@@ -14,6 +14,7 @@ _ROLES = {
     "memory-statistics-updated-often": "(minimum 10 s)",
     "processor-hot": "(minimum 5 K)",
     "no-housekeeping-cpu": "(minimum 1 CPUs)",
+    "cpu-quota": "(minimum 2 CPUs)",
     "target-cpu-busy": "(limit 5.0%)",
 }
 

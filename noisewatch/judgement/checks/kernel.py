@@ -194,6 +194,8 @@ def machine_checks_polled_often(case: Case) -> Answer:
         said,
         quiet=_POLLED_DAILY_S,
     )
+    if answer.measured == 0:
+        return answer  # they are not polled for
     return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if answer.status in (PASS, FAIL) else answer
 
 

@@ -200,12 +200,12 @@ def console_prints_everything(case: Case) -> Answer:
     evidence = {"consoles": [console.name for console in consoles], "printk": list(map(int, levels))}
     limit = case.bound(_LEVEL)
     if not slow:
-        return Answer(PASS, "there is no slow console", shown, limit, "level", evidence=evidence)
+        return Answer(PASS, "there is no slow console", evidence=evidence)
     options = case.snapshot.platform.options
     if options is not None and _SHOW_ALL in options:
         fix = Fix(None, f"take {_SHOW_ALL} from the kernel command line and reboot")
         said = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
-        return Answer(FAIL, said, shown, limit, "level", evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
+        return Answer(FAIL, said, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     said = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > limit:
         fix = Fix(write(4, Knob.PRINTK), persist_knob(Knob.PRINTK, 4), write(" ".join(levels), Knob.PRINTK))

@@ -98,7 +98,7 @@ def _softirqs(case: Case) -> Answer:
         reason = case.why_unknown("/proc/stat")
     if reason is not None:
         return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
-    worst = max(known.values())
+    worst = max(0.0, *(_unexplained_share(interval, cpu, share) for cpu, share in known.items()))
     return Answer(PASS, _quiet_said(case, interval, rates), worst, case.bound(_TIME_FAILS), "share", evidence=evidence)
 
 

@@ -96,7 +96,8 @@ def memory_short(case: Case) -> Answer:
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
     said = f"{_size(least.free_bytes)} are left{least.where}"
-    return Answer(PASS, said, share, case.bound(_FAILS), "share", evidence=evidence, limit_role=MINIMUM)
+    limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough all the same, of so much
+    return Answer(PASS, said, share, limit, "share", evidence=evidence, limit_role=MINIMUM)
 
 
 def _short_of(case: Case, status: str, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:

@@ -9,6 +9,7 @@ from typing import Any
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.limit import MINIMUM
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.model.stillness import stood_still
 from noisewatch.model.throttles import Throttle, uncounted_between
@@ -60,9 +61,8 @@ def cpu_quota(case: Case) -> Answer:
     if cgroup.known_quota_share < wanted:
         known = cgroup.known_quota_share
         said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
-        return Answer(
-            FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=lift(cgroup.limited_by, cgroup.limit_text)
-        )
+        fix = lift(cgroup.limited_by, cgroup.limit_text)
+        return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
     inferred = _looks_throttled(case, evidence)
     if inferred is not None:
         return inferred
@@ -77,7 +77,7 @@ def cpu_quota(case: Case) -> Answer:
             return replace(unknown(stood_still(f"{uncounted[0].folder}/cpu.stat")), evidence=evidence)
         said = f"a quota of {quota:g} CPUs covers the {wanted} target CPUs"
         fix = lift(cgroup.limited_by, cgroup.limit_text)
-        return Answer(WARN, said, quota, wanted, "CPUs", evidence=evidence, fix=fix)
+        return Answer(WARN, said, quota, wanted, "CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
     return Answer(PASS, "no quota", evidence=evidence)
 
 
