@@ -12,6 +12,7 @@ from dataclasses import replace
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import FAIL, WARN, Answer
 from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.timers import TIMER
 
 THREADS = frozenset({"thread", "kernel-thread"})
 WHEN = "during the calibration"
@@ -30,6 +31,13 @@ def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
     if others is None:
         return _by_counters(case, cpu)
     return _for_certain((each for each in others.disturbances if each.kind in THREADS), others.doubt_ns)
+
+
+def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
+    """What timers ran on the target CPUs beside the tick, the costliest first; nothing where no trace tells."""
+    others = case.calibrated.attribution.others_by_cpu if case.calibrated is not None else {}
+    found = [each for cpu in case.target & others.keys() for each in others[cpu].disturbances if each.kind == TIMER]
+    return tuple(sorted(found, key=lambda each: (-(each.share or 0.0), each.cpu)))
 
 
 def _for_certain(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Disturbance]:
