@@ -8,8 +8,11 @@ import pytest
 from rich.cells import cell_len
 
 from noisewatch.surfaces.frame import HOUSEKEEPING, SIBLING
+from noisewatch.surfaces.tui.culprit_panel import culprit_table
+from noisewatch.surfaces.tui.glyphs import UNICODE
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from tests.surfaces.framing import culprit, frame, model_of, screen
+from noisewatch.surfaces.tui.selection import Listing
+from tests.surfaces.framing import culprit, frame, model_of, screen, text_of
 
 _THREE = (
     culprit("cheap", cpu=1, lost_ns=1e5, rate_per_s=900.0),
@@ -63,6 +66,44 @@ def test_any_name_keeps_the_columns_in_line(name: str, width: int) -> None:
     assert len(rows) == 2
     assert {cell_len(row[: row.index("4.0 ms")]) for row in rows} == {cell_len(rows[0][: rows[0].index("4.0 ms")])}
     assert {cell_len(row) for row in rows} == {cell_len(rows[0])}
+
+
+@pytest.mark.parametrize(
+    ("width", "row"),
+    [
+        (80, "   2 thread        tokio-rt-worker [12345/12346]              –   9.0 ms   0.9%"),
+        (60, "   2 thread        tokio-rt-worker [12345]        –   9.0 ms"),
+        (50, "   2 tokio-rt-worker [12345]            –   9.0 ms"),
+        (40, "   2 tokio-rt-worker [12345]      9.0 ms"),
+        (30, "   2 tokio-rt-worker    9.0 ms"),
+        (20, "tokio-rt-w…   9.0 ms"),
+        (15, "tokio-rt-worker"),
+        (8, "tokio-r…"),
+    ],
+)
+def test_on_a_narrow_screen_the_other_columns_give_way_to_the_name(width: int, row: str) -> None:
+    worker = culprit("tokio-rt-worker", cpu=2, lost_ns=9e6, pid=12345, tid=12346)
+    listing = Listing((culprit("first"), worker), 0)
+    rows = culprit_table(listing, "who disturbs target CPUs, by cost", width, 3, UNICODE)
+    assert text_of(rows[2]).rstrip() == row
+    assert {cell_len(text_of(each)) for each in rows[1:]} <= {width, width - 1}
+
+
+@pytest.mark.parametrize("width", [15, 20, 40, 60, 80])
+def test_the_heading_stands_above_the_columns_and_a_gone_source_keeps_its_name(width: int) -> None:
+    listing = Listing((culprit("gone", pid=None),), 0, is_gone=True)
+    heading, row = map(text_of, culprit_table(listing, "who", width, 2, UNICODE))
+    assert "gone" in row
+    assert heading.index("who") == row.index("gone")
+    assert ("lost/s" in heading) == ("not seen" in row) == (width >= 20)
+
+
+def test_the_change_since_a_baseline_gives_way_before_the_cpu() -> None:
+    model = model_of(frame(4, (culprit("hog"),)), frame(4, (culprit("hog"),), 2))
+    model.mark_baseline()
+    tables = [culprit_table(model.listing(), "who", width, 2, UNICODE, model.baseline) for width in (20, 30, 40, 60)]
+    assert ["change" in text_of(table[0]) for table in tables] == [False, False, True, True]
+    assert [" CPU" in text_of(table[0]) for table in tables] == [False, True, True, True]
 
 
 @pytest.mark.parametrize("name", ["[bold red]x[/]", "[/foo]", "[link=x]y", "\\[x]"])

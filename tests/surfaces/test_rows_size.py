@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.surfaces.frame import Frame
 from noisewatch.surfaces.tui.bindings import KEYS_IN_HELP
+from noisewatch.surfaces.tui.event_kinds import DEVICE, Event
 from noisewatch.surfaces.tui.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.help import help_rows
 from noisewatch.surfaces.tui.line_view import strip_of
 from noisewatch.surfaces.tui.overview import overview_rows
 from noisewatch.surfaces.tui.screen_model import ScreenModel
-from tests.surfaces.framing import cpu_line, culprit, frame, model_of, screen, text_of
+from tests.surfaces.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen, screen_of, text_of
 
 _SIZES = [
     (1, 1),
@@ -87,6 +90,32 @@ def test_scrolled_and_sorted_it_still_fits(width: int, height: int, count: int, 
     rows = overview_rows(model, width, height, UNICODE)
     assert len(rows) == height
     assert {strip_of(row, width).cell_length for row in rows} == {width}
+
+
+_HOG = culprit("tokio-rt-worker", cpu=3, lost_ns=9e8, pid=12345, tid=12346)
+_SMALL = [(60, 20), (40, 15), (20, 10)]
+
+
+@pytest.mark.parametrize("size", _SMALL)
+@pytest.mark.parametrize("name", ["overview", "sources", "cpu"])
+def test_on_a_small_screen_who_it_is_and_how_much_can_be_read(name: str, size: tuple[int, int]) -> None:
+    hog = replace(_HOG, name="tokio-rt-worker" if size[0] > 20 else "postgres")
+    rows = [row for row in screen_of(model_of(frame(4, (hog,))), name, *size) if hog.name in row]
+    assert [row.split()[-2:] for row in rows] == [["900", "ms"]]
+
+
+@pytest.mark.parametrize("size", _SMALL[:2])
+def test_on_a_small_screen_a_check_is_named_whole(size: tuple[int, int]) -> None:
+    failed = "device-interrupts-on-target"
+    rows = screen_of(model_of(frame(4, failed=(failed,), verdict="unstable")), "preflight", *size)
+    assert [row for row in rows if row.startswith(f" FAIL    {failed}")]
+
+
+@pytest.mark.parametrize("size", _SMALL)
+def test_on_a_small_screen_an_event_says_what_it_was(size: tuple[int, int]) -> None:
+    model = model_of(frame(4), frame(4, second=2))
+    model.log.add(Event(SECOND_NS, DEVICE, "sdb was added", 1))
+    assert "sdb was" in "".join(screen_of(model, "events", *size))
 
 
 @pytest.mark.parametrize("height", [1, 2, 10, 60])

@@ -21,6 +21,7 @@ _KEYS = (
     ("esc", "back"),
 )
 _LABEL = 15
+_NARROW = 40
 _LEAST_STRIP, _WIDEST_STRIP = 12, 60
 _LOWEST_WITH_LANES = 16  # rows: as many again are for who it was
 _MOST_INTERVALS = 400  # whose frames are looked into
@@ -55,9 +56,10 @@ def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
         f"{line.current_khz / 1000:.0f} MHz" if line.current_khz is not None else "",
         line.governor or "",
     ]
+    role = f"  {line.role}   " if width >= _NARROW else " "
     row: Row = [
         (f" CPU {line.cpu}", "title"),
-        (f"  {line.role}   ", "plain"),
+        (role, "plain"),
         (f"lost {mark}{duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
     ]
     said = [f"   {figure}" for figure in figures if figure]

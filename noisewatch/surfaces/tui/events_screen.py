@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.page import page
 from noisewatch.surfaces.tui.screen_model import ScreenModel
 from noisewatch.surfaces.tui.text_row import Row, cut, fitted
 
-_TEXT_AT = 23  # the column at which the text of an event begins
+_NARROW = 60
 _KEYS = (
     ("q", "quit"),
     ("enter", "see that moment"),
@@ -28,27 +28,29 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    rows: list[Row] = [[(f"       {' at' if model.is_recorded else 'ago'}   what      {_heading(model)}", "heading")]]
+    is_narrow = width < _NARROW
+    when = " at" if model.is_recorded else "ago"
+    columns = f"   {when}   " if is_narrow else f"       {when}   what      "
+    rows: list[Row] = [[(columns + _heading(model), "heading")]]
     if model.log.silence is not None:
         rows.append([(f"             nothing is heard of devices: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
     if model.newest is None or not listed:
         said = "nothing like that" if model.log.events else "nothing has changed"
         return [*rows, [(f"             {said}", "faint")]]
-    whole = _whole(_event_row(model, listed[at]), width)[:room]
+    whole = _whole(_event_row(model, listed[at], is_narrow), len(columns), width)[:room]
     room -= len(whole) - 1
     first = max(min(at - room // 2, len(listed) - room), 0)
     for number, event in enumerate(listed[first : first + room], start=first):
-        rows += whole if number == at else [cut(_event_row(model, event), width)]
+        rows += whole if number == at else [cut(_event_row(model, event, is_narrow), width)]
     return rows
 
 
-def _whole(row: Row, width: int) -> list[Row]:
-    """The selected row, on as many lines as it takes."""
-    (ago, _), (text, _) = row
-    wide = max(width - _TEXT_AT, 10)
-    first, *others = textwrap.wrap(text[_TEXT_AT - len(ago) :], wide) or [""]
-    lines = [ago + text[: _TEXT_AT - len(ago)] + first, *(" " * _TEXT_AT + other for other in others)]
+def _whole(row: Row, text_at: int, width: int) -> list[Row]:
+    """The selected row, on as many lines as it takes; its text begins at that column."""
+    line = "".join(text for text, _ in row)
+    first, *others = textwrap.wrap(line[text_at:], max(width - text_at, 10)) or [""]
+    lines = [line[:text_at] + first, *(" " * text_at + other for other in others)]
     return [[(fitted(line, width), "selected")] for line in lines]
 
 
@@ -68,11 +70,15 @@ def _heading(model: ScreenModel) -> str:
     return f"{since}; the letter marks it on the timeline, {SEVERAL}: several"
 
 
-def _event_row(model: ScreenModel, event: Event) -> Row:
-    """When, the letter that it has on the timeline, and what it was; strong where it is what is shown."""
+def _event_row(model: ScreenModel, event: Event, is_narrow: bool) -> Row:
+    """When, the letter that it has on the timeline, and what it was; strong where it is what is shown.
+
+    On a narrow screen the letter has to do for the kind.
+    """
     is_shown = model.cursor is not None and event.number == model.number
     style = "strong" if is_shown else "plain"
+    kind = MARKS[event.kind] + ("" if is_narrow else f" {event.kind:<9}")
     return [
-        (f"{_when_s(model, event):7.0f} s  ", "faint"),
-        (f"{MARKS[event.kind]} {event.kind:<9} {event.text}", style),
+        (f"{_when_s(model, event):{4 if is_narrow else 7}.0f} s ", "faint"),
+        (f"{'' if is_narrow else ' '}{kind} {event.text}", style),
     ]

@@ -51,8 +51,7 @@ def _row(finding: FindingLine, width: int) -> Row:
     style = style_of_label(label)
     if width < _NARROW:
         return cut([(f" {label:<{_LABEL}}", style), (finding.id, "strong")], width)
-    wide = min(_ID, width // 3)
-    row: Row = [(f" {label:<{_LABEL}}", style), (_named(finding.id, wide), "strong"), (finding.said, "plain")]
+    row: Row = [(f" {label:<{_LABEL}}", style), (_named(finding.id, _ID), "strong"), (finding.said, "plain")]
     return cut(row, width)
 
 
