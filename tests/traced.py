@@ -40,6 +40,7 @@ def written_trace(**changes: Any) -> dict[str, Any]:
         "lost_events": 0,
         "lost_pieces": 0,
         "unseen_switches": 0,
+        "unseen_ns": 0,
         "sources": sources,
         "spells": spells,
         "pieces": pieces,

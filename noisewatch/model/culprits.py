@@ -16,7 +16,6 @@ from noisewatch.sources.trace import CpuPieces, Thread, Trace, TracedSource
 
 _IDLE = "idle"
 MOSTLY = 0.5  # of the time: that is what the CPU is there for
-_LONGEST_UNSEEN_NS = 10_000_000  # from one tick, which is an event, to the next
 _MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds
 _NOTABLE = 0.01  # of the time: such a thread stands by itself
 _Key = tuple[str, str, int | None]  # kind, name, thread
@@ -118,7 +117,7 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
     )
     traced = _traced(replace(cpu, sources=sources), length_ns, irqs)
     found = (traced.works, *traced.culprits) if traced.works is not None else traced.culprits
-    return Others(tuple(each.disturbance for each in found), cpu.unseen_switches * _LONGEST_UNSEEN_NS)
+    return Others(tuple(each.disturbance for each in found), cpu.unseen_ns)
 
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:

@@ -19,6 +19,7 @@ TRACERS = EVENTS, OSNOISE, NO_TRACER = ("events", "osnoise", "none")
 _KERNELS = "kworker/"  # these end, and nobody can be asked about them any more
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
+_LONGEST_UNSEEN_NS = 10_000_000  # from one tick, which is an event, to the next
 KINDS = frozenset({"idle", "tick", "irq", "ipi", "softirq", "nmi", "thread", "kernel-thread"})
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
@@ -73,6 +74,7 @@ class CpuPieces:
     lost_events: int | None  # None is unknown
     lost_pieces: int  # there was more than the columns hold
     unseen_switches: int  # after which the time since the event before was counted for whoever was seen then
+    unseen_ns: int  # all that time
     sources: tuple[TracedSource, ...]
     spells: tuple[Spells, ...]  # as many as sources
     start_ns: tuple[int, ...]
@@ -164,12 +166,19 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
         _known(said, "lost_events"),
         count_of(said, "lost_pieces"),
         count_of(said, "unseen_switches"),
+        _unseen_ns(said),
         sources,
         spells,
         starts,
         ends,
         numbers,
     )
+
+
+def _unseen_ns(said: Json) -> int:
+    """Recordings before it was kept tell only how often."""
+    has_it = "unseen_ns" in said
+    return count_of(said, "unseen_ns") if has_it else count_of(said, "unseen_switches") * _LONGEST_UNSEEN_NS
 
 
 def _known(said: Json, name: str) -> int | None:

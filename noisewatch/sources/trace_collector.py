@@ -200,6 +200,7 @@ class TraceCollector:
             "lost_events": None if lost is None else lost + trace.lost_pages,
             "lost_pieces": trace.lost_pieces,
             "unseen_switches": trace.unseen_switches,
+            "unseen_ns": trace.unseen_ns,
             "sources": [
                 [each.kind, clean(each.name), each.number, _function_of(each, names)] for each in trace.sources
             ],

@@ -80,6 +80,7 @@ class CpuTrace:
         self.lost_pages = 0
         self.lost_pieces = 0  # that found no room; the spells know of them
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
+        self.unseen_ns = 0  # since the event before each of them: so much may have been another's
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
         self._events = events
         self._sends = sends
@@ -114,7 +115,7 @@ class CpuTrace:
                 self._interrupt(event, words, at, now)
                 continue
             if words[at + 1] != self._tid or self._thread is None:
-                self._correct(words[at + 1])
+                self._correct(words[at + 1], now)
             self._step(now)
             if action == ENTER:
                 self._stack.append(self._enter(event, words, at, now))
@@ -221,10 +222,11 @@ class CpuTrace:
             known = self._named[tid] = (raw, self._number(Source("thread", name, tid)))
         self._run(tid, known[1])
 
-    def _correct(self, tid: int) -> None:
+    def _correct(self, tid: int, now: int) -> None:
         """Each record tells who ran when it was written: the time since the one before is that thread's."""
         if self._thread is not None:
             self.unseen_switches += 1
+            self.unseen_ns += max(now - self.last_ns, 0) if self.last_ns is not None else 0
         self._run(tid, self._number(Source("thread", "", tid)) if tid else IDLE)
 
     def _run(self, tid: int, number: int) -> None:

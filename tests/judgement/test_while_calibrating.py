@@ -48,10 +48,10 @@ def _found(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED
     return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), check_id)
 
 
-def _trace(name: str = "hog", ns: int = 760 * _MS, unseen: int = 0, **known: Any) -> Trace:
+def _trace(name: str = "hog", ns: int = 760 * _MS, unseen: dict[str, int] | None = None, **known: Any) -> Trace:
     """Two seconds of CPU 2, in which the loop was and a thread that had so much of it."""
     said = written_trace()
-    said["cpus"][0] |= {"unseen_switches": unseen}
+    said["cpus"][0] |= unseen or {}
     said["cpus"][0]["sources"][5] = ["thread", name, 901, None]
     said["cpus"][0]["spells"][5] = [90, ns, 9 * _MS, [8 * _MS, 90]]
     said["threads"]["900"] = {"name": "python3", "pid": None, "is_kernel": None}
@@ -101,7 +101,13 @@ def test_a_crowd_counts_with_its_sum() -> None:
 
 def test_what_a_switch_that_was_not_told_may_have_given_to_another_is_not_counted() -> None:
     assert _found("tasks-on-target", {}, _trace(ns=19 * _MS)).status == "fail"
-    assert _found("tasks-on-target", {}, _trace(ns=19 * _MS, unseen=1)).status == "pass"
+    unseen = {"unseen_switches": 1, "unseen_ns": 10 * _MS}
+    assert _found("tasks-on-target", {}, _trace(ns=19 * _MS, unseen=unseen)).status == "pass"
+
+
+def test_many_switches_that_were_not_told_hide_nobody_where_the_next_event_came_soon() -> None:
+    unseen = {"unseen_switches": 184, "unseen_ns": 6 * _MS}
+    assert _found("tasks-on-target", {}, _trace(ns=400 * _MS, unseen=unseen)).answer.measured == pytest.approx(0.197)
 
 
 @pytest.mark.parametrize("check_id", _CHECKS)

@@ -81,3 +81,10 @@ def test_why_nothing_was_traced_is_an_answer_too() -> None:
 def test_no_json_does_any_harm(name: str, value: object) -> None:
     found = read_trace(WrittenMachine({}, answers={QUESTION: written_trace(**{name: value})}), dict)
     assert isinstance(found, str | Trace)
+
+
+def test_a_recording_that_tells_only_how_many_switches_were_not_told_allows_a_tick_for_each() -> None:
+    said = written_trace()
+    del said["cpus"][0]["unseen_ns"]
+    said["cpus"][0]["unseen_switches"] = 3
+    assert parse_trace(said).cpus[0].unseen_ns == 30 * 1_000_000
