@@ -80,11 +80,11 @@ def process(
     }
 
 
-def crowd(pid: int, name: str, cpus: list[int], allowed: str) -> dict[str, str]:
-    """The files of a process with a thread on each of the CPUs."""
-    files = process(pid, name, cpus[0], 0, allowed=allowed, threads=len(cpus))
+def crowd(pid: int, name: str, cpus: list[int], allowed: str, ran_ns: int = 0) -> dict[str, str]:
+    """The files of a process with a thread on each of the CPUs, and what each of them ran."""
+    files = process(pid, name, cpus[0], ran_ns, allowed=allowed, threads=len(cpus))
     for tid, cpu in enumerate(cpus, start=pid):
-        own = process(tid, name, cpu, 0, allowed=allowed)
+        own = process(tid, name, cpu, ran_ns, allowed=allowed)
         files |= {path.replace(f"/proc/{tid}/", f"/proc/{pid}/task/{tid}/"): text for path, text in own.items()}
     return files
 

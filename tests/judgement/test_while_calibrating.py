@@ -220,3 +220,22 @@ def test_a_timer_of_both_the_sample_and_the_calibration_is_named_once_and_as_oft
     sample, loaded = _intervals(_timers(6.0, 120 + 3 * 3_000 + 3 * 5_000), _timers(3.0, 120 + 3 * 3_000))
     answer = finding(judge(Case(sample.after, sample, under_load=loaded)), "timers-on-target").answer
     assert [(each.cpu, round(each.rate_per_s or 0, -2)) for each in answer.culprits] == [(2, 5_000)]
+
+
+def _twice(sampled: dict[str, str], after: dict[str, str]) -> Finding:
+    sample, loaded = _intervals(after, sampled)
+    return finding(judge(Case(sample.after, sample, under_load=loaded)), "tasks-on-target")
+
+
+def test_a_thread_of_both_is_named_once_as_it_is_called_now_and_with_what_it_had_at_most() -> None:
+    sampled = process(901, "n1", 2, 60 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 6}, 300)}
+    after = process(901, "n2", 2, 1_200 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 280, 3: 180}, 600)}
+    answer = _twice(sampled, after).answer
+    assert [each.name for each in answer.culprits] == ["n2"]
+    assert answer.said == "n2 (pid 901): 38.0% of CPU 2 during the calibration"
+
+
+def test_a_thread_that_had_more_in_the_sample_keeps_that() -> None:
+    sampled = process(901, "n1", 2, 1_140 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 114}, 300)}
+    after = process(901, "n2", 2, 1_200 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 294, 3: 180}, 600)}
+    assert _twice(sampled, after).answer.said == "n1 (pid 901): 38.0% of CPU 2"

@@ -49,7 +49,7 @@ def _samples(gaps: Gaps) -> CpuSamples:
 
 def _pieces(*pieces: tuple[int, int, int], lost: int | None = 0, cut: int = 0) -> CpuPieces:
     starts, ends, sources = zip(*pieces, strict=True)
-    return CpuPieces(1, lost, cut, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
+    return CpuPieces(1, lost, cut, 0, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
 
 
 def test_a_gap_goes_to_whoever_had_most_of_it() -> None:
@@ -165,7 +165,7 @@ def test_gaps_of_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
     sources = tuple(TracedSource("thread", "cc1", thread=thread) for thread in threads)
     spells, starts = (Spells(1, 9_000, 9_000, {}),) * 300, tuple(range(0, 6_000_000, 20_000))
     ends = tuple(start + 9_000 for start in starts)
-    pieces = CpuPieces(1, 0, 0, 0, sources, spells, starts, ends, tuple(range(300)))
+    pieces = CpuPieces(1, 0, 0, 0, 0, sources, spells, starts, ends, tuple(range(300)))
     gaps = _gaps(*((start, 10_000) for start in starts))
     (culprit,) = gap_culprits(causes_by_trace(_samples(gaps), pieces, 0, None), 1, 10_000_000)
     told = culprit.disturbance
@@ -179,7 +179,7 @@ def test_a_long_gap_of_many_that_came_and_went_is_theirs_and_not_of_the_one_who_
         *(TracedSource("thread", "cc1", thread=Thread(tid, "cc1", None, False)) for tid in range(1_000, 1_004)),
     )
     edges = (0, 40_000, 60_000, 80_000, 100_000, 120_000)
-    pieces = CpuPieces(1, 0, 0, 0, sources, (Spells(1, 1, 1, {}),) * 5, edges[:-1], edges[1:], tuple(range(5)))
+    pieces = CpuPieces(1, 0, 0, 0, 0, sources, (Spells(1, 1, 1, {}),) * 5, edges[:-1], edges[1:], tuple(range(5)))
     (cause,) = causes_by_trace(_samples(_gaps((0, 120_500))), pieces, 0, None)
     assert (cause.name, cause.pid, cause.thread) == ("cc1 (4 ended threads)", None, None)
     assert [(part.name, part.ns) for part in cause.parts] == [("cc1 (4 ended threads)", 80_000), ("make", 40_000)]

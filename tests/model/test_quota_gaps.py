@@ -63,7 +63,7 @@ def _hidden(trace: Trace | str = "permission denied") -> Meanwhile:
 
 def _trace(*pieces: tuple[int, int, int]) -> Trace:
     starts, ends, sources = zip(*sorted(pieces), strict=True)
-    cpu = CpuPieces(1, 0, 0, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
+    cpu = CpuPieces(1, 0, 0, 0, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
     return Trace(0, 10_000 * _MS, (), (cpu,))
 
 

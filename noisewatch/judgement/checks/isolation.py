@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Sequence
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, boot_options, pin, write
@@ -18,11 +19,13 @@ from noisewatch.judgement.declaration import (
     check,
     unknown,
 )
+from noisewatch.judgement.many_threads import Members, many_threads
 from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval import Interval
 from noisewatch.sources.cpulist import format_cpu_list, name_cpus
 from noisewatch.sources.partitions import Partition
 from noisewatch.sources.tasks import Task
@@ -140,21 +143,20 @@ def tasks_on_target(case: Case) -> Answer:
     interval = case.interval
     found = [each for cpu in sorted(case.target) for each in disturbances_of(interval, cpu)] if interval else []
     tasks = [each for each in found if each.kind in (*THREADS, "unexplained")]
-    later = _came_later(case, tasks)
-    culprits = tuple(
-        sorted(
-            (each for each in (*tasks, *later) if (each.share or 0) > case.bound(_TASK_SHARE)),
-            key=lambda each: -(each.share or 0),
-        )
-    )
+    later = threads_while_calibrating(case)
+    many_sampled, many_later = _many(case, interval, tasks), _many(case, case.under_load, later)
+    had_more = _in_the_worse((*tasks, *many_sampled), (*later, *many_later))
+    culprits = tuple(each for each in had_more if (each.share or 0) > case.bound(_TASK_SHARE))
     if culprits:
         worst = culprits[0].share or 0.0
-        said = "; ".join(_describe(each) + (f" {WHEN}" if each in later else "") for each in culprits[:3]) + (
+        said = "; ".join(_describe(each) + (f" {WHEN}" if had_more[each] else "") for each in culprits[:3]) + (
             f"; {len(culprits) - 3} more" if len(culprits) > 3 else ""
         )
         cpus = frozenset(each.cpu for each in culprits)
-        movable = _movable(case, culprits)
-        if movable and culprits[0].tid not in movable:
+        members = many_sampled | many_later
+        blamed = tuple(each for culprit in culprits for each in members.get(culprit, (culprit,)))
+        movable = _movable(case, blamed)
+        if movable and blamed[0].tid not in movable:
             said += f"; only {', '.join(task.name for task in movable.values())} can be moved"
         return Answer(
             FAIL,
@@ -164,7 +166,7 @@ def tasks_on_target(case: Case) -> Answer:
             "share",
             cpus,
             culprits=culprits,
-            fix=move_threads(case, culprits),
+            fix=move_threads(case, blamed),
         )
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
@@ -178,11 +180,19 @@ def tasks_on_target(case: Case) -> Answer:
     return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))
 
 
-def _came_later(case: Case, tasks: list[Disturbance]) -> tuple[Disturbance, ...]:
-    """What had a target CPU in the calibration, but for what the sample tells of already."""
-    told = {(each.cpu, each.pid, each.tid, each.name) for each in tasks if (each.share or 0) > case.bound(_TASK_SHARE)}
-    found = threads_while_calibrating(case)
-    return tuple(each for each in found if (each.cpu, each.pid, each.tid, each.name) not in told)
+def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -> dict[Disturbance, Members]:
+    tasks = interval.after.tasks if interval is not None else case.snapshot.tasks
+    return many_threads((each for each in found if each.kind in THREADS), tasks, case.bound(_TASK_SHARE))
+
+
+def _in_the_worse(sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> dict[Disturbance, bool]:
+    """Whoever ran, once, with whether that was in the calibration; the costliest first. A thread may rename itself."""
+    worst: dict[tuple[int, int | None, int | str], tuple[Disturbance, bool]] = {}
+    for each, is_later in (*((each, False) for each in sampled), *((each, True) for each in later)):
+        key = each.cpu, each.pid, each.name if each.tid is None else each.tid
+        if key not in worst or (each.share or 0.0) > (worst[key][0].share or 0.0):
+            worst[key] = each, is_later
+    return dict(sorted(worst.values(), key=lambda pair: -(pair[0].share or 0.0)))
 
 
 def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answer:

@@ -14,6 +14,8 @@ def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:
 
 _DEEP = {path: text for depth in range(1, 35) for path, text in _partition("member", "", "/".join("a" * depth)).items()}
 _HOG = process(900, "hog", 2, 2_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 200}, 300)}
+_MANY = {path: text for pid in range(900, 930) for path, text in process(pid, "worker", 2, 4_000_000).items()}
+_MANY_OF_ONE = crowd(900, "worker", [2] * 30, "0-3", ran_ns=4_000_000)
 
 EXAMPLES = [
     Example("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),
@@ -35,6 +37,8 @@ EXAMPLES = [
     Example("target-not-isolated", "not-applicable", {}, "load balancer", rules=Rules("parallel")),
     Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=_HOG),
     Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
+    Example(*("tasks-on-target", "fail", {}, "worker (30 threads): 4.0% of CPU 2", {2}), after=_MANY),
+    Example(*("tasks-on-target", "fail", {}, "worker (30 threads) (pid 900): 4.0%", {2}), after=_MANY_OF_ONE),
     Example(
         *("tasks-on-target", "fail", {}, "time of no thread seen", {2}), after={"/proc/stat": stat_file({2: 30}, 300)}
     ),
