@@ -154,13 +154,10 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
-    """x86 counts a TLB shootdown as a function call as well, which it is: its time is taken once."""
     load = interval.load_by_cpu.get(cpu)
     measured_ns = load.irq_ns if load is not None else None
     rows = interval.interrupts.on_cpu(cpu)
-    shootdowns = sum(count for row, count in rows if row.label == "TLB")
-    costly = [(row, count, max(count - shootdowns, 0) if row.label == "CAL" else count) for row, count in rows]
-    estimates = [(row, count, calls * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count, calls in costly]
+    estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
     scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
     hz = interval.after.platform.tick_hz
     are_timers = is_far_above_tick(timer_interrupts_per_s(interval, cpu) or 0.0, hz)

@@ -4,8 +4,9 @@
     HYP: 900      and      48:  700  xen-percpu -virq timer0           (Xen delivers all its events by one vector)
     NMI: 900      and     PMI:  900  Performance monitoring interrupts (x86: these are NMIs)
 
-arch/s390/kernel/irq.c, arch/x86/kernel/irq.c, arch/x86/events/. A function call that only drops address translations
-is in CAL and in TLB, but not on all kernels: that is left to whoever estimates its time.
+    CAL: 900      and     TLB:  700  TLB shootdowns                    (x86, from Linux 4.8 on: these are calls)
+
+arch/s390/kernel/irq.c, arch/x86/kernel/irq.c, arch/x86/events/.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _PARTS_BY_SUM = tuple(
         (r"HYP ", r"\d+ xen-"),
         (r"PMN ", r"\d+ .*\bPCI-MSI"),
         (r"NMI Non-maskable interrupts", r"PMI "),
+        (r"CAL Function call interrupts", r"TLB TLB shootdowns"),
     )
 )
 

@@ -127,3 +127,10 @@ def test_softirqs_that_run_backwards_or_miss_a_row_are_not_believed() -> None:
     table = parse_softirqs("CPU0\nTIMER: 5\nNET_RX: 1\n")
     assert count_softirqs(table, parse_softirqs("CPU0\nTIMER: 5\n")).rows is None
     assert count_softirqs(table, parse_softirqs("CPU0\nTIMER: 4\nNET_RX: 1\n")).rows is None
+
+
+def test_a_shootdown_is_counted_once_and_not_as_the_call_that_it_is_too() -> None:
+    table = "CPU0\nCAL: {0} Function call interrupts\nTLB: {1} TLB shootdowns\n"
+    counts = _counts(table.format(10, 5), table.format(110, 95))
+    assert _by_label(counts) == {"CAL": {0: 10}, "TLB": {0: 90}}
+    assert counts.of_cpu(0) == 100
