@@ -108,9 +108,70 @@ def test_of_a_thread_on_two_cpus_the_selected_row_is_that_of_its_cpu() -> None:
     assert selected.cpu == 2
 
 
-def test_until_a_key_selects_a_row_it_is_the_first_one() -> None:
+def _shown(screen: str, *frames: Frame) -> ScreenModel:
+    """Each frame was drawn; no key has chosen a row."""
+    model = model_of()
+    model.screen, model.cpu = screen, 3
+    for each in frames:
+        model.add(each)
+        model.note_drawn()
+    return model
+
+
+@pytest.mark.parametrize("screen", _WITH_SOURCES)
+def test_what_stood_first_stays_selected_while_another_costs_about_the_same(screen: str) -> None:
+    close = (replace(_MIDDLE, stolen_ns_per_s=ns) for ns in (2e6, 4e6, 2.9e6, 5.9e6))
+    model = _shown(screen, *(_frame(second, _LOUD, each) for second, each in enumerate(close)))
+    assert [line.name for line in model.listed()] == ["24 eth0", "loud"]
+    assert "loud" in _highlighted(model)
+
+
+@pytest.mark.parametrize("screen", _WITH_SOURCES)
+@pytest.mark.parametrize("source", [replace(_MIDDLE, stolen_ns_per_s=6e6), _source("new", 9e8, tid=9)])
+def test_what_clearly_costs_more_than_what_stood_first_is_selected_at_once(screen: str, source: CulpritLine) -> None:
+    model = _shown(screen, _frame(1, _LOUD, _SOFT), _frame(2, _LOUD, source))
+    assert source.name in _highlighted(model)
+
+
+def test_where_what_stood_first_has_gone_it_is_the_first_of_the_others() -> None:
+    model = _shown(SOURCES, _frame(1, _LOUD, _MIDDLE, _SOFT), _frame(2, _MIDDLE, _SOFT))
+    assert "24 eth0" in _highlighted(model)
+    assert "not seen" not in _highlighted(model)
+
+
+def test_what_costs_more_is_measured_by_what_the_rows_are_sorted_by() -> None:
+    often, seldom = replace(_MIDDLE, rate_per_s=900.0), replace(_LOUD, rate_per_s=1.0)
+    model = _shown(SOURCES, _frame(1, often, seldom))
+    assert "loud" in _highlighted(model)
+    model.next_sort()
+    assert "24 eth0" in _highlighted(model)
+
+
+def test_at_another_moment_it_is_the_first_row_again_unless_a_key_has_chosen_one() -> None:
+    close = replace(_MIDDLE, stolen_ns_per_s=4e6)
+    model = _shown(SOURCES, _frame(1, _LOUD, close), _frame(2, _LOUD, _MIDDLE))
+    assert "24 eth0" in _highlighted(model)
+    model.step(0)
+    assert "loud" in _highlighted(model)
+    model.select(1)
+    model.step(-1)
+    assert "24 eth0" in _highlighted(model)
+
+
+@pytest.mark.parametrize("count", [4, 12])
+def test_the_first_row_can_be_seen_beside_the_selected_one_where_there_is_room(count: int) -> None:
+    sources = [_source(f"thread {number}", 10e6 - number * 1e5, tid=number) for number in range(1, count)]
+    loud = _source("loud", 11e6, tid=90)
+    model = _shown(SOURCES, _frame(1, loud, *sources), _frame(2, replace(loud, stolen_ns_per_s=9.65e6), *sources))
+    model.go_to(SOURCES)
+    model.selection = replace(model.selection, drawn=loud)
+    listing = model.listing()
+    assert (listing.at, listing.first_in(4), listing.first_in(2) > 0) == (3, 0, True)
+
+
+def test_what_was_never_drawn_selected_does_not_stay_so() -> None:
     model = model_of(_frame(1, _LOUD, _SOFT))
-    model.add(_frame(2, _LOUD, replace(_SOFT, stolen_ns_per_s=9e6)))
+    model.add(_frame(2, _LOUD, replace(_SOFT, stolen_ns_per_s=4e6)))
     assert "soft" in _highlighted(model)
 
 

@@ -25,15 +25,16 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: str, room: int) -> list[CpuLin
     return sorted(lines, key=lambda line: (line.role != TARGET, -weight(line), line.cpu))
 
 
+def weight_of(line: CulpritLine, sort: str, baseline: Baseline | None) -> float:
+    """By which sources are sorted, or would be if their CPU did not come first."""
+    if sort == BY_CHANGE and baseline is not None:
+        return abs(known_or_grave(baseline.change_of_source(line)))
+    return (line.rate_per_s or 0) if sort == "rate" else line.stolen_ns_per_s
+
+
 def culprits_in_order(lines: Iterable[CulpritLine], sort: str, baseline: Baseline | None) -> list[CulpritLine]:
     """As the user wants them sorted."""
-    if sort == BY_CHANGE and baseline is not None:
-        return sorted(lines, key=lambda line: -abs(known_or_grave(baseline.change_of_source(line))))
-    if sort == "cpu":
-        return sorted(lines, key=lambda line: (line.cpu, -line.stolen_ns_per_s))
-    if sort == "rate":
-        return sorted(lines, key=lambda line: -(line.rate_per_s or 0))
-    return sorted(lines, key=lambda line: -line.stolen_ns_per_s)
+    return sorted(lines, key=lambda line: (line.cpu if sort == "cpu" else 0, -weight_of(line, sort, baseline)))
 
 
 def known_or_grave(ns: float | None) -> float:

@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.events import EventLog
 from noisewatch.surfaces.tui.filters import matching
 from noisewatch.surfaces.tui.history import History
-from noisewatch.surfaces.tui.ordering import BY_CHANGE, SORTS, culprits_in_order, known_or_grave
+from noisewatch.surfaces.tui.ordering import BY_CHANGE, SORTS, culprits_in_order, known_or_grave, weight_of
 from noisewatch.surfaces.tui.own_cost import OwnCost
 from noisewatch.surfaces.tui.selection import Listing, Selection
 
@@ -134,7 +134,8 @@ class ScreenModel:
             self.go_to_number(self.number + intervals * self.zoom)
 
     def go_to_number(self, number: int) -> None:
-        """Stays at that interval."""
+        """Stays at that interval, with its first row selected unless another was chosen."""
+        self.selection = self.selection if self.selection.chosen is not None else Selection()
         self.cursor, self.plays = max(min(number, self.history.count - 1), self.history.first), False
 
     def step_to_newest(self) -> None:
@@ -190,7 +191,7 @@ class ScreenModel:
         self.selection = Selection(selected)
 
     def forget_selection(self) -> None:
-        """Until the next key that moves it the first row is selected."""
+        """Until the next key that moves it the first row is selected that is shown next."""
         self.selection, self.log.chosen = Selection(), None
 
     def listed(self) -> list[CulpritLine]:
@@ -223,7 +224,9 @@ class ScreenModel:
 
     def listing(self) -> Listing[CulpritLine]:
         """The sources in their order, and the selected one, wherever it has come to stand."""
-        listing = self.selection.listing(self.listed(), CulpritLine)
+        listing = self.selection.listing(
+            self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline)
+        )
         self.selection = self.selection.after(listing)
         return listing
 
