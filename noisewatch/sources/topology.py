@@ -41,6 +41,8 @@ _PERFORMANCE, _EFFICIENCY, _ALL_ALIKE = "performance", "efficiency", "none"
 _NODE = re.compile(r"node([0-9]{1,5})")
 _UNDEFINED = -1  # what the kernel shows where the architecture tells no package
 HYBRID = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
+_HOLD_DATA = ("Data", "Unified")
+_parse_level = integer_from(1, 8)  # the most that any architecture can tell
 _CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter and more
 
 
@@ -144,14 +146,21 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
     """The CPUs that share this CPU's highest cache that holds data; unknown where any cache is."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     folder_by_level: dict[int, str] = {}
+    data_levels: set[int] = set()
     for name in reader.names_or_none(folder) or []:
         if not name.startswith("index"):
             continue
-        level = reader.parsed(f"{folder}/{name}/level", parse_count)
+        level = reader.parsed(f"{folder}/{name}/level", _parse_level)
         if level is None:
             return None
-        if reader.parsed(f"{folder}/{name}/type", parse_word, expected=False) != "Instruction":
+        kind = reader.parsed(f"{folder}/{name}/type", parse_word, expected=False)
+        if kind != "Instruction":
             folder_by_level[level] = f"{folder}/{name}"
+        if kind in _HOLD_DATA:
+            if level in data_levels:
+                reader.note(f"{folder}/{name}/level", f"a second cache of level {level} that holds data")
+                return None
+            data_levels.add(level)
     if not folder_by_level:
         return None
     highest = folder_by_level[max(folder_by_level)]

@@ -146,6 +146,14 @@ def test_a_last_level_cache_that_cannot_be_read_is_unknown_and_not_the_cache_bel
     assert _place(files).last_level_cache is None
 
 
+@pytest.mark.parametrize("level", ["0", "9", "1", "2"])
+def test_a_level_that_no_cache_has_or_another_one_has_is_unknown_and_not_the_cache_below(level: str) -> None:
+    sound = _cache(0, 1, "0", "Data") | _cache(1, 1, "0", "Instruction") | _cache(2, 2, "0") | _cache(3, 3, "0-7")
+    reader = reading(_cpu(0, {"uevent": "", **sound, "cache/index3/level": f"{level}\n"}))
+    assert read_topology(reader, None)[0].last_level_cache is None
+    assert f"{CPUS}/cpu0/cache/index3/level" in reader.reason_by_path
+
+
 def test_a_machine_without_sysfs_has_no_topology() -> None:
     assert read_topology(reading({}), frozenset({0})) == {}
 
