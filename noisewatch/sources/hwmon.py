@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.errors import Malformed
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import integer_from, parse_word
@@ -25,7 +26,8 @@ _OF_PROCESSOR = re.compile(
     r"coretemp|k10temp|k8temp|zenpower|via_cputemp|cpu\d*_thermal|soc_thermal|(big|little)core\d*_thermal", re.ASCII
 )
 _FILE = re.compile(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _input is gone is still there
-_PACKAGE = re.compile(r"Package id (\d{1,5})")
+_PACKAGE = re.compile(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
+_OF_CORETEMP = re.compile(rf"{_PACKAGE.pattern}|Core \d{{1,5}}", re.ASCII)
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
 _parse_millidegrees = integer_from(-60_000, 200_000)  # silicon works within these, and a broken sensor tells others
@@ -62,11 +64,11 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
     sensors: list[Sensor] = []
     unread: list[str] = []
     for folder in (f"{FOLDER}/{name}" for name in chips if _CHIP.fullmatch(name)):
-        chip = reader.text_or_none(f"{folder}/name", expected=False)
+        chip = reader.parsed(f"{folder}/name", _parse_chip, expected=False)
         if chip is None:
             unread.append(f"{folder}/name")
-        elif chip is not None and _OF_PROCESSOR.fullmatch(chip.strip()):
-            found, is_whole = _read_chip(reader, folder, chip.strip(), packages)
+        elif _OF_PROCESSOR.fullmatch(chip):
+            found, is_whole = _read_chip(reader, folder, chip, packages)
             sensors += found
             unread += [] if is_whole else [folder]
     if not sensors:
@@ -101,7 +103,8 @@ def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int])
     """The sensors that tell most, and whether they tell all."""
     found = map(_FILE.fullmatch, reader.names_or_none(folder) or ())
     numbers = sorted({int(match[1]) for match in found if match is not None})
-    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse_word, expected=False) for number in numbers}
+    parse = _parse_coretemp_label if chip == _INTERRUPTS else parse_word
+    labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse, expected=False) for number in numbers}
     chosen = _telling(labels, packages)
     sensors = [
         _read_sensor(reader, f"{folder}/temp{number}", chip, labels[number]) for number in chosen[:_MOST_SENSORS]
@@ -113,6 +116,20 @@ def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int])
     unlabelled = [number for number, label in labels.items() if label is None]
     is_told = all(reader.is_absent(f"{folder}/temp{number}_label") for number in unlabelled)
     return sensors, bool(numbers) and len(chosen) <= _MOST_SENSORS and is_told
+
+
+def _parse_chip(text: str) -> str:
+    stripped = text.strip()
+    if not re.fullmatch(r"[!-~]+", stripped):
+        raise Malformed("the name of a chip", stripped)
+    return stripped
+
+
+def _parse_coretemp_label(text: str) -> str:
+    label = parse_word(text)
+    if not _OF_CORETEMP.fullmatch(label):
+        raise Malformed("a core or a package", label)
+    return label
 
 
 def _telling(labels: dict[int, str | None], packages: CpuSet) -> list[int]:

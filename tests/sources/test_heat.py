@@ -122,11 +122,33 @@ def test_a_chip_without_labels_tells_all_that_it_has() -> None:
     assert _celsius(_chip("hwmon0", "cpu_thermal", temp1_input="-5000", temp1_crit="0")) == [(-5.0, None)]
 
 
-@pytest.mark.parametrize("name", ["nvme", "acpitz", "coretemp 2", "my\tcoretemp", ""])
+@pytest.mark.parametrize("name", ["nvme", "acpitz", "cpu-thermal", "r8169_0_300:00"])
 def test_other_chips_are_none_of_ours(name: str) -> None:
     reader = reading(_chip("hwmon0", name, temp1_input="1000"))
     assert read_sensors(reader, _ANY).read is None
     assert reader.reason_by_path[HWMON] == "no sensor of the processor"
+
+
+@pytest.mark.parametrize("name", ["", "coretemp 2", "my\tcoretemp", "coretemp\0", "\0\0\0\0", "k10\ufffdemp"])
+def test_a_name_that_no_chip_has_may_be_a_processors(name: str) -> None:
+    reader = reading(_chip("hwmon0", name, temp1_input="1000") | _chip("hwmon1", "cpu_thermal", temp1_input="1000"))
+    sensors = read_sensors(reader, _ANY)
+    assert (len(sensors.read or ()), sensors.unread) == (1, f"{HWMON}/hwmon0/name")
+    assert "wanted" in reader.reason_by_path[f"{HWMON}/hwmon0/name"]
+
+
+@pytest.mark.parametrize("label", ["Package id x", "Pack", "core 1", "Core"])
+def test_a_label_that_no_core_or_package_has_leaves_the_chip_untold(label: str) -> None:
+    files = {"temp1_label": label, "temp1_input": "41000", "temp2_label": "Core 0", "temp2_input": "40000"}
+    reader = reading(_chip("hwmon0", "coretemp", **files))
+    assert read_sensors(reader, _ANY).unread == f"{HWMON}/hwmon0"
+    assert f"{HWMON}/hwmon0/temp1_label" in reader.reason_by_path
+
+
+def test_a_package_was_called_physical_before_linux_4_14() -> None:
+    files = {"temp1_label": "Physical id 1", "temp1_input": "41000", "temp2_label": "Core 0", "temp2_input": "40000"}
+    (sensor,) = read_sensors(reading(_chip("hwmon0", "coretemp", **files)), _ANY).read or ()
+    assert sensor.package == 1
 
 
 def test_cores_beyond_those_that_are_read_leave_it_unknown() -> None:
