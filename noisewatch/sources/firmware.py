@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from noisewatch.errors import Malformed
 from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
 
@@ -103,8 +104,7 @@ def read_firmware(reader: Reader) -> Firmware:
     """The names that the firmware tells."""
 
     def name(of: str) -> str | None:
-        text = reader.text_or_none(f"{DMI}/{of}", expected=False)
-        return None if text is None else clean(text.strip()) or None
+        return reader.parsed(f"{DMI}/{of}", _parse_name, expected=False) or None
 
     return Firmware(
         vendor=name("sys_vendor"),
@@ -115,3 +115,10 @@ def read_firmware(reader: Reader) -> Firmware:
         board=name("board_name"),
         chassis_vendor=name("chassis_vendor"),
     )
+
+
+def _parse_name(text: str) -> str:
+    """The name, cleaned; empty where the maker left it blank. Raises Malformed."""
+    if "\0" in text:
+        raise Malformed("a name", text)
+    return clean(text.strip())

@@ -21,12 +21,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from noisewatch.errors import Malformed
 from noisewatch.sources.clock_source import AVAILABLE
 from noisewatch.sources.cpufreq_folders import read_any_driver
 from noisewatch.sources.cpuinfo import PATH as CPUINFO
 from noisewatch.sources.cpuinfo import Flags, flags_of, is_another_architecture, value_of
 from noisewatch.sources.firmware import DMI, UNIDENTIFIED, Firmware
 from noisewatch.sources.names import clean
+from noisewatch.sources.numbers import parse_identifier, parse_identifiers
 from noisewatch.sources.reader import Reader
 
 NONE = "none"
@@ -86,7 +88,7 @@ def _signs(reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags
         name, said = firmware.hypervisor
         yield Hypervisor(name, f"{DMI}: {said}")
     yield from _xen_signs(reader)
-    for name in (reader.text_or_none(AVAILABLE, expected=False) or "").split():
+    for name in reader.parsed(AVAILABLE, parse_identifiers, expected=False) or ():
         for start, hypervisor in _HYPERVISOR_BY_CLOCK.items():
             if name.startswith(start):
                 yield Hypervisor(hypervisor, f"{AVAILABLE}: {clean(name)}")
@@ -104,9 +106,9 @@ def _xen_signs(reader: Reader) -> Iterator[Hypervisor]:
     capabilities = reader.text_or_none(_DOM0, expected=False)
     if capabilities is not None and "control_d" in capabilities:
         yield Hypervisor("xen-dom0", f"{_DOM0}: control_d")
-    kind = (reader.text_or_none(XEN_TYPE, expected=False) or "").strip()
-    if kind:
-        yield Hypervisor(clean(kind), XEN_TYPE)
+    kind = reader.parsed(XEN_TYPE, parse_identifier, expected=False)
+    if kind is not None:
+        yield Hypervisor(kind, XEN_TYPE)
     elif capabilities is not None:
         yield Hypervisor("xen", _DOM0)
 
@@ -115,7 +117,8 @@ def _pci_vendors(reader: Reader) -> frozenset[str]:
     """Who made the devices, or, as QEMU does with its copies of Intel's, lent them to a machine."""
     devices = reader.names_or_none(PCI, expected=False) or []
     paths = (f"{PCI}/{device}/{name}" for device in devices for name in ("vendor", "subsystem_vendor"))
-    return frozenset((reader.text_or_none(path, expected=False) or "").strip().lower() for path in paths)
+    vendors = {reader.parsed(path, _parse_vendor, expected=False) for path in paths}
+    return frozenset(vendor for vendor in vendors if vendor is not None)
 
 
 def _tree_signs(reader: Reader) -> Iterator[Hypervisor]:
@@ -125,8 +128,7 @@ def _tree_signs(reader: Reader) -> Iterator[Hypervisor]:
         name = next((name for word, name in _HYPERVISOR_BY_TREE.items() if word in said), UNIDENTIFIED)
         yield Hypervisor(name, path)
     path = f"{_TREE}/compatible"
-    boards = [board for board in (reader.text_or_none(path, expected=False) or "").split("\0") if board.strip()]
-    for board in boards:
+    for board in reader.parsed(path, _parse_boards, expected=False) or ():
         if _GUEST_BOARDS.search(board):
             yield Hypervisor("qemu" if "qemu" in board else UNIDENTIFIED, f"{path}: {clean(board.strip())}")
     if any(name.startswith("fw-cfg") for name in reader.names_or_none(_TREE, expected=False) or []):
@@ -134,6 +136,20 @@ def _tree_signs(reader: Reader) -> Iterator[Hypervisor]:
     path = f"{_TREE}/ibm,partition-name"
     if reader.text_or_none(path, expected=False) is not None:
         yield Hypervisor("powervm", path)
+
+
+def _parse_vendor(text: str) -> str:
+    stripped = text.strip().lower()
+    if not re.fullmatch(r"0x[0-9a-f]{4}", stripped):
+        raise Malformed("a vendor such as 0x8086", stripped)
+    return stripped
+
+
+def _parse_boards(text: str) -> list[str]:
+    boards = [board for board in text.split("\0") if board.strip()]
+    if not boards:
+        raise Malformed("names of the board", text)
+    return boards
 
 
 def _sysinfo_signs(reader: Reader) -> Iterator[Hypervisor]:

@@ -151,6 +151,34 @@ def test_a_place_that_cannot_be_read_may_hold_a_sign(path: str) -> None:
     assert (found.name, found.because) == (None, f"{path}: permission denied")
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (f"{DMI}/board_vendor", "\0\0\0\0"),
+        (f"{DMI}/product_version", "Hyper\0V"),
+        (f"{PCI}/0000:00:1f.0/vendor", "\0\0\0\0\0\0\0"),
+        (f"{PCI}/0000:00:1f.0/vendor", "0x80\n"),
+        (f"{PCI}/0000:00:1f.0/subsystem_vendor", "x80ee\n"),
+        (_CLOCKS, "\n"),
+        (_CLOCKS, "\0\0\0\0"),
+        (_CLOCKS, "tsc kv\0-clock\n"),
+        ("/sys/hypervisor/type", "\n"),
+        ("/sys/hypervisor/type", "\0\0\0\0"),
+        ("/proc/device-tree/compatible", "\0\0\0"),
+    ],
+)
+def test_a_place_that_is_damaged_may_have_held_a_sign(path: str, text: str) -> None:
+    metal = _METAL | {f"{PCI}/0000:00:1f.0/vendor": "0x8086\n"}
+    assert _named(metal) == NONE
+    found = _found(WrittenMachine({**BARE, **metal, path: text}))
+    assert (found.name, found.because.startswith(f"{path}: wanted")) == (None, True)
+
+
+def test_names_that_the_firmware_leaves_blank_hide_nothing() -> None:
+    blank = {f"{DMI}/product_version": "\n", f"{DMI}/board_name": " \n"}
+    assert _named(_METAL | blank) == NONE
+
+
 def test_less_evidence_never_makes_a_guest_bare_metal() -> None:
     guest = _METAL | _pci("0x1b36") | {CPUINFO: _X86.replace("tsc", "hypervisor tsc"), _CLOCKS: "kvm-clock\n"}
     assert _named(guest) == "kvm"
