@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from noisewatch.errors import Malformed
+from noisewatch.sources.numbers import bare
 
 CpuSet = frozenset[int]
 
@@ -24,12 +25,12 @@ _EMPTY = frozenset({"", "(null)"})
 
 
 def parse_cpu_list(text: str, last_cpu: int | None = None) -> CpuSet:
-    """The CPUs of a list; blanks, NUL bytes and `(null)` (nohz_full without the option) are the empty set.
+    """The CPUs of a list; blanks, a NUL and `(null)` (nohz_full without the option) are the empty set.
 
     Accepts `1-7:2/4` (of each group of 4 the first 2), and with `last_cpu` also `all` and `N`.
     Raises Malformed.
     """
-    stripped = text.strip(" \t\r\n\0")
+    stripped = bare(text)
     if len(stripped) > _LONGEST or stripped.count("-") > _MOST_RANGES:
         raise Malformed(_WANTED, stripped)
     return _parse(stripped, last_cpu)
@@ -80,7 +81,7 @@ def parse_nonempty_cpu_list(text: str) -> CpuSet:
 
 def parse_cpu_words(text: str) -> CpuSet:
     """The CPUs of a file that separates them by blanks, as cpufreq's policies do. Raises Malformed."""
-    return parse_cpu_list(",".join(text.strip(" \t\r\n\0").split()))
+    return parse_cpu_list(",".join(bare(text).split()))
 
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
@@ -104,7 +105,7 @@ def name_cpus(cpus: Iterable[int]) -> str:
 
 def parse_cpu_mask(text: str) -> CpuSet:
     """The CPUs of a mask: hexadecimal, in groups of 32 bits, the highest first. Raises Malformed."""
-    stripped = text.strip(" \t\r\n\0")
+    stripped = bare(text)
     if len(stripped) > _LONGEST:
         raise Malformed(_WANTED_MASK, stripped)
     return _parse_mask(stripped)

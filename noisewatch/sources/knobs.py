@@ -19,6 +19,7 @@ from noisewatch.sources.numbers import (
     MOST_INT,
     MOST_UNSIGNED,
     are_counts,
+    bare,
     integer_from,
     parse_flag,
     parse_identifier,
@@ -175,7 +176,7 @@ def read_knobs(reader: Reader, parse_by_path: Mapping[str, Parse] = PARSE) -> Kn
     absent: set[str] = set()
     for path, parse in parse_by_path.items():
         try:
-            text = reader.text(path, expected=False).strip(" \t\r\n\0")
+            text = bare(reader.text(path, expected=False))
             parse(text)
         except Absent:
             absent.add(path)

@@ -86,12 +86,22 @@ def parse_flag(text: str) -> bool:
     return stripped == "1"
 
 
+def bare(text: str) -> str:
+    """The text without blanks and line ends around it, and without the one NUL that a file may have (nohz_full).
+
+    Raises Malformed for more NULs: they stand where characters were lost.
+    """
+    if text.count("\0") > 1:
+        raise Malformed("no NULs", text)
+    return text.strip(" \t\r\n\0")
+
+
 def parse_identifier(text: str) -> str:
     """The one name of the file, a letter and then letters, digits and `_.+-`: fit to stand in a command.
 
     Raises Malformed.
     """
-    stripped = text.strip(" \t\r\n\0")
+    stripped = bare(text)
     if len(stripped) > _LONGEST_WORD or re.fullmatch(r"[a-zA-Z][\w.+-]*", stripped, re.ASCII) is None:
         raise Malformed("a name of letters, digits, _, ., + and -", stripped)
     return stripped
@@ -104,7 +114,7 @@ def parse_identifiers(text: str) -> tuple[str, ...]:
 
 def parse_word(text: str) -> str:
     """The one word of the file. Raises Malformed where there is none, or more than one line."""
-    stripped = text.strip(" \t\r\n\0")
+    stripped = bare(text)
     if not stripped or "\n" in stripped or len(stripped) > _LONGEST_WORD:
         raise Malformed("a word", stripped)
     return stripped

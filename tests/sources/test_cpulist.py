@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from noisewatch.sources.cpulist import (
     format_cpu_mask,
     parse_cpu_list,
     parse_cpu_mask,
+    parse_cpu_words,
     parse_nonempty_cpu_list,
 )
 
@@ -133,6 +136,13 @@ def test_any_text_is_a_list_or_malformed(text: str, last_cpu: int | None) -> Non
     except Malformed:
         cpus = frozenset()
     assert all(0 <= cpu < 65536 for cpu in cpus)
+
+
+@pytest.mark.parametrize("text", ["\0\0", "\0\0\0\n", "2\0\0\0", "f\0\0"])
+@pytest.mark.parametrize("parse", [parse_cpu_list, parse_cpu_words, parse_cpu_mask])
+def test_more_than_one_nul_stands_where_characters_were_lost(parse: Callable[[str], object], text: str) -> None:
+    with pytest.raises(Malformed):
+        parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "\n", " (null)\n", "\0"])

@@ -102,7 +102,7 @@ def test_a_word_is_the_line_of_its_file(text: str, word: str) -> None:
     assert parse_word(text) == word
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\0\n", "a\nb\n"])
+@pytest.mark.parametrize("text", ["", "\n", "\0\n", "a\nb\n", "a\0\0", "a\0\n\0"])
 def test_a_file_without_a_line_or_with_several_holds_no_word(text: str) -> None:
     with pytest.raises(Malformed):
         parse_word(text)
