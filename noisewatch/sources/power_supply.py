@@ -17,6 +17,8 @@ from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/class/power_supply"
 NO_SUPPLY = "none"
+_STATES = ("Unknown", "Charging", "Discharging", "Not charging", "Full")
+_KINDS = ("Unknown", "Battery", "UPS", "Mains", "Wireless", "BrickID")  # and what begins with USB
 _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
@@ -36,22 +38,39 @@ def read_mains_power(reader: Reader) -> MainsPower:
         return MainsPower(NO_SUPPLY)
     except Unreadable:
         return MainsPower(None)
-    supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", parse_word) for name in names}
-    batteries = [name for name, kind in supplies.items() if kind == "Battery" and not _is_of_a_device(reader, name)]
+    supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
+    maybe_batteries = [name for name, kind in supplies.items() if kind in ("Battery", None)]
+    batteries = [name for name in maybe_batteries if not _is_of_a_device(reader, name)]
     status_by_path = {
-        path: reader.parsed(path, parse_word) for path in (f"{FOLDER}/{name}/status" for name in batteries)
+        path: reader.parsed(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)
     }
-    own = {name: kind for name, kind in supplies.items() if kind != "Battery" or name in batteries}
-    return (
+    own = {name: kind for name, kind in supplies.items() if name not in maybe_batteries or name in batteries}
+    told = (
         _told_by(status_by_path, {"Discharging"}, False)
         or _by_adapters(reader, own)
         or _told_by(status_by_path, _POWERED_STATES, True)
         or _by_nobody(own)
     )
+    unread = [path for path, status in status_by_path.items() if status is None and not reader.is_absent(path)]
+    return MainsPower(None) if told.is_on and unread else told
 
 
 def _is_of_a_device(reader: Reader, name: str) -> bool:
     return (reader.text_or_none(f"{FOLDER}/{name}/scope", expected=False) or "").strip() == "Device"
+
+
+def _parse_kind(text: str) -> str:
+    kind = parse_word(text)
+    if kind not in _KINDS and not kind.startswith("USB"):
+        raise Malformed("the type of a power supply", kind)
+    return kind
+
+
+def _parse_status(text: str) -> str:
+    status = parse_word(text)
+    if status not in _STATES:
+        raise Malformed("the status of a battery", status)
+    return status
 
 
 def _told_by(status_by_path: dict[str, str | None], states: Set[str], is_on: bool) -> MainsPower | None:

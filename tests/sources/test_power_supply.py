@@ -85,6 +85,15 @@ def test_an_adapter_that_makes_no_sense_leaves_it_to_the_battery(online: str) ->
     assert _read(_adapter(online)).is_on is None
 
 
+@pytest.mark.parametrize(
+    "damage", [{"type": "Batxery"}, {"type": "B"}, {"status": "Dischxrging"}, {"status": "\0\0"}, {"status": ""}]
+)
+def test_a_battery_that_may_empty_outweighs_an_adapter_too(damage: dict[str, str]) -> None:
+    battery = _battery("Discharging") | _supply("BAT0", **damage)
+    assert _read(_adapter("1"), battery).is_on is not True
+    assert _read(_adapter("1"), battery, _supply("BAT0", scope="Device")).is_on is True
+
+
 def test_one_adapter_that_is_off_says_nothing_for_another_that_is_unknown() -> None:
     assert _read(_adapter("0"), _adapter("", "AC2")).is_on is None
 
