@@ -8,6 +8,10 @@ a line may hold what was asked between two snapshots, such as a calibration; it 
 
     {"aside": {"ask calibration": {"core": "native", …}}}
 
+or that with the next frame a sample begins, where there are more frames than its two:
+
+    {"aside": {"ask sample": true}}
+
 and every other line is a frame:
 
     {"now_ns": 81234567, "key": true,
@@ -30,6 +34,7 @@ from noisewatch.machine import Json
 
 FORMAT_VERSION = 1
 ASIDE = "aside"
+SAMPLE = "sample"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,11 @@ def decode(line: Json, known: Known) -> tuple[int, Known]:
         return int(line["now_ns"]), after
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise Malformed("a frame of a recording", str(error)) from error
+
+
+def begins_sample(line: Json) -> bool:
+    """Whether the line says that a sample begins with the next frame."""
+    return isinstance(line, dict) and line.get(ASIDE) == {f"ask {SAMPLE}": True}
 
 
 def decode_aside(line: Json) -> Known:

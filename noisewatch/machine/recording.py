@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError
 from noisewatch.machine import Json, T
-from noisewatch.machine.frames import ASIDE, FORMAT_VERSION, Failure, Known, decode, decode_aside
+from noisewatch.machine.frames import ASIDE, FORMAT_VERSION, Failure, Known, begins_sample, decode, decode_aside
 
 _END = object()
 _UNASKED = Failure(NOT_RECORDED, is_absent=False)
@@ -29,6 +30,7 @@ class Recording:
         self._asides: Known = {}
         self._aside_count = 0
         self._pending: Json = None  # a frame that lies behind an aside
+        self._ahead: deque[Json] = deque()  # lines that were read to look for another one
         self._now_ns = 0
         self._lines = _lines_of(path)
         header = self._next_line()
@@ -66,10 +68,12 @@ class Recording:
 
     def _next_frame(self) -> Json:
         """The next frame, or the end; what was asked before it is taken in. Raises Malformed."""
-        while self.damage is None:
-            line = self._next_line()
+        while self._ahead or self.damage is None:
+            line = self._ahead.popleft() if self._ahead else self._next_line()
             if not isinstance(line, dict) or ASIDE not in line:
                 return line
+            if begins_sample(line):
+                continue
             self._asides.update(decode_aside(line))
             self._aside_count += 1
         return _END
@@ -78,6 +82,24 @@ class Recording:
         """Goes to the last moment there is."""
         while self.advance():
             pass
+
+    def go_to_sample(self) -> None:
+        """Goes to the moment at which the last sample began, where it is told; else it stays at the first moment.
+
+        What comes before settles the machine, or was a sample that did not count: somebody waited for another.
+        """
+        line = self._next_line()
+        if not begins_sample(line):
+            self._ahead.append(line)
+            return
+        while line is not _END:
+            while begins_sample(line) and self._ahead:
+                if not self.advance():
+                    self._ahead.clear()
+                    return
+            self._ahead.append(line)
+            line = self._next_line()
+        self.advance()
 
     def go_to_aside(self) -> bool:
         """Goes to the last moment before something was asked between two, or to the end; whether it moved at all."""

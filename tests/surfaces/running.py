@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from noisewatch.machine import Json
+from noisewatch.machine.frames import SAMPLE
 from noisewatch.machine.recorder import Recorder
 from noisewatch.sources.calibration import QUESTION
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
@@ -74,14 +75,20 @@ def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def record(
-    path: Path, *moments: Files, calibration: Json = _QUIET, trace: Json = None, calibrated_after: int | None = None
+    path: Path,
+    *moments: Files,
+    calibration: Json = _QUIET,
+    trace: Json = None,
+    calibrated_after: int | None = None,
+    sampled_after: Collection[int] = (),
 ) -> Path:
     """A recording of a machine that was at these moments, made as `noisewatch record` makes it.
 
-    It was calibrated, and traced, after the last of them, or after so many.
+    It was calibrated, and traced, after the last of them, or after so many. As `preflight` does, a sample was begun
+    after so many.
     """
     measured = {question: said for question, said in ((QUESTION, calibration), (TRACE, trace)) if said is not None}
-    machine = WrittenMachine(*moments, answers={**ANSWERS, **measured})
+    machine = WrittenMachine(*moments, answers={**ANSWERS, **measured, SAMPLE: True})
     task_reader = TaskReader(asks_all_affinities=True)
     with path.open("wb") as sink:
         recorder = Recorder(machine, sink, interval_s=3.0)
@@ -89,6 +96,8 @@ def record(
         for number in range(len(moments)):
             if number:
                 machine.advance()
+            if number in sampled_after:
+                recorder.ask(SAMPLE, lambda: True)
             snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
             if number + 1 == (calibrated_after or len(moments)):
                 for question in measured:

@@ -79,3 +79,24 @@ def test_a_recording_can_be_replayed_to_the_same_answer(run: Run, tmp_path: Path
     recording = record(tmp_path / "machine.nw", *_MOMENTS)
     first = run("preflight", "--format", "json", "--replay", recording)
     assert run("preflight", "--format", "json", "--replay", recording) == first
+
+
+def test_what_came_before_the_sample_began_is_no_part_of_it(run: Run, tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", *_MOMENTS[:4], sampled_after=[1])
+    assert run("preflight", "--format", "json", "--replay", recording).json["sample_seconds"] == 6.0
+
+
+def test_of_all_samples_that_somebody_waited_through_the_last_one_counts(run: Run, tmp_path: Path) -> None:
+    hog = process(900, "hog", 3, 180_000_000, allowed="0-3") | {"/proc/stat": stat_file({3: 18}, 1200)}
+    moments = (*_MOMENTS[:4], _MOMENTS[4] | hog)  # 6 % of the last sample, and 1.5 % of it all
+    waited = record(tmp_path / "machine.nw", *moments, sampled_after=[1, 3])
+    ran = run("preflight", "--format", "json", "--replay", waited)
+    (busy,) = [each for each in ran.json["findings"] if each["id"] == "target-cpu-busy"]
+    assert (ran.json["sample_seconds"], busy["status"], busy["measured"]) == (3.0, "fail", pytest.approx(0.06))
+
+
+def test_a_calibration_that_did_not_count_is_passed_by_with_its_sample(run: Run, tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", *_MOMENTS, sampled_after=[1, 4], calibrated_after=3)
+    assert "shorter than 0.5 s" in run("preflight", "--replay", recording).out
+    recording = record(tmp_path / "machine.nw", *_MOMENTS, sampled_after=[1, 3], calibrated_after=2)
+    assert run("preflight", "--format", "json", "--replay", recording).json["sample_seconds"] == 3.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.rules import Rules
 from noisewatch.machine import Machine
+from noisewatch.machine.frames import SAMPLE
 from noisewatch.machine.recording import Recording
 from noisewatch.machine.trace_instances import remove_stale_where_mounted
 from noisewatch.model.interval import interval_between
@@ -88,7 +89,9 @@ class Examination:
 
         All of it is read anew each time: what is asked once a run may be another after an hour of waiting.
         """
-        return self._look(self._look())
+        previous = self._look()
+        self.machine.ask(SAMPLE, lambda: True)
+        return self._look(previous)
 
     def _move_aside(self, snapshot: Snapshot) -> None:
         remark = move_aside(snapshot)
@@ -110,7 +113,8 @@ class Examination:
         return Case(self._look())
 
     def _replayed(self, recording: Recording) -> Case:
-        """The recording up to its calibration is the sample."""
+        """The recording up to its calibration is the sample, from where it began on if that is told."""
+        recording.go_to_sample()
         before = self._look()
         moved = recording.go_to_aside()
         after = read_snapshot(recording, self.wish, self._task_reader)
