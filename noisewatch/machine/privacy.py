@@ -53,6 +53,7 @@ TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells w
 
 _GRUB_OPTIONS = re.compile(r"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(.*)$", re.MULTILINE)
 _STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
+_SCHED = re.compile(r"/proc/\d+(?:/task/\d+)?/sched")
 _CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
 _CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
 
@@ -104,6 +105,8 @@ class Scrubber:
             return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
         if _STATUS.fullmatch(path):
             return _lines_with(text, ("Cpus_allowed_list:",))
+        if _SCHED.fullmatch(path):
+            return _lines_with(text, ("nr_migrations",))
         if path == _OWN_STATUS:
             return _lines_with(text, ("TracerPid:", "CapEff:", "Seccomp:"))
         if _CONFIG.fullmatch(path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import ne
 
 from noisewatch.model.cpu_load import CpuLoad
 from noisewatch.sources.cpulist import CpuSet
@@ -33,11 +34,41 @@ class TaskRun:
     allowed: CpuSet | None
     are_children: bool = False
     are_ended_threads: bool = False
-    is_inferred: bool = False  # it may have had some of this time on another CPU
+    is_inferred: bool = False  # it moved, or may have: some of this time it may have had on another CPU
 
 
-def run_tasks(looks: Sequence[Tasks], own_pids: frozenset[int], load_by_cpu: Mapping[int, CpuLoad]) -> list[TaskRun]:
-    """The runs between the first look and the last.
+@dataclass(frozen=True, slots=True)
+class _Wanderer:
+    """A thread that had its time on several CPUs: it was `seen` on those, and may have been on the others `beyond`."""
+
+    run: TaskRun
+    seen: CpuSet
+    beyond: CpuSet
+
+
+def own_loops(
+    lost_share_by_cpu: Mapping[int, float], load_by_cpu: Mapping[int, CpuLoad], interval_ns: int
+) -> list[TaskRun]:
+    """Our own loops, which have ended: each had all that tasks had of its CPU, less what it measured to have lost."""
+    had_ns = {
+        cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns)
+        for cpu, share in lost_share_by_cpu.items()
+        if cpu in load_by_cpu
+    }
+    return [
+        TaskRun(cpu, 0, 0, "noisewatch", False, False, True, ns, None, are_children=True)
+        for cpu, ns in had_ns.items()
+        if ns > 0
+    ]
+
+
+def run_tasks(
+    looks: Sequence[Tasks],
+    own_pids: frozenset[int],
+    load_by_cpu: Mapping[int, CpuLoad],
+    known_runs: Sequence[TaskRun] = (),
+) -> list[TaskRun]:
+    """The runs between the first look and the last, beside those that are known.
 
     Time is only counted for threads whose time was known at both ends, or that were born in between. One that has
     ended had what it had when it was seen last.
@@ -45,7 +76,7 @@ def run_tasks(looks: Sequence[Tasks], own_pids: frozenset[int], load_by_cpu: Map
     before, *later = looks
     seen_last = {tid: task for tasks in later for tid, task in tasks.by_tid.items()}
     settled: list[TaskRun] = []
-    moved: list[tuple[TaskRun, int]] = []
+    wanderers: list[_Wanderer] = []
     for tid, task in seen_last.items():
         known = before.by_tid.get(tid)
         if known is not None and known.started_ticks != task.started_ticks:
@@ -56,11 +87,30 @@ def run_tasks(looks: Sequence[Tasks], own_pids: frozenset[int], load_by_cpu: Map
         if ran_ns <= 0:
             continue
         run = run_of(task, ran_ns, own_pids)
-        if known is None or known.cpu == task.cpu:
-            settled.append(run)
+        path = _path(task, looks)
+        moves = _moves(task, known)
+        seen = frozenset(path)
+        unseen_moves = moves is not None and moves > sum(map(ne, path, path[1:]))
+        beyond = (task.allowed or frozenset()) - seen if unseen_moves and not run.is_own else frozenset()
+        if seen | beyond == {task.cpu}:
+            settled.append(replace(run, is_inferred=run.is_inferred and moves != 0))
         else:
-            moved.append((run, known.cpu))
-    return _within_load(settled + _shared_out(moved, settled, load_by_cpu), load_by_cpu)
+            wanderers.append(_Wanderer(run, seen, beyond))
+    shared = _shared_out(wanderers, [*known_runs, *settled], load_by_cpu)
+    return _within_load(settled + shared, known_runs, load_by_cpu)
+
+
+def _path(task: Task, looks: Sequence[Tasks]) -> list[int]:
+    """The CPUs that it was seen on, look after look."""
+    found = [tasks.by_tid.get(task.tid) for tasks in looks]
+    return [each.cpu for each in found if each is not None and each.started_ticks == task.started_ticks]
+
+
+def _moves(task: Task, known: Task | None) -> int | None:
+    """How often it has gone to another CPU since it was `known`, or born; None is unknown."""
+    if task.migrations is None or (known is not None and known.migrations is None):
+        return None
+    return task.migrations - (known.migrations or 0 if known is not None else 0)
 
 
 def is_newborn(task: Task, before: Tasks) -> bool:
@@ -70,7 +120,6 @@ def is_newborn(task: Task, before: Tasks) -> bool:
 
 def run_of(task: Task, ran_ns: int, own_pids: frozenset[int]) -> TaskRun:
     """The thread, with that time, on the CPU that it was seen on."""
-    is_confined = task.allowed is not None and len(task.allowed) == 1
     return TaskRun(
         cpu=task.cpu,
         tid=task.tid,
@@ -81,7 +130,7 @@ def run_of(task: Task, ran_ns: int, own_pids: frozenset[int]) -> TaskRun:
         is_own=task.pid in own_pids,
         ran_ns=ran_ns,
         allowed=task.allowed,
-        is_inferred=not is_confined and not task.is_bound,
+        is_inferred=not task.is_confined,
     )
 
 
@@ -94,34 +143,55 @@ def explained_ns_by_cpu(runs: Iterable[TaskRun]) -> dict[int, int]:
 
 
 def _shared_out(
-    moved: list[tuple[TaskRun, int]], settled: list[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
+    wanderers: Sequence[_Wanderer], settled: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
-    """A thread seen on two CPUs has its time on them in proportion to what is yet unexplained there."""
-    explained = explained_ns_by_cpu(settled)
+    """A thread that moved has its time on each CPU in proportion to what is yet unexplained there.
+
+    On a CPU where it was not seen that has to be more than the counters may be off by.
+    """
+    rooms = rooms_beside(settled, load_by_cpu)
     runs = []
-    for run, earlier_cpu in moved:
-        rooms = [
-            max(load_by_cpu[cpu].ran_ns - explained.get(cpu, 0), 0) if cpu in load_by_cpu else 0
-            for cpu in (earlier_cpu, run.cpu)
-        ]
-        earlier_share = rooms[0] / sum(rooms) if sum(rooms) else 0.5
-        earlier_ns = round(run.ran_ns * earlier_share)
-        for cpu, ran_ns in ((earlier_cpu, earlier_ns), (run.cpu, run.ran_ns - earlier_ns)):
-            if ran_ns > 0:
-                runs.append(replace(run, cpu=cpu, ran_ns=ran_ns, is_inferred=True))
+    for each in wanderers:
+        shares = {cpu: rooms.get(cpu, 0) for cpu in each.seen | each.beyond}
+        shares = {cpu: room for cpu, room in shares.items() if cpu in each.seen or room > DOUBT_NS}
+        if not sum(shares.values()):
+            shares = dict.fromkeys(each.seen, 1)
+        runs += _divided(each.run, each.run.ran_ns, shares)
     return runs
 
 
-def _within_load(runs: list[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> list[TaskRun]:
-    """The runs, less the time that must have been had elsewhere.
+def _divided(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskRun]:
+    """So much of the run on each of the CPUs, in proportion to the shares."""
+    whole, left_ns = sum(shares.values()), ran_ns
+    found = []
+    for cpu, share in sorted(shares.items(), key=lambda item: item[1]):
+        part_ns = left_ns * share // whole if whole else 0
+        whole, left_ns = whole - share, left_ns - part_ns  # the last one has what is left: nothing is lost by rounding
+        if part_ns > 0:
+            found.append(replace(run, cpu=cpu, ran_ns=part_ns, is_inferred=True))
+    return found
+
+
+def rooms_beside(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> dict[int, int]:
+    """What none of the runs explains on each CPU."""
+    explained = explained_ns_by_cpu(runs)
+    return {cpu: max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items()}
+
+
+def _within_load(
+    runs: Sequence[TaskRun], known_runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
+) -> list[TaskRun]:
+    """The runs, with the time that must have been had elsewhere on the CPUs that it may have been had on.
 
     A thread is known to be where it was seen last; where the runs of such threads exceed what their CPU did, and other
     CPUs did more than is explained, that is where it was.
     """
-    explained = explained_ns_by_cpu(runs)
+    explained = explained_ns_by_cpu([*known_runs, *runs])
     inferred = explained_ns_by_cpu(run for run in runs if run.is_inferred)
-    elsewhere_ns = sum(max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items())
-    fitted = []
+    rooms = rooms_beside([*known_runs, *runs], load_by_cpu)
+    elsewhere_ns = sum(rooms.values())
+    fitted: list[TaskRun] = []
+    cut: list[tuple[TaskRun, int]] = []
     for run in runs:
         load = load_by_cpu.get(run.cpu)
         if load is None or not run.is_inferred:
@@ -133,8 +203,32 @@ def _within_load(runs: list[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> lis
             continue
         if elsewhere_ns < _MOSTLY * excess_ns - DOUBT_NS:
             excess_ns = elsewhere_ns
-        fitted.append(replace(run, ran_ns=round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))))
-    return fitted
+        ran_ns = round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))
+        fitted.append(replace(run, ran_ns=ran_ns))
+        cut.append((run, run.ran_ns - ran_ns))
+    return merged(each for each in [*fitted, *_elsewhere(cut, rooms)] if each.ran_ns)
+
+
+def _elsewhere(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
+    """What was cut, on the other CPUs that its thread is known to be allowed on, as far as there is room."""
+    found = []
+    for run, cut_ns in cut:
+        allowed = run.allowed if run.allowed is not None and not run.is_own else frozenset()
+        shares = {cpu: room for cpu in allowed if (room := rooms.get(cpu, 0)) > DOUBT_NS}
+        for part in _divided(run, min(cut_ns, sum(shares.values())), shares):
+            rooms[part.cpu] -= part.ran_ns
+            found.append(part)
+    return found
+
+
+def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
+    """One run for each thread, or crowd of those that ended, on each CPU."""
+    together: dict[tuple[int, int, bool, bool], TaskRun] = {}
+    for run in runs:
+        key = run.cpu, run.tid, run.are_children, run.are_ended_threads
+        known = together.get(key)
+        together[key] = run if known is None else replace(known, ran_ns=known.ran_ns + run.ran_ns)
+    return list(together.values())
 
 
 def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, skew_ns: int = 0) -> int:

@@ -1,8 +1,9 @@
-"""The files of one thread: /proc/PID/task/TID/{stat,schedstat,status}.
+"""The files of one thread: /proc/PID/task/TID/{stat,schedstat,status,sched}.
 
     stat       4711 (python3) R 1 … utime stime … processor …
     schedstat  177645329 16002335 366        ns on a CPU, ns waiting for one, times it was put on one
     status     Cpus_allowed_list:\t0-1
+    sched      se.nr_migrations  :  36       times it went from one CPU to another; needs CONFIG_SCHED_DEBUG up to 6.14
 
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html.
 Without schedstat (CONFIG_SCHED_INFO), time is known in ticks of 10 ms only.
@@ -24,6 +25,7 @@ _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
 _ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
+_MIGRATIONS = re.compile(r"^se\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,14 @@ def parse_allowed(status: str) -> CpuSet:
     return parse_nonempty_cpu_list(match[1])
 
 
+def parse_migrations(sched: str) -> int:
+    """How often the thread went from one CPU to another. Raises Malformed."""
+    match = _MIGRATIONS.search(sched)
+    if match is None:
+        raise Malformed("a line `se.nr_migrations : 36`", sched[-20:])
+    return int(match[1])
+
+
 def read_stat(machine: Machine, folder: str) -> ThreadStat:
     """The thread whose folder this is. Raises Absent where it has ended, Unreadable, Malformed."""
     path = f"{folder}/stat"
@@ -129,5 +139,13 @@ def read_allowed(machine: Machine, folder: str) -> CpuSet | None:
     """The thread's affinity; None where it cannot be read."""
     try:
         return parse_allowed(machine.read_bytes(f"{folder}/status").decode("utf-8", "replace"))
+    except (Unreadable, Malformed):
+        return None
+
+
+def read_migrations(machine: Machine, folder: str) -> int | None:
+    """How often the thread went from one CPU to another; None where this kernel does not tell."""
+    try:
+        return parse_migrations(machine.read_bytes(f"{folder}/sched").decode("utf-8", "replace"))
     except (Unreadable, Malformed):
         return None

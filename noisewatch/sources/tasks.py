@@ -16,12 +16,14 @@ from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.names import clean
 from noisewatch.sources.numbers import is_count
 from noisewatch.sources.reader import Reader
-from noisewatch.sources.task_files import read_allowed, read_schedstat, read_stat, thread_times
+from noisewatch.sources.task_files import read_allowed, read_migrations, read_schedstat, read_stat, thread_times
 
 FOLDER = "/proc"
 _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
 STAYS_HOT = 30  # times that a thread that ran on a target CPU is read before the others
 _YOUNG = 5  # times that a new one is, as it may be on its way there
+_WORKER_OF_ANY_CPU = "kworker/u"
+_LONG_NS = 1_000_000  # who has run for longer since the last look is asked whether it went to other CPUs meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,14 @@ class Task:
     started_ticks: int  # since boot: tells a recycled number
     allowed: CpuSet | None = None  # None is not asked, or unknown
     process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
+    migrations: int | None = None  # times that it went from one CPU to another; None is not asked, or unknown
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether it cannot run on another CPU: nobody can move the kernel's workers, not those of any CPU either."""
+        if self.allowed is not None:
+            return len(self.allowed) == 1
+        return self.is_bound and not self.name.startswith(_WORKER_OF_ANY_CPU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +238,8 @@ class TaskReader:
         if runs and stat.cpu in target:
             self._hot[pid] = STAYS_HOT if before is not None else max(self._hot.get(pid, 0), _YOUNG)
         task = self._with_detail(reader, task, folder, runs and stat.cpu in target, is_named)
-        if task.allowed is None and before is not None and _has_lost_some(before, task, stat.thread_count):
+        task = self._with_migrations(reader, task, before, folder)
+        if task.allowed is None and before is not None and _may_have_been_elsewhere(before, task, stat.thread_count):
             task = replace(task, allowed=read_allowed(reader.machine, folder))
         is_named = is_named or (runs and stat.cpu in target)
         self._known[task.tid] = _Known(schedstat, task, stat.name if is_named else None)
@@ -242,10 +253,16 @@ class TaskReader:
             task = replace(task, allowed=read_allowed(reader.machine, folder))
         return task
 
+    def _with_migrations(self, reader: Reader, task: Task, before: Task | None, folder: str) -> Task:
+        ran_ns = task.ran_ns - (before.ran_ns if before is not None else 0)
+        if task.is_confined or ran_ns < _LONG_NS:
+            return task
+        return replace(task, migrations=read_migrations(reader.machine, folder))
 
-def _has_lost_some(before: Task, task: Task, thread_count: int) -> bool:
-    """Whether children of it have ended, or other threads: where they may have been is where it may be."""
-    if task.children_ns > before.children_ns:
+
+def _may_have_been_elsewhere(before: Task, task: Task, thread_count: int) -> bool:
+    """Whether it went to other CPUs, or children of it have ended, or other threads: they may be where it may be."""
+    if task.children_ns > before.children_ns or task.migrations not in (None, before.migrations):
         return True
     if thread_count > 1 or task.process_ns is None or before.process_ns is None:
         return False

@@ -122,7 +122,7 @@ def _culprit_line(each: Disturbance, role: str, seconds: float) -> CulpritLine:
         tid=each.tid,
         rate_per_s=each.rate_per_s,
         stolen_ns_per_s=(each.stolen_ns or 0) / seconds,
-        is_estimate=each.is_inferred and each.rate_per_s is not None,
+        is_estimate=each.is_inferred,
         irq=each.irq,
     )
 

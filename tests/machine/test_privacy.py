@@ -100,6 +100,16 @@ def test_the_user_of_a_process_is_not_recorded() -> None:
     assert "4242" not in _text(content)
 
 
+def test_of_how_a_thread_is_scheduled_only_its_migrations_are_recorded(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 50_000_000, allowed="0-3")
+    files["/proc/900/sched"] = "hog (900, #threads: 1)\nse.nr_migrations : 36\nnuma_group : 4242\n"
+    content, _ = recorded(files)
+    assert "4242" not in _text(content)
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert after.tasks is not None
+    assert after.tasks.by_tid[900].migrations == 36
+
+
 def test_mounts_that_are_no_cgroups_are_not_recorded() -> None:
     files = quiet_files()
     files["/proc/self/mounts"] += "//nas/alice /home/alice cifs rw,username=alice,domain=ACME,addr=10.0.0.9 0 0\n"

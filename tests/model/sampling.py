@@ -11,7 +11,9 @@ from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import Files, WrittenMachine
 
 
-def interval_of(before: Files, after: Files, *, between: Sequence[Files] = (), **options: object) -> Interval:
+def interval_of(
+    before: Files, after: Files, *, between: Sequence[Files] = (), asks_all: bool = False, **options: object
+) -> Interval:
     """The quiet machine with other files at either moment, and at those between, 3 s each."""
     moments = [before, *between, after]
     machine = WrittenMachine(
@@ -19,7 +21,7 @@ def interval_of(before: Files, after: Files, *, between: Sequence[Files] = (), *
         answers=ANSWERS,
         **options,  # type: ignore[arg-type]  # passed through
     )
-    task_reader = TaskReader()
+    task_reader = TaskReader(asks_all_affinities=asks_all)
     snapshots = [read_snapshot(machine, Wish(), task_reader)]
     while machine.has_next:
         machine.advance()

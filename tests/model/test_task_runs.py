@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.model.disturbance import disturbances_of
+from noisewatch.model.interval import Interval
 from tests.model.sampling import interval_of
 from tests.quiet_machine import process, stat_file
-from tests.written import SECOND_NS
+from tests.written import SECOND_NS, without
 
 
 def _shares(interval_cpu: int, before: dict[str, str], after: dict[str, str]) -> dict[str, float]:
@@ -47,6 +48,79 @@ def test_a_thread_seen_on_two_cpus_is_shared_out_by_what_is_unexplained_there() 
     interval = interval_of(before, after)
     runs = {run.cpu: (run.ran_ns, run.is_inferred) for run in interval.runs if run.name == "wanderer"}
     assert runs == {2: (900_000_000, True), 3: (300_000_000, True)}
+
+
+def _moving(cpu: int, ran_ns: int, moves: int, allowed: str = "0-3", name: str = "hopper") -> dict[str, str]:
+    """A thread that has gone to another CPU so often since it was born."""
+    sched = f"{name} (900, #threads: 1)\nse.nr_migrations    :      {moves}\nnr_switches   :     40\n"
+    return process(900, name, cpu, ran_ns, allowed=allowed) | {"/proc/900/sched": sched}
+
+
+def _seconds_by_cpu(interval: Interval) -> dict[int, tuple[float, bool]]:
+    return {run.cpu: (run.ran_ns / SECOND_NS, run.is_inferred) for run in interval.runs if run.pid == 900}
+
+
+_BUSY = {"/proc/stat": stat_file({0: 6, 2: 30, 3: 30}, 300)}
+
+
+@pytest.mark.parametrize("last", [2, 3])
+def test_a_thread_that_moved_unseen_has_its_time_where_nobody_else_explains_it(last: int) -> None:
+    """As of SCHED_DEADLINE, which goes to another CPU with each period."""
+    interval = interval_of(_moving(last, 100_000_000, 9), _moving(last, 700_000_000, 99) | _BUSY)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert [interval.unexplained_ns(cpu) for cpu in (2, 3)] == [0, 0]
+
+
+def test_a_thread_that_never_moved_has_its_time_measured() -> None:
+    interval = interval_of(_moving(2, 100_000_000, 9), _moving(2, 400_000_000, 9) | _BUSY)
+    assert _seconds_by_cpu(interval) == {2: (0.3, False)}
+    assert interval.unexplained_ns(3) == 300_000_000
+
+
+def test_a_thread_that_moved_as_often_as_was_seen_was_nowhere_else() -> None:
+    busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
+    interval = interval_of(_moving(2, 100_000_000, 9), _moving(3, 700_000_000, 10) | busy)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert interval.unexplained_ns(1) == 900_000_000
+
+
+def test_a_thread_that_moved_was_on_no_cpu_that_it_may_not_use() -> None:
+    after = _moving(3, 700_000_000, 99, allowed="2-3")
+    busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
+    interval = interval_of(_moving(3, 100_000_000, 9, allowed="2-3"), after | busy)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert interval.unexplained_ns(1) == 900_000_000
+
+
+def test_a_thread_that_was_looked_at_in_between_was_there_too() -> None:
+    looks = [process(900, "hopper", cpu, 200_000_000 * at) for at, cpu in enumerate([3, 2, 3])]
+    interval = interval_of(
+        looks[0], looks[2] | {"/proc/stat": stat_file({0: 6, 2: 20, 3: 20}, 600)}, between=[looks[1]]
+    )
+    assert _seconds_by_cpu(interval) == {2: (0.2, True), 3: (0.2, True)}
+
+
+def test_what_a_thread_cannot_have_had_where_it_was_seen_it_had_where_there_is_room() -> None:
+    before, after = (process(900, "hopper", 3, ns, allowed="0-3") for ns in (0, 600_000_000))
+    interval = interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 40, 3: 30}, 300)}, asks_all=True)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert interval.unexplained_ns(2) == 100_000_000
+
+
+def test_a_thread_of_our_own_was_only_where_it_was_seen() -> None:
+    before, after = _moving(3, 100_000_000, 9), _moving(3, 400_000_000, 99)
+    interval = interval_of(before, after | _BUSY, own_pids=[900])
+    assert interval.own_ns(2) == 0
+    assert interval.busy_share(2) == pytest.approx(0.1)
+
+
+def test_a_worker_of_any_cpu_may_have_been_elsewhere_although_nobody_can_move_it() -> None:
+    found = []
+    for name in ("kworker/u8:1", "kworker/2:1"):
+        looks = [process(900, name, 2, ns, flags=0x0420_0000) for ns in (0, 300_000_000)]
+        before, after = (without(files, "/proc/900/status") for files in looks)
+        found.append(_seconds_by_cpu(interval_of(before, after | _BUSY))[2])
+    assert found == [(0.3, True), (0.3, False)]
 
 
 def test_time_that_no_thread_explains_is_a_culprit() -> None:

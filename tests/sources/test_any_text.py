@@ -42,7 +42,7 @@ from noisewatch.sources.pressure import parse_stall
 from noisewatch.sources.run_queue import parse_run_time
 from noisewatch.sources.softirqs import parse_softirqs
 from noisewatch.sources.swaps import parse_swaps
-from noisewatch.sources.task_files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.sources.task_files import parse_allowed, parse_migrations, parse_schedstat, parse_stat
 from noisewatch.sources.timers import parse_timers
 from noisewatch.sources.tracing import parse_events
 from noisewatch.sources.uptime import parse_uptime
@@ -81,6 +81,7 @@ EXAMPLE_BY_PARSER: dict[Parser, str] = {
     parse_limits: own_limits(),
     parse_membership: "1:cpu,cpuacct:/a\n0::/b\n",
     parse_meminfo: _FILES["/proc/meminfo"],
+    parse_migrations: "bash (4711, #threads: 1)\nse.nr_migrations                :      36\nnr_switches : 40\n",
     parse_nonempty_cpu_list: "0-3\n",
     parse_own_status: own_status(),
     parse_personality: "00040000\n",

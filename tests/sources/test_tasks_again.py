@@ -69,6 +69,30 @@ def test_a_thread_that_ran_elsewhere_is_not_asked_for_its_affinity() -> None:
     assert "/proc/9/status" not in reads
 
 
+def _sched(moves: int) -> dict[str, str]:
+    return {"/proc/9/sched": f"x (9, #threads: 1)\nse.nr_migrations    :     {moves}\n"}
+
+
+def test_who_has_run_for_long_is_asked_whether_it_moved() -> None:
+    for ran_ns, reads in ((999_999, False), (1_000_000, True)):
+        after = process(9, "x", 0, 5 + ran_ns) | _sched(7)
+        tasks, paths = _two_reads(process(9, "x", 0, 5) | _sched(7), after)
+        assert ("/proc/9/sched" in paths, tasks.by_tid[9].migrations) == (reads, 7 if reads else None)
+
+
+def test_who_moved_is_asked_where_it_may_be_and_who_did_not_is_not() -> None:
+    for moves, allowed in ((8, {0, 1}), (7, None)):
+        before = process(9, "x", 0, 2_000_000, allowed="0-1") | _sched(7)
+        after = process(9, "x", 0, 4_000_000, allowed="0-1") | _sched(moves)
+        assert _two_reads(before, after)[0].by_tid[9].allowed == allowed
+
+
+def test_who_cannot_be_elsewhere_is_not_asked_whether_it_moved() -> None:
+    after = process(9, "x", 2, 4_000_000, allowed="2") | _sched(7)
+    _, paths = _two_reads(process(9, "x", 2, 2_000_000, allowed="2") | _sched(7), after)
+    assert "/proc/9/sched" not in paths
+
+
 def test_the_time_of_a_thread_on_a_tickless_cpu_is_brought_up_to_date_before_it_is_read() -> None:
     machine = WrittenMachine(process(9, "x", 2, 5))
     task_reader = TaskReader()

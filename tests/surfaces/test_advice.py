@@ -82,6 +82,12 @@ def test_a_kernel_thread_is_explained_first_and_a_handler_has_its_irq_as_well() 
     assert said[2].startswith("It may go to CPUs 0-1")
 
 
+def test_a_thread_whose_time_is_an_estimate_tells_why() -> None:
+    said = [_advice(replace(_HOG, is_estimate=is_estimate)).lines[0] for is_estimate in (True, False)]
+    assert said[0].startswith("How long it ran is measured; how much of that was on this CPU is an estimate.")
+    assert said[1].startswith("Have it run on the housekeeping CPUs")
+
+
 def test_softirqs_that_follow_an_interrupt_go_with_the_most_frequent_one_there() -> None:
     softirq = culprit("BLOCK", cpu=2, kind="softirq", pid=None, tid=None, rate_per_s=900.0)
     rare, elsewhere = replace(_irq(24, "24 eth0"), rate_per_s=3.0), replace(_irq(26, "26 eth1"), cpu=3, rate_per_s=5e4)

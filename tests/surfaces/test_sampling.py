@@ -42,6 +42,20 @@ def test_a_recording_is_a_frame_for_each_moment_and_the_last_says_so(tmp_path: P
     assert [frame.taken_at_ns for frame in frames] == [(1 + 3 * number) * 10**9 for number in range(count)]
 
 
+def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not(tmp_path: Path) -> None:
+    moments = [
+        quiet_files(3.0 * at)
+        | process(900, "hopper", 2, at * 500_000_000, allowed="0-3")
+        | process(901, "stayer", 3, at * 500_000_000, allowed="0-3")
+        | {"/proc/900/sched": f"se.nr_migrations : {2 + 50 * at}\n", "/proc/901/sched": "se.nr_migrations : 2\n"}
+        | {"/proc/stat": stat_file({0: 6 * at, 2: 50 * at, 3: 50 * at}, 300 * at)}
+        for at in range(1, 4)
+    ]
+    last = _replayed(tmp_path, *moments)[-1]
+    marks = {line.name: line.is_estimate for line in last.culprits if line.kind == "thread" and line.role == TARGET}
+    assert marks == {"hopper": True, "stayer": False}
+
+
 def test_the_first_frame_has_no_rates_and_no_verdict(tmp_path: Path) -> None:
     first, second = _replayed(tmp_path, *_MOMENTS[:2])
     assert (first.seconds, first.verdict, first.culprits) == (0.0, None, ())

@@ -125,7 +125,7 @@ _TASK_SHARE = Limit(
     question="Did any other task run on a target CPU, and may any?",
     severity=BLOCKING,
     reads=(
-        "/proc/PID/task/TID/{stat,schedstat,status}",
+        "/proc/PID/task/TID/{stat,schedstat,status,sched}",
         "/proc/stat and /proc/schedstat over the sample",
         "the kernel's trace of the calibration",
     ),
@@ -221,7 +221,7 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
 
 
 def _describe(culprit: Disturbance) -> str:
-    share = f"{culprit.share or 0:.1%} of CPU {culprit.cpu}"
+    share = f"{'~' if culprit.is_inferred else ''}{culprit.share or 0:.1%} of CPU {culprit.cpu}"
     process = f" ({culprit.process})" if culprit.process is not None else ""
     return f"{culprit.name}{process}: {share}"
 

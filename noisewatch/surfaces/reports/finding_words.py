@@ -75,7 +75,7 @@ def culprit_line(culprit: Disturbance) -> str:
     process = f" ({culprit.process})" if culprit.process is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
     rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
-    mark = " (estimated)" if culprit.is_inferred and culprit.rate_per_s is not None else ""
+    mark = " (estimated)" if culprit.is_inferred else ""
     return clean(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{process}{rate}{share}{mark}")
 
 

@@ -11,7 +11,7 @@ _TEXT = """\
 noisewatch: who takes time from the CPUs of your benchmark
   T   a target CPU        s   shares a core with one        x   offline
   lost/s   time taken from whoever would run there, per second
-           ~ counted, not measured: an estimate from typical costs
+           ~ an estimate: of typical costs, or of what may have moved between CPUs
   irq/s    interrupts of all kinds           sirq/s   softirqs
   load     share of the time that others used the CPU
   history  a character an interval, on a logarithmic scale:

@@ -19,6 +19,12 @@ _OF_QUOTA = (
     "counts the time of all CPUs together: that it was lost here is inferred."
 )
 
+_MAY_HAVE_MOVED = (
+    "How long it ran is measured; how much of that was on this CPU is an estimate. It moved between CPUs, or may have, "
+    "and the kernel does not count a thread's time by CPU."
+)
+_THREADS = ("thread", "kernel-thread")
+
 
 def describe_source(about: CulpritLine, irqs: Irqs | None) -> list[str]:
     """Sentences; none for a source whose name says it all, or says nothing to us."""
@@ -26,6 +32,8 @@ def describe_source(about: CulpritLine, irqs: Irqs | None) -> list[str]:
     if about.kind == "kernel-thread":
         does = explain_thread(about.name)
         found += [f"{about.name} {does}."] if does is not None else []
+    if about.kind in _THREADS and about.is_estimate:
+        found.append(_MAY_HAVE_MOVED)
     if about.kind == "quota":
         found.append(_OF_QUOTA)
     number = _irq_of(about)

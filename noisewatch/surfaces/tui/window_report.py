@@ -46,7 +46,7 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
         yield _culprit_table(frame.culprits[:_MOST_CULPRITS])
         if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
             yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
-        yield "`~` is counted and not measured: an estimate.\n"
+        yield "`~` is an estimate: of typical costs, or of what may have moved between CPUs.\n"
     yield from _checks(frame)
     events = [event for event in model.log.events if _is_in(model, event.at_ns, numbers)][-_MOST_EVENTS:]
     if events:
