@@ -1,7 +1,8 @@
 """What had the target CPUs while they were calibrated, beside our own loops: it came after the sample, or only then.
 
-The kernel's trace tells of all of it. Without one, threads that were seen before and after are known, and how often
-devices have interrupted; time that nobody was seen to have is our own loops', and says nothing.
+The kernel's trace tells of all of it. Without one, threads that were seen before and after are known, those that have
+ended by their parents' books, as far as our loops tell what they lost, and how often devices have interrupted; time
+that nobody was seen to have says nothing, as it may be our own loops'.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _GRAVITY = {FAIL: 2, WARN: 1}  # what is unknown of the calibration says nothing
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
-    """The threads of each target CPU, the costliest first, with what they have had for certain."""
+    """The threads of each target CPU, the costliest first, with what they have had at least, or about."""
     found = [each for cpu in sorted(case.target) for each in _threads(case, cpu)]
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
@@ -48,10 +49,13 @@ def _for_certain(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Dist
 
 
 def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
-    """Not those that have ended: where they were is known by what is missing, and that is our own."""
+    """Those that have ended only beside a loop that tells what it lost: else what is missing there is our own."""
     if case.under_load is None:
         return []
-    return [each for each in disturbances_of(case.under_load, cpu) if each.kind in THREADS and each.tid is not None]
+    calibration = case.calibrated.calibration if case.calibrated is not None else None
+    is_loss_known = calibration is not None and cpu in calibration.samples.lost_share_by_cpu
+    found = (each for each in disturbances_of(case.under_load, cpu) if each.kind in THREADS)
+    return [each for each in found if each.tid is not None or is_loss_known]
 
 
 def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> Answer:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.model.cpu_load import CpuLoad
-from noisewatch.model.task_runs import DOUBT_NS, TaskRun, explained_ns_by_cpu, is_newborn, run_of
+from noisewatch.model.task_runs import DOUBT_NS, TaskRun, explained_ns_by_cpu, is_newborn, merged, rooms_beside, run_of
 from noisewatch.sources.cpu_time import TICK_NS
 from noisewatch.sources.cpulist import CpuSet
 from noisewatch.sources.tasks import Task, Tasks
@@ -19,16 +19,18 @@ from noisewatch.sources.tasks import Task, Tasks
 
 @dataclass(slots=True)
 class _Claim:
-    """Time to be placed: a run without a CPU. `cpus` are where its kind was seen, the likeliest first."""
+    """Time to be placed: a run without a CPU. `cpus` are where its kind was seen, the likeliest first; `reach` is where
+    it may have been, as far as is known."""
 
     run: TaskRun
     cpus: tuple[int, ...]
+    reach: CpuSet
     is_certain: bool  # all of it was had within the interval
 
     @property
     def is_pinned(self) -> bool:
         """Whether it must have been had on the one CPU: what is started inherits the affinity."""
-        return self.run.allowed is not None and len(self.run.allowed) == 1 and not self.run.is_own
+        return len(self.reach) == 1 and not self.run.is_own
 
 
 def ended_runs(
@@ -38,17 +40,31 @@ def ended_runs(
     load_by_cpu: Mapping[int, CpuLoad],
     length_ns: int,
 ) -> list[TaskRun]:
-    """The runs of ended children and ended threads, beside the `runs` of those that were seen."""
+    """The runs of ended children and ended threads, beside the `runs` of those that were seen.
+
+    Those that may have been on the fewest CPUs come first: the others find room elsewhere.
+    """
     claims = [*_children(looks, own_pids), *_threads(looks, own_pids)]
-    explained = explained_ns_by_cpu(runs)
-    rooms = {cpu: max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items()}
+    if any(run.is_own and run.are_children for run in runs):  # what our own children had is known
+        claims = [claim for claim in claims if not claim.run.is_own]
+    claims.sort(key=lambda claim: len(claim.reach) or len(load_by_cpu))
+    rooms = rooms_beside(runs, load_by_cpu)
     found = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
     own_ns = sum(claim.run.ran_ns for claim in claims if claim.run.is_own)
     for claim in claims if own_ns <= DOUBT_NS else ():  # else what is missing is our own, as after a calibration
         if claim.is_certain:
-            found += _spread(claim, rooms)
+            found += _spread(claim, claim.reach, rooms)
+    for claim in claims if own_ns <= DOUBT_NS else ():
+        if claim.is_certain and claim.run.ran_ns > DOUBT_NS and _hides_nothing(claim.reach, load_by_cpu):
+            found += _spread(claim, load_by_cpu, rooms)
     hidden_ns = sum(claim.run.ran_ns for claim in claims if claim.is_certain) - sum(rooms.values())
-    return _merged([*found, *_hidden(claims, hidden_ns, explained_ns_by_cpu([*runs, *found]), load_by_cpu, length_ns)])
+    explained = explained_ns_by_cpu([*runs, *found])
+    return merged([*found, *_hidden(claims, hidden_ns, explained, load_by_cpu, length_ns)])
+
+
+def _hides_nothing(cpus: CpuSet, load_by_cpu: Mapping[int, CpuLoad]) -> bool:
+    """Whether all time of the CPUs is counted to the nanosecond: what found no room there was had elsewhere."""
+    return bool(cpus) and all(cpu in load_by_cpu and load_by_cpu[cpu].exact_tasks_ns is not None for cpu in cpus)
 
 
 def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
@@ -63,10 +79,9 @@ def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[T
     return placed
 
 
-def _spread(claim: _Claim, rooms: dict[int, int]) -> list[TaskRun]:
-    """The rest of it, by how much is missing on each CPU that it may use, where that is known, and where more is than
-    the counters may be off by."""
-    open_rooms = {cpu: rooms[cpu] for cpu in claim.run.allowed or () if rooms.get(cpu, 0) > DOUBT_NS}
+def _spread(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
+    """The rest of it, by how much is missing on each of the CPUs where more is than the counters may be off by."""
+    open_rooms = {cpu: rooms[cpu] for cpu in cpus if rooms.get(cpu, 0) > DOUBT_NS}
     all_ns = sum(open_rooms.values())
     rest_ns = min(claim.run.ran_ns, all_ns)
     placed = []
@@ -103,16 +118,6 @@ def _hidden(
     return found
 
 
-def _merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
-    """One run for each of them on each CPU."""
-    together: dict[tuple[int, int, bool], TaskRun] = {}
-    for run in runs:
-        key = run.cpu, run.pid, run.are_children
-        known = together.get(key)
-        together[key] = run if known is None else replace(known, ran_ns=known.ran_ns + run.ran_ns)
-    return list(together.values())
-
-
 def _children(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
     """Children that came and went, less what they had when they were seen last.
 
@@ -120,6 +125,7 @@ def _children(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
     """
     before, after = looks[0], looks[-1]
     ended_ns = _seen_of_ended(looks)
+    kin = _kin(looks)
     claims = []
     for task, known in _first_threads(before, after):
         if known is None:
@@ -127,8 +133,32 @@ def _children(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
         spent_ns = task.children_ns - known.children_ns - ended_ns[task.pid]
         if spent_ns > 0:
             run = replace(run_of(task, spent_ns, own_pids), are_children=True, is_inferred=True)
-            claims.append(_Claim(run, (task.cpu,), before.is_complete))
+            named = replace(run, name=task.name if task.name == known.name else f"{known.name}, now {task.name}")
+            moved = [child for child in kin[task.pid] if child.allowed not in (None, task.allowed)]
+            cpus = dict.fromkeys([*(child.cpu for child in moved), task.cpu])
+            reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
+            claims.append(_Claim(named, tuple(cpus), reach, before.is_complete))
     return claims
+
+
+def _kin(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
+    """By process that goes on: those that came or went, of all that it has started and that those have."""
+    lasting = looks[0].pids & looks[-1].pids
+    passing = {pid: tasks.by_tid[pid] for tasks in looks for pid in tasks.pids - lasting if pid in tasks.by_tid}
+    found: dict[int, list[Task]] = defaultdict(list)
+    for task in passing.values():
+        found[_heir(task, passing)].append(task)
+    return found
+
+
+def _heir(task: Task, passing: Mapping[int, Task]) -> int:
+    """The nearest process above it that is not one of them: it is told their times, one after the other."""
+    heir = task.parent_pid
+    for _ in passing:
+        if heir not in passing:
+            break
+        heir = passing[heir].parent_pid
+    return heir
 
 
 def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
@@ -139,12 +169,9 @@ def _seen_of_ended(looks: Sequence[Tasks]) -> Mapping[int, int]:
     for task in dict(gone).values():
         ended[task.pid].append(task)
     had_ns: dict[int, int] = defaultdict(int)
+    firsts = {pid: threads[0] for pid, threads in ended.items()}
     for threads in ended.values():
-        heir = threads[0].parent_pid
-        for _ in ended:
-            if heir not in ended:
-                break
-            heir = ended[heir][0].parent_pid
+        heir = _heir(threads[0], firsts)
         process_ns = max((thread.process_ns or 0 for thread in threads), default=0)
         had_ns[heir] += max(process_ns, sum(thread.ran_ns for thread in threads))
         had_ns[heir] += sum(thread.children_ns for thread in threads)
@@ -171,7 +198,7 @@ def _threads(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
         if ns > TICK_NS:
             task = looks[-1].by_tid[pid]
             run = replace(run_of(task, ns, own_pids), are_ended_threads=True, is_inferred=True)
-            claims.append(_Claim(run, (task.cpu, *_where(looks, task)), is_certain=True))
+            claims.append(_Claim(run, (task.cpu, *_where(looks, task)), task.allowed or frozenset(), is_certain=True))
     return claims
 
 

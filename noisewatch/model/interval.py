@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from noisewatch.model.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.ended import ended_runs
 from noisewatch.model.interrupt_counts import Counts, count_interrupts, count_softirqs
-from noisewatch.model.task_runs import TaskRun, run_tasks, unexplained_ns
+from noisewatch.model.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns
 from noisewatch.model.throttles import Throttle, throttles_between
 from noisewatch.sources.pressure import Stall
 from noisewatch.sources.snapshot import Snapshot
@@ -93,10 +93,16 @@ class Interval:
         return None if load is None else unexplained_ns(self._all_on_cpu.get(cpu, ()), load, self.length_ns, skew_ns)
 
 
-def interval_between(before: Snapshot, after: Snapshot, between: Iterable[Snapshot] = ()) -> Interval:
+def interval_between(
+    before: Snapshot,
+    after: Snapshot,
+    between: Iterable[Snapshot] = (),
+    loop_lost_share_by_cpu: Mapping[int, float] | None = None,
+) -> Interval:
     """The interval from `before` to `after`, which must have been taken later.
 
-    Snapshots `between` them, in their order, tell of threads that have ended since.
+    Snapshots `between` them, in their order, tell of threads that have ended since. On the CPUs that were calibrated
+    meanwhile our own loop had all the time that tasks had, but for the share of the interval that it lost to others.
     """
     length_ns = after.taken_at_ns - before.taken_at_ns
     loads = measure_loads(before, after, length_ns)
@@ -107,7 +113,14 @@ def interval_between(before: Snapshot, after: Snapshot, between: Iterable[Snapsh
         load_by_cpu=loads,
         interrupts=count_interrupts(before.interrupts, after.interrupts),
         softirqs=count_softirqs(before.softirqs, after.softirqs),
-        runs=_runs(before, after, [each.tasks for each in between if each.tasks is not None], loads, length_ns),
+        runs=_runs(
+            before,
+            after,
+            [each.tasks for each in between if each.tasks is not None],
+            loads,
+            length_ns,
+            loop_lost_share_by_cpu or {},
+        ),
         stall_by_resource={
             resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
             for resource in ("cpu", "memory", "io")
@@ -122,13 +135,19 @@ def interval_between(before: Snapshot, after: Snapshot, between: Iterable[Snapsh
 
 
 def _runs(
-    before: Snapshot, after: Snapshot, between: Sequence[Tasks], loads: Mapping[int, CpuLoad], length_ns: int
+    before: Snapshot,
+    after: Snapshot,
+    between: Sequence[Tasks],
+    loads: Mapping[int, CpuLoad],
+    length_ns: int,
+    lost_shares: Mapping[int, float],
 ) -> tuple[TaskRun, ...]:
-    """Of the threads that were seen, and of those that came and went; the longest first."""
+    """Of the threads that were seen, of those that came and went, and of our own loops; the longest first."""
     if before.tasks is None or after.tasks is None:
         return ()
     looks = (before.tasks, *between, after.tasks)
-    runs = run_tasks(looks, after.own_pids, loads)
+    loops = own_loops(lost_shares, loads, length_ns)
+    runs = [*loops, *run_tasks(looks, after.own_pids, loads, loops)]
     return tuple(sorted(runs + ended_runs(looks, after.own_pids, runs, loads, length_ns), key=lambda run: -run.ran_ns))
 
 

@@ -45,6 +45,11 @@ class Gaps:
     lost_ns: int = 0
     lost_max_ns: int = 0
 
+    @property
+    def lost_to_threads_ns(self) -> int:
+        """All that other threads can have had: a gap of which nobody knows whether one ran may be theirs."""
+        return sum(ns for ns, count in zip(self.length_ns, self.switches, strict=True) if count) + self.lost_ns
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -89,6 +94,11 @@ class CalibrationSamples:
     is_realtime: bool
     command: tuple[str, ...]
     cpus: tuple[CpuSamples, ...]
+
+    @property
+    def lost_share_by_cpu(self) -> Mapping[int, float]:
+        """What other threads took of the time in which gaps were looked for; a CPU where none was is left out."""
+        return {said.cpu: said.gaps.lost_to_threads_ns / said.spun_ns for said in self.cpus if said.spun_ns}
 
     @property
     def is_native(self) -> bool:

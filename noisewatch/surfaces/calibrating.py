@@ -55,14 +55,18 @@ def calibrate_cpus(
         if isinstance(samples, str):
             return samples
         trace = follower.trace(machine)
-    return Measured(samples, Meanwhile(trace, snapshot, _interval(machine, snapshot, look_again)))
+    return Measured(samples, Meanwhile(trace, snapshot, _interval(machine, snapshot, samples, look_again)))
 
 
-def _interval(machine: Machine, before: Snapshot, look_again: Callable[[], Snapshot] | None) -> Interval | None:
+def _interval(
+    machine: Machine, before: Snapshot, samples: CalibrationSamples, look_again: Callable[[], Snapshot] | None
+) -> Interval | None:
     """From the snapshot until now, or until the next moment of a recording."""
     is_over = isinstance(machine, Recording) and not machine.advance()
     after = look_again() if look_again is not None and not is_over else None
-    return interval_between(before, after) if after is not None and after.taken_at_ns > before.taken_at_ns else None
+    if after is None or after.taken_at_ns <= before.taken_at_ns:
+        return None
+    return interval_between(before, after, loop_lost_share_by_cpu=samples.lost_share_by_cpu)
 
 
 class _Follower:

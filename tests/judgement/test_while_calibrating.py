@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -27,8 +28,13 @@ _SPINNER, _OURS = 900, 890
 _CHECKS = ("tasks-on-target", "target-cpu-busy")
 
 
-def _intervals(after: dict[str, str], sampled: dict[str, str] | None = None) -> list[Interval]:
-    """A sample, quiet but for `sampled`, and the time of a calibration after which there are these files."""
+def _intervals(
+    after: dict[str, str], sampled: dict[str, str] | None = None, lost: Mapping[int, float] | None = None
+) -> list[Interval]:
+    """A sample, quiet but for `sampled`, and the time of a calibration after which there are these files.
+
+    The loops have `lost` such shares of their CPUs.
+    """
     files = [quiet_files(), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
     machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[_OURS])
     task_reader = TaskReader(asks_all_affinities=True)
@@ -36,7 +42,8 @@ def _intervals(after: dict[str, str], sampled: dict[str, str] | None = None) -> 
     while machine.has_next:
         machine.advance()
         looks.append(read_snapshot(machine, Wish(), task_reader, looks[-1]))
-    return [interval_between(before, after) for before, after in pairwise(looks)]
+    sample, loaded = pairwise(looks)
+    return [interval_between(*sample), interval_between(*loaded, loop_lost_share_by_cpu=lost)]
 
 
 def _found(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED) -> Finding:
@@ -116,6 +123,41 @@ def test_without_a_trace_those_who_were_seen_there_afterwards_count(check_id: st
     found = _found(check_id, files)
     assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.38))
     assert found.answer.culprits[0].name == "hog"
+
+
+def _beside_a_loop_that_lost_a_fifth(before: dict[str, str], after: dict[str, str]) -> Finding:
+    """Of CPU 2, in gaps with a context switch; all of it was busy."""
+    gaps = tuple((at, _MS, 2, _MS) for at in range(0, 5_000 * _MS, 5 * _MS))
+    samples = parse_calibration(written_calibration(gaps=gaps, changes={3: {"gaps": []}}))
+    after = after | {"/proc/stat": stat_file({0: 78, 2: 300, 3: 180}, 600)}
+    sample, loaded = _intervals(after, before, samples.lost_share_by_cpu)
+    calibrated = calibrated_with(
+        samples, Budget(max_cv=1.0), frozenset({2, 3}), Meanwhile(NOT_TRACED, sample.after, loaded)
+    )
+    return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), "tasks-on-target")
+
+
+@pytest.mark.parametrize(("children", "share"), [(90, 0.2), (30, 0.1)])
+def test_without_a_trace_a_crowd_is_named_with_what_it_had_and_no_more_than_the_loop_lost(
+    children: int, share: float
+) -> None:
+    before = process(900, "script", 0, 0, allowed="0") | process(950, "work", 2, 0, allowed="2", parent=900)
+    after = process(900, "script", 0, 1_000, allowed="0", children=children)
+    found = _beside_a_loop_that_lost_a_fifth(before, after)
+    (culprit,) = found.answer.culprits
+    assert (found.status, culprit.name, culprit.pid, culprit.cpu) == ("fail", "children of script", 900, 2)
+    assert culprit.share == pytest.approx(share, abs=2e-3)
+    assert f"children of script (pid 900): ~{culprit.share:.1%} of CPU 2 during the calibration" in found.answer.said
+
+
+def test_without_a_trace_a_thread_that_moved_had_no_more_than_the_loop_lost() -> None:
+    before, after = (
+        process(900, "hopper", 0, ns, allowed="0-3") | {"/proc/900/sched": f"se.nr_migrations : {moves}\n"}
+        for ns, moves in ((10 * _MS, 9), (1_210 * _MS, 99))
+    )
+    (culprit,) = _beside_a_loop_that_lost_a_fifth(before, after).answer.culprits
+    assert (culprit.name, culprit.cpu, culprit.is_inferred) == ("hopper", 2, True)
+    assert 0.18 < (culprit.share or 0.0) < 0.202
 
 
 @pytest.mark.parametrize("check_id", _CHECKS)

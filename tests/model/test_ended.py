@@ -23,7 +23,7 @@ def _pool(busy: int, ran_ns: int = 0) -> dict[str, str]:
 
 
 def test_ended_threads_are_their_process_where_it_lives_on() -> None:
-    after = _pool(215, 50_000_000) | {"/proc/stat": stat_file({2: 210}, 300)}
+    after = _pool(215, 50_000_000) | {"/proc/stat": stat_file({0: 11, 2: 210}, 300)}
     interval = interval_of(_pool(0), after)
     (found,) = [each for each in disturbances_of(interval, 2) if each.kind == "thread"]
     assert (found.name, found.pid, found.tid, found.is_inferred) == ("ended threads of pool", 900, None, True)
@@ -33,14 +33,16 @@ def test_ended_threads_are_their_process_where_it_lives_on() -> None:
 
 def test_ended_threads_have_no_more_than_their_cpu_misses() -> None:
     after = (
-        _pool(290, 1_000) | process(901, "hog", 2, SECOND_NS, allowed="2") | {"/proc/stat": stat_file({2: 160}, 300)}
+        _pool(290, 1_000)
+        | process(901, "hog", 2, SECOND_NS, allowed="2")
+        | {"/proc/stat": stat_file({0: 6, 2: 160}, 300)}
     )
     interval = interval_of(_pool(0) | process(901, "hog", 2, 0, allowed="2"), after)
     assert _told(interval, 2) == {"hog": 1.0, "ended threads of pool": 0.6}
 
 
 def test_time_that_no_process_has_had_stays_nobodys() -> None:
-    interval = interval_of(_pool(0), _pool(100, 1_000) | {"/proc/stat": stat_file({2: 250}, 300)})
+    interval = interval_of(_pool(0), _pool(100, 1_000) | {"/proc/stat": stat_file({0: 6, 2: 250}, 300)})
     assert _told(interval, 2) == {"ended threads of pool": 0.999_999, "time of no thread seen": 1.500_001}
 
 
@@ -106,6 +108,60 @@ def test_children_have_what_is_missing_beside_the_idleness_of_their_cpu() -> Non
     interval = interval_of(process(900, "loop", 2, 0), after)
     assert _told(interval, 2) == {"children of loop": 1.0, "loop": 0.03}
     assert interval.busy_share(2) == 1.03 / 3
+
+
+_EXACT = "version 15\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 {{}}\n" for cpu in range(4))
+_NONE_YET = {"/proc/schedstat": _EXACT.format(*[0] * 8)}
+
+
+def _script(ran_ns: int, children: int, **more: int) -> dict[str, str]:
+    """One that waits on CPU 0 for what it has started."""
+    return process(900, "script", 0, ran_ns, children=children, allowed="0", **more)
+
+
+def test_children_that_were_sent_to_another_cpu_are_told_there() -> None:
+    before = _script(0, 0) | process(950, "work", 2, 1_000, allowed="2", parent=900)
+    after = _script(1_000, 90) | process(951, "work", 2, 1_000, allowed="2", parent=900)
+    interval = interval_of(before, after | {"/proc/stat": stat_file({0: 80, 2: 120}, 300)}, asks_all=True)
+    told = _told(interval, 2)
+    assert (told["children of script"], told["time of no thread seen"]) == (0.899_999, 0.3)
+    assert "children of script" not in _told(interval, 0)
+
+
+def test_children_of_children_that_came_and_went_are_told_where_those_were() -> None:
+    shell = process(949, "sh", 0, 0, parent=900, allowed="0")
+    before = _script(0, 0) | shell | process(950, "work", 2, 1_000, allowed="2", parent=949)
+    after = _script(1_000, 90) | {"/proc/stat": stat_file({0: 80, 2: 120}, 300)}
+    assert _told(interval_of(before, after, asks_all=True), 2)["children of script"] == 0.899_999
+
+
+def test_children_that_were_seen_where_their_parent_may_be_are_told_where_it_was_first() -> None:
+    before = _script(0, 0) | process(950, "work", 0, 1_000, allowed="0", parent=900)
+    after = _script(1_000, 90) | {"/proc/stat": stat_file({0: 100, 2: 120}, 300)}
+    assert "children of script" not in _told(interval_of(before, after, asks_all=True), 2)
+
+
+def test_those_who_may_have_been_on_one_cpu_only_come_before_those_who_find_room_elsewhere() -> None:
+    before = process(800, "make", 2, 0) | process(900, "script", 2, 0, allowed="2")
+    after = process(800, "make", 2, 1_000, children=200, allowed="0-3")
+    after |= process(900, "script", 2, 1_000, children=90, allowed="2")
+    interval = interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 100, 3: 190}, 300)}, asks_all=True)
+    assert _told(interval, 2)["children of script"] == 0.9
+    assert _told(interval, 3)["children of make"] == 1.9
+
+
+def test_what_found_no_room_where_nothing_hides_was_had_on_another_cpu() -> None:
+    """Nobody was seen there, but all of the CPU's time is known to the nanosecond."""
+    exact = {"/proc/schedstat": _EXACT.format(60_001_000, 99, 0, 0, 1_000_000_000, 99, 0, 0)}
+    interval = interval_of(_script(0, 0) | _NONE_YET, _script(1_000, 90) | exact)
+    assert _told(interval, 2) == {"children of script": 0.9, "time of no thread seen": 0.1}
+
+
+def test_who_has_become_another_program_is_told_by_both_names() -> None:
+    """`bash -c 'for …; sleep 60'`: the last command takes the place of the shell, and of its books."""
+    before, after = process(900, "bash", 2, 0), process(900, "sleep", 2, 1_000, children=90)
+    told = _told(interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 90}, 300)}), 2)
+    assert "children of bash, now sleep" in told
 
 
 def test_neither_children_nor_threads_are_told_where_their_process_may_not_run() -> None:
