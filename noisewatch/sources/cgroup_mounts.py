@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
+from noisewatch.sources.mounts import LONGEST_PATH, MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.sources.numbers import is_count, lines_of
 from noisewatch.sources.reader import Reader
 
@@ -56,7 +56,7 @@ def parse_mount_roots(text: str) -> Mapping[str, str]:
     for number, line in enumerate(lines_of(text), start=1):
         fields, dash, kind = line.partition(" - ")
         words = fields.split(" ")
-        if not dash or len(words) < _FIELDS_BEFORE_DASH:
+        if not dash or len(words) < _FIELDS_BEFORE_DASH or max(map(len, words)) > LONGEST_PATH:
             raise Malformed("a mount with its root", line, number)
         if kind.startswith(("cgroup ", "cgroup2 ")):
             roots[words[4]] = words[3]
@@ -68,7 +68,8 @@ def parse_membership(text: str) -> dict[str, str]:
     paths: dict[str, str] = {}
     for number, line in enumerate(lines_of(text), start=1):
         fields = line.split(":", 2)
-        if len(fields) != 3 or not is_count(fields[0]) or not fields[2].startswith("/"):
+        is_path = len(fields) == 3 and fields[2].startswith("/") and len(fields[2]) <= LONGEST_PATH
+        if not is_path or not is_count(fields[0]):
             raise Malformed("a line such as `0::/user.slice`", line, number)
         for controller in fields[1].split(","):
             paths[controller] = fields[2]

@@ -84,7 +84,7 @@ def parse_arrays(text: str) -> tuple[Array, ...]:
     for line in lines_of(text):
         named = _ARRAY.fullmatch(line)
         if named is not None:
-            members = (named[1], frozenset(_MEMBER.findall(named[2])))
+            members = (clean(named[1]), frozenset(_MEMBER.findall(named[2])))
         work = _WORK.search(line)
         if work is not None and members is not None:
             arrays.append(Array(members[0], work[1], float(work[2]), members[1]))

@@ -16,6 +16,7 @@ from noisewatch.sources.numbers import lines_of
 
 OWN_MOUNTS = "/proc/self/mounts"
 MOUNTS = "/proc/mounts"
+LONGEST_PATH = 4096  # of the kernel
 _FIELDS = 6
 
 
@@ -34,7 +35,7 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
     mounts = []
     for number, line in enumerate(lines_of(text) or [""], start=1):
         fields = line.split(" ")
-        if len(fields) < _FIELDS:
+        if len(fields) < _FIELDS or len(fields[1]) > LONGEST_PATH or len(fields[2]) > LONGEST_PATH:
             raise Malformed("device, folder, type, options and two numbers", line, number)
         mounts.append(Mount(*fields[1:4]))
     return tuple(mounts)

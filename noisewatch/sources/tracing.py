@@ -23,7 +23,7 @@ FOLDER = "/sys/kernel/tracing"  # Linux 4.1
 _OLD_FOLDER = "/sys/kernel/debug/tracing"
 NO_TRACER = "nop"
 PROFILE = "function_profile_enabled"
-_EVENT = re.compile(r"[\w.*-]*:[\w.*:-]+", re.ASCII)
+_EVENT = re.compile(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.interval import Interval, interval_between
 from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.aside import move_aside
@@ -140,7 +140,7 @@ class _Sampler:
         if self._machine.is_live:
             return None
         kind = "replay of" if isinstance(self._machine, Recording) else "copied tree"
-        return f"{kind} {clean(os.path.basename(self._machine.name.rstrip('/')))}"
+        return f"{kind} {printable(os.path.basename(self._machine.name.rstrip('/')))}"
 
     def _move_aside(self, snapshot: Snapshot) -> None:
         """The target may change while we look: a partition is made, a CPU comes back."""

@@ -146,16 +146,17 @@ def boot_options_pending(case: Case) -> Answer:
         return unknown(case.why_unknown("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline"))
     if not boot.said_by:
         return not_applicable("no boot loader is configured where that can be read")
-    pending = _words(boot.configured) - _words(boot.active)
-    evidence = {"configured": sorted(_words(boot.configured)), "pending": sorted(pending), "said_by": [*boot.said_by]}
+    pending = [*map(clean, sorted(_words(boot.configured) - _words(boot.active)))]
+    configured = [*map(clean, sorted(_words(boot.configured)))]
+    evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
     if not pending:
         return Answer(PASS, "all that matter to noise are", evidence=evidence)
-    said = f"configured, and not active: {' '.join(sorted(pending))}"
+    said = f"configured, and not active: {' '.join(pending)}"
     return Answer(FAIL, said, len(pending), 0, "options", evidence=evidence, fix=_write_out(boot.said_by))
 
 
 def _words(options: Options) -> set[str]:
-    return {clean(f"{name}={value}" if value else name) for name, values in options.items() for value in values}
+    return {f"{name}={value}" if value else name for name, values in options.items() for value in values}
 
 
 def _write_out(said_by: tuple[str, ...]) -> Fix:

@@ -11,7 +11,7 @@ from noisewatch.model.figures import describe_ns, describe_share
 from noisewatch.model.gap_causes import GapCause, Part
 from noisewatch.model.stretches import Stretch
 from noisewatch.program import as_root
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.reports.table import align
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -70,7 +70,7 @@ def share_of(each: Disturbance) -> str:
 
 def named(each: Disturbance) -> str:
     """With its process, where it is one."""
-    return clean(each.name) + (f" ({each.process})" if each.process is not None else "")
+    return printable(each.name) + (f" ({each.process})" if each.process is not None else "")
 
 
 def gap_lines(causes: Iterable[GapCause]) -> list[str]:
@@ -82,7 +82,7 @@ def gap_lines(causes: Iterable[GapCause]) -> list[str]:
             _at(each.start_ns),
             describe_ns(each.length_ns),
             _traced(each),
-            parts_in_words(each.parts) or clean(each.name),
+            parts_in_words(each.parts) or printable(each.name),
         ]
         for each in causes
     ]
@@ -112,6 +112,6 @@ def _traced(cause: GapCause) -> str:
 
 def parts_in_words(parts: Sequence[Part]) -> str:
     """`kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
-    said = [f"{clean(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
+    said = [f"{printable(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
     rest = len(parts) - len(said)
     return " + ".join(said + ([f"{rest} more"] if rest else []))

@@ -6,7 +6,7 @@ from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, PASS
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.finding_line import (
     FAILED,
@@ -51,8 +51,8 @@ def sentence(finding: Finding) -> str:
     answer = finding.answer
     if answer.status in (UNKNOWN, NOT_APPLICABLE, IGNORED):
         by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
-        return clean((answer.reason or answer.said) + by)
-    return clean(answer.said + describe_limit_of(finding))
+        return printable((answer.reason or answer.said) + by)
+    return printable(answer.said + describe_limit_of(finding))
 
 
 def describe_limit_of(finding: Finding) -> str:
@@ -76,7 +76,7 @@ def culprit_line(culprit: Disturbance) -> str:
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
     rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
     mark = " (estimated)" if culprit.is_inferred else ""
-    return clean(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{process}{rate}{share}{mark}")
+    return printable(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{process}{rate}{share}{mark}")
 
 
 def remark_on_commands(verdict: Verdict) -> str | None:
@@ -91,12 +91,12 @@ def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
     if fix is None:
         return []
     named = (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist), ("forget", fix.undo_persist))
-    return [(name, clean(command)) for name, command in named if command]
+    return [(name, printable(command)) for name, command in named if command]
 
 
 def left_to_people(fix: Fix | None) -> str | None:
     """What makes the fix last where no shell can: prose, which is not to be copied into one."""
-    return clean(fix.persist) if fix is not None and fix.persist and not fix.persist_is_command else None
+    return printable(fix.persist) if fix is not None and fix.persist and not fix.persist_is_command else None
 
 
 def label(finding: Finding, verdict: Verdict) -> str:
@@ -126,7 +126,7 @@ def measured(verdict: Verdict) -> str:
     if case.calibrated is None:
         return f"{sample} · no calibration"
     calibration = case.calibrated.calibration
-    return clean(f"{sample} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)")
+    return printable(f"{sample} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)")
 
 
 def measured_seconds(verdict: Verdict) -> float:
@@ -138,4 +138,4 @@ def measured_seconds(verdict: Verdict) -> float:
 
 def describe_host(snapshot: Snapshot) -> str:
     """The machine in a line that may be shown to strangers: without its name."""
-    return clean(" · ".join(describe_kind(snapshot)) or "unknown")
+    return printable(" · ".join(describe_kind(snapshot)) or "unknown")

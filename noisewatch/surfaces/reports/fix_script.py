@@ -10,7 +10,7 @@ from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.kernel_arguments import merged_arguments
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.sources.cpulist import name_cpus
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.reports.machine_text import describe_platform
 
 _PROLOGUE = """\
@@ -131,4 +131,4 @@ def _about(finding: Finding, text: str | None) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(clean(text).split())
+    return " ".join(printable(text).split())

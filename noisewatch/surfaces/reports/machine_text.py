@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from noisewatch.sources.cgroup import UNLIMITED
 from noisewatch.sources.cpulist import format_cpu_list
 from noisewatch.sources.frequency import CpuFrequency
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.sources.snapshot import Snapshot
 from noisewatch.surfaces.reports.table import align
 
@@ -188,5 +188,5 @@ def _unreadable(reasons: Mapping[str, str]) -> str:
     lines = ["could not be read:"]
     for (pattern, reason), paths in grouped.items():
         said = f"{paths[0]}: {reason}" if len(paths) == 1 else f"{pattern}: {reason} ({len(paths)} times)"
-        lines.append("  " + clean(said))
+        lines.append("  " + printable(said))
     return "\n".join(lines)

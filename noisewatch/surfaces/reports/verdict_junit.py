@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from noisewatch import __version__
 from noisewatch.judgement.verdict import STABLE, Finding, Verdict
 from noisewatch.sources.cpulist import format_cpu_list
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.finding_line import FAILED, LEFT_OUT, NOTED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import (
     commands_of,
@@ -64,7 +64,7 @@ def _add_properties(suite: Element, verdict: Verdict, occasion: Occasion) -> Non
         "exit_status": str(occasion.exit_status),
     }
     for name, value in described.items():
-        SubElement(properties, "property", name=name, value=clean(value))
+        SubElement(properties, "property", name=name, value=printable(value))
 
 
 def _case(finding: Finding, verdict: Verdict) -> Element:

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from noisewatch.judgement.declaration import BLOCKING, FAIL, INFORMATION, PASS, WARN
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.finding_line import FAILED, NOTED, OPEN, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import (
     by_gravity,
@@ -76,7 +76,7 @@ def _long_output(verdict: Verdict) -> Iterator[str]:
 
 def _text(said: str) -> str:
     """A line without a pipe, which would begin the performance data."""
-    return clean(said).replace("|", "·")
+    return printable(said).replace("|", "·")
 
 
 def _performance(verdict: Verdict) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.declaration import FAIL, UNKNOWN, WARN
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.finding_line import FAILED, UNANSWERED, WARNED
 from noisewatch.surfaces.reports.finding_words import by_gravity, judged, sentence
 from noisewatch.surfaces.reports.formats import Occasion
@@ -37,5 +37,5 @@ def describe_trouble(message: str) -> str:
 
 def _line(said: str) -> str:
     """In ASCII, so that a byte is a character."""
-    text = clean(said).encode("ascii", "replace").decode()
+    text = printable(said).encode("ascii", "replace").decode()
     return (text if len(text) <= _MOST_BYTES else text[: _MOST_BYTES - 3] + "...") + "\n"

@@ -18,7 +18,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.verdict import STABLE, UNDECIDED, UNSTABLE, Finding, Verdict
 from noisewatch.model.calibration import CpuFigures
 from noisewatch.sources.cpulist import format_cpu_list
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.reports.formats import Occasion
 
 _BASE_UNITS = {
@@ -64,7 +64,7 @@ def render(verdict: Verdict, occasion: Occasion) -> str:
     for sample in _samples(verdict, occasion):
         if sample.name not in gauges:
             gauges[sample.name] = Gauge(sample.name, sample.help, tuple(sample.labels), registry=registry)
-        labels = {name: clean(value) for name, value in sample.labels.items()}
+        labels = {name: printable(value) for name, value in sample.labels.items()}
         (gauges[sample.name].labels(**labels) if labels else gauges[sample.name]).set(sample.value)
     return generate_latest(registry).decode()
 

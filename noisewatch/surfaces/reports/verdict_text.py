@@ -11,7 +11,7 @@ from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.verdict import STABLE, UNDECIDED, UNSTABLE, Finding, Verdict
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import name_cpus
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.colours import painted
 from noisewatch.surfaces.finding_line import style_of_label
 from noisewatch.surfaces.reports.calibration_text import REALTIME_REMARK, floor_lines
@@ -92,7 +92,7 @@ def _headline(verdict: Verdict) -> str:
     return (
         f"noisewatch preflight · {name_cpus(target.cpus)} ({target.chosen_by}) · "
         f"profile {verdict.profile} · {sample}\n{describe_platform(case.snapshot)}"
-        + (f"\nwith options of {clean(file)}" if file is not None else "")
+        + (f"\nwith options of {printable(file)}" if file is not None else "")
     )
 
 
@@ -193,5 +193,5 @@ def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[st
 
 def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(
-        clean(text), max(width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
+        printable(text), max(width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
     )

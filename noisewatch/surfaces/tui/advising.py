@@ -11,7 +11,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording import Recording
 from noisewatch.model.disturbance import Disturbance
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
 from noisewatch.surfaces.frame import CulpritLine
@@ -45,7 +45,7 @@ def advise(
         said.append(_ELSEWHERE)
     said += [f"{name}: {command}" for name, command in commands]
     runnable = tuple((name, command) for name, command in commands if command != by_hand)
-    return Advice(about, tuple(map(clean, said)), runnable, by_hand)
+    return Advice(about, tuple(map(printable, said)), runnable, by_hand)
 
 
 def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
@@ -83,4 +83,4 @@ def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: Cpu
         cpus = format_cpu_list(housekeeping)
         commands = [("next time", f"taskset -c {cpus} COMMAND")]
         said += [f"next time: taskset -c {cpus} COMMAND", f"for a service: AllowedCPUs={cpus} in its unit"]
-    return Advice(about, tuple(map(clean, said)), tuple(commands))
+    return Advice(about, tuple(map(printable, said)), tuple(commands))

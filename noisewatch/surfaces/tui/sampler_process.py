@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
-from noisewatch.sources.names import clean
+from noisewatch.sources.names import printable
 from noisewatch.surfaces.frame import Frame, decode_frame
 
 _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
@@ -75,7 +75,7 @@ class SamplerProcess:
         self._process = None
         if is_last and not status:
             return None
-        return clean(said[-1]) if said else f"status {status}"
+        return printable(said[-1]) if said else f"status {status}"
 
     def stop(self) -> subprocess.Popen[bytes] | None:
         """Ends it, and nothing is told of that; the process, to be waited for."""
