@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from noisewatch.model.culprits import Culprit, Others, others_of, with_kinds
 from noisewatch.model.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
-from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace
+from noisewatch.model.gap_causes import GapCause, causes_by_gaps, causes_by_trace, tells_of_spinner, was_idle
 from noisewatch.model.interval import Interval
-from noisewatch.model.quota_gaps import QUOTA, Quotas, quota_on, with_quotas
+from noisewatch.model.quota_gaps import QUOTA, Quotas, long_stops, quota_on, with_quotas
 from noisewatch.model.timers import TIMER
 from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
 from noisewatch.sources.snapshot import Snapshot
@@ -46,6 +47,7 @@ class Attribution:
     reason: str | None = None
     suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no gap tells
     quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
+    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # in ns, as of quotas not seen
     others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
     is_live: bool = False  # it was measured here and now
 
@@ -70,8 +72,11 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         for said in samples.cpus
     }
     quotas = _quotas(samples, meanwhile)
-    stopping = {said.cpu: quota_on(said, causes[said.cpu], quotas) for said in samples.cpus}
-    causes = {said.cpu: with_quotas(said, causes[said.cpu], quotas) for said in samples.cpus}
+    idle = _idleness(samples, traced, offset_ns)
+    found = {said.cpu: quota_on(said, causes[said.cpu], quotas, idle.get(said.cpu)) for said in samples.cpus}
+    by_quota = {cpu: quota for cpu, quota in found.items() if quota is not None}
+    long = {said.cpu: long_stops(said, causes[said.cpu]) for said in samples.cpus if quotas.are_hidden}
+    causes = {said.cpu: with_quotas(said, causes[said.cpu], quotas, idle.get(said.cpu)) for said in samples.cpus}
     culprits = {said.cpu: gap_culprits(causes[said.cpu], said.cpu, said.spun_ns) for said in samples.cpus}
     reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
     suspects = {
@@ -79,13 +84,31 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         for said in samples.cpus
         if said.cpu not in traced and meanwhile.interval is not None
     }
-    by_quota = {cpu: quota for cpu, quota in stopping.items() if quota is not None}
     for cpu, quota in by_quota.items():
         named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == QUOTA)
         if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
             suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
-    is_live = snapshot is not None and snapshot.is_live
-    return Attribution(causes, culprits, reason, suspects, by_quota, _others(samples, meanwhile, whole), is_live)
+    return Attribution(
+        causes,
+        culprits,
+        reason,
+        suspects,
+        by_quota,
+        {cpu: stops for cpu, stops in long.items() if stops and cpu not in by_quota},
+        _others(samples, meanwhile, whole),
+        is_live=snapshot is not None and snapshot.is_live,
+    )
+
+
+def _idleness(
+    samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
+) -> Mapping[int, Callable[[int, int], bool]]:
+    """What tells whether a CPU was idle at a time of the calibration, where the trace tells of the loop as well."""
+    return {
+        said.cpu: partial(was_idle, traced[said.cpu], offset_ns)
+        for said in samples.cpus
+        if said.cpu in traced and tells_of_spinner(traced[said.cpu], said.spinner_tid)
+    }
 
 
 def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:

@@ -129,6 +129,18 @@ def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns
     return dict(shares)
 
 
+def tells_of_spinner(pieces: CpuPieces, spinner_tid: int | None) -> bool:
+    """Whether the spinner is among what the trace has seen: one of noise alone leaves it out."""
+    seen = (pieces.sources[number].thread for number in set(pieces.source))
+    return spinner_tid is not None and any(thread is not None and thread.tid == spinner_tid for thread in seen)
+
+
+def was_idle(pieces: CpuPieces, offset_ns: int, start_ns: int, length_ns: int) -> bool:
+    """Whether nobody had most of a stretch, not even the spinner, of which the trace tells."""
+    begin_ns = start_ns + offset_ns
+    return sum(_shares_of(pieces, None, begin_ns, begin_ns + length_ns).values()) < (1 - _MOST) * length_ns
+
+
 def _usual_rest_ns(gaps: Gaps, found: Sequence[dict[int, int]]) -> float:
     """What entering and leaving the kernel usually adds to a gap; a hypervisor has to be left and entered as well.
 

@@ -7,12 +7,13 @@ longest gaps with a switch are taken for the rest of the time that the kernel co
 Where groups further out cannot be seen there is no such count: then stops that end at one moment of a period, as a
 quota's do, look like one. The tick's preemptions end at one moment of 4 or 10 ms in the same way, so that periods as
 short as that are not looked for: but where the trace has seen nobody in most of the stops, nothing else explains them.
+Fixed work is stopped as well, and tells of no switch: there the trace has to show that not even the loop ran.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.model.disturbance import Disturbance
@@ -28,10 +29,11 @@ _LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30,
 _LEAST_GAP_NS = 100_000  # a period is 1 ms at least; shorter gaps are switches to threads that do little
 _LEAST_STOP_NS = 2 * _MS  # what the kernel takes back at a tick is longer
 _FEWEST_STOPS = 4
-_FEWEST_OF_LONG = 2  # of a period of which few fit into a calibration, and each stop is a good part of it
+_FEWEST_OF_LONG = 2  # of a period of which few fit into a calibration
 _LONG_PERIOD_NS = 500 * _MS
-_LONG_STOP = 0.25  # of the period
-_PHASE = 0.05  # of the period, in which they end
+_LONG_STOP = 0.08  # of the period
+_LONG_STOP_NS = 100 * _MS  # no thread of the fair scheduler has the CPU for as long as that while others wait for it
+_PHASE, _NARROW_PHASE = 0.05, 0.01  # of the period, in which they end: two may do so by chance
 _MOSTLY = 0.5
 _MOST_OF_THEM = 0.9
 _BY_OTHERS = frozenset({"thread", "kernel-thread"})
@@ -58,8 +60,14 @@ class Quotas:
         return min(sum(known) / self.length_ns / self.cpu_count, 1.0)
 
 
-def with_quotas(samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas) -> list[GapCause]:
-    """The causes, with those gaps given to a quota that are taken for its stops."""
+IsIdle = Callable[[int, int], bool]  # whether nobody, not even the loop, had the CPU for most of a start and a length
+_Stop = tuple[int, int]  # start and length, in ns
+
+
+def with_quotas(
+    samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
+) -> list[GapCause]:
+    """The causes, with those gaps given to a quota that are taken for its stops; `is_idle` asks the trace, if any."""
     stopped = _stopped(samples, causes)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
@@ -68,7 +76,8 @@ def with_quotas(samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas)
         return list(causes)
     period_ns = hidden_period_ns(samples, causes)
     if period_ns is None:
-        return _named(causes, _mostly_idle(causes, stopped), HIDDEN)
+        idle = {start for start, _ in _mostly_idle(samples, causes, is_idle)}
+        return _named(causes, {at for at in stopped if causes[at].start_ns in idle}, HIDDEN)
     in_phase = _in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
     return _named(causes, {at for at in stopped if causes[at].start_ns in in_phase}, name_of_hidden(period_ns))
 
@@ -77,15 +86,23 @@ def name_of_hidden(period_ns: int) -> str:
     return f"{HIDDEN}, with a period of {describe_ns(period_ns)}"
 
 
-def _mostly_idle(causes: Sequence[GapCause], stopped: Sequence[int]) -> set[int]:
+def _mostly_idle(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdle | None) -> list[_Stop]:
     """The stops in which nobody ran, where they are most of the time of all gaps as long as a stop may be."""
-    idle = {at for at in stopped if _is_idle(causes[at])}
-    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS)
-    are_most = sum(causes[at].length_ns for at in idle) > _MOSTLY * all_ns
-    return idle if len(idle) >= _FEWEST_STOPS and are_most else set()
+    work = [stop for stop in _stops_of_work(samples) if stop[1] >= _LEAST_STOP_NS]
+    idle = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes) if _is_idle(causes[at])]
+    idle += [stop for stop in work if is_idle is not None and is_idle(*stop)]
+    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS) + _time_of(work)
+    are_enough = len(idle) >= _FEWEST_STOPS or sum(ns >= _LONG_STOP_NS for _, ns in idle) >= _FEWEST_OF_LONG
+    return idle if are_enough and _time_of(idle) > _MOSTLY * all_ns else []
 
 
-def quota_on(samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas) -> Disturbance | None:
+def _time_of(stops: Iterable[_Stop]) -> int:
+    return sum(ns for _, ns in stops)
+
+
+def quota_on(
+    samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
+) -> Disturbance | None:
     """What quotas took of the CPU over the whole calibration, as far as that can be told; None where there was none.
 
     It cannot be more than the loop was stopped for, whoever did it.
@@ -93,15 +110,33 @@ def quota_on(samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas) ->
     stops = _stops(samples, causes)
     looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _works(samples))
     if quotas.throttles:
-        stopped_share = sum(ns for _, ns in stops) / looked_ns if looked_ns else 0.0
+        stopped_share = _time_of(stops) / looked_ns if looked_ns else 0.0
         shares = [share for share in (quotas.share, stopped_share or None) if share is not None]
         return _quota(samples, quotas, quotas.throttles[0].name, min(shares, default=None))
-    period_ns = hidden_period_ns(samples, causes) if quotas.are_hidden else None
-    if period_ns is None:
+    if not quotas.are_hidden:
         return None
+    period_ns = hidden_period_ns(samples, causes)
+    if period_ns is None:
+        return _idle_quota(samples, quotas, _mostly_idle(samples, causes, is_idle), looked_ns)
     in_phase = _in_phase(stops, period_ns)
-    share = sum(ns for start, ns in stops if start in in_phase) / looked_ns if looked_ns else None
+    share = _time_of(_of(stops, in_phase)) / looked_ns if looked_ns else None
     return _quota(samples, quotas, name_of_hidden(period_ns), share)
+
+
+def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], looked_ns: int) -> Disturbance | None:
+    """Short stops are too little of a piece of work to be seen there: then the gaps tell of all of the time."""
+    if not idle:
+        return None
+    begins = frozenset(samples.gaps.start_ns)
+    gaps = [stop for stop in idle if stop[0] in begins]
+    if len(gaps) >= _FEWEST_STOPS:
+        return _quota(samples, quotas, HIDDEN, _time_of(gaps) / samples.spun_ns if samples.spun_ns else None)
+    return _quota(samples, quotas, HIDDEN, _time_of(idle) / looked_ns if looked_ns else None)
+
+
+def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ...]:
+    """How long the loop was stopped each time, in ns, where that is longer than others have the CPU by turns."""
+    return tuple(ns for _, ns in _stops(samples, causes) if ns >= _LONG_STOP_NS)
 
 
 def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) -> Disturbance:
@@ -112,14 +147,21 @@ def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) 
 def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:
     """The period at one moment of which the stops end, by far most of their time; None where there is none."""
     stops = _stops(samples, causes)
-    most_ns = sum(ns for _, ns in stops) * _MOST_OF_THEM
+    most_ns = _time_of(stops) * _MOST_OF_THEM
     for period_ns in _LOOKED_FOR_NS:
-        in_phase = _in_phase([stop for stop in stops if stop[1] < period_ns], period_ns)
-        lengths = [ns for start, ns in stops if start in in_phase]
-        is_long = period_ns >= _LONG_PERIOD_NS and min(lengths, default=0) > _LONG_STOP * period_ns
-        if len(lengths) >= (_FEWEST_OF_LONG if is_long else _FEWEST_STOPS) and sum(lengths) >= most_ns:
+        shorter = [stop for stop in stops if stop[1] < period_ns]
+        found = _of(shorter, _in_phase(shorter, period_ns))
+        if len(found) >= _FEWEST_STOPS and _time_of(found) >= most_ns:
+            return period_ns
+        narrow = _of(shorter, _in_phase(shorter, period_ns, _NARROW_PHASE))
+        long_count = sum(ns > _LONG_STOP * period_ns for _, ns in narrow)
+        if period_ns >= _LONG_PERIOD_NS and long_count >= _FEWEST_OF_LONG and _time_of(narrow) >= most_ns:
             return period_ns
     return None
+
+
+def _of(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop]:
+    return [stop for stop in stops if stop[0] in starts]
 
 
 def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
@@ -150,18 +192,21 @@ def _within(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: float
     return chosen
 
 
-def _stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[tuple[int, int]]:
+def _stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
     """Start and length of what may be a quota's stops, in gaps and in pieces of fixed work, in ns."""
     gaps = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes)]
-    found = gaps + [stop for work in _works(samples) for stop in _interruptions(work)]
-    return sorted((start, length) for start, length in found if length >= _LEAST_STOP_NS)
+    return sorted((start, length) for start, length in gaps + _stops_of_work(samples) if length >= _LEAST_STOP_NS)
+
+
+def _stops_of_work(samples: CpuSamples) -> list[_Stop]:
+    return [stop for work in _works(samples) for stop in _interruptions(work)]
 
 
 def _works(samples: CpuSamples) -> tuple[Samples, ...]:
     return samples.work, samples.native_work, samples.memory
 
 
-def _interruptions(work: Samples) -> list[tuple[int, int]]:
+def _interruptions(work: Samples) -> list[_Stop]:
     """Pieces that took longer than usual: when they began, and by how much."""
     if not work.length_ns:
         return []
@@ -173,11 +218,11 @@ def _interruptions(work: Samples) -> list[tuple[int, int]]:
     ]
 
 
-def _in_phase(stops: Sequence[tuple[int, int]], period_ns: int) -> frozenset[int]:
+def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
     """The starts of those that end in that part of the period in which most of their time does."""
     ends = sorted(((start + length) % period_ns, length, start) for start, length in stops)
     circle = [*ends, *((phase + period_ns, length, start) for phase, length, start in ends)]
-    width_ns = round(_PHASE * period_ns)
+    width_ns = round(share * period_ns)
     best, best_ns, first, together_ns = (0, 0), 0, 0, 0
     for last, (phase, length, _) in enumerate(circle):
         together_ns += length

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.dominance import MEMORY, QUOTA, dominating_cause
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.rules import Rules
@@ -10,9 +11,11 @@ from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.model.attribution import Meanwhile
 from noisewatch.model.interval import Interval
 from noisewatch.sources.calibration import parse_calibration
+from noisewatch.sources.trace import Trace, parse_trace
 from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
 from tests.model.sampling import interval_of
+from tests.traced import written_trace
 from tests.written import Files, mounted
 
 _MS = 1_000_000
@@ -72,6 +75,36 @@ def test_where_parents_are_hidden_stops_that_look_like_a_quota_fail() -> None:
     found = finding(_judged(interval_of(_HIDDEN, _HIDDEN)), "cpu-quota")
     assert found.status == "fail"
     assert "looks like a CPU quota of a cgroup that cannot be seen, with a period of 100 ms" in found.answer.said
+
+
+def _of_stops(stops: tuple[tuple[int, int, int, int], ...], trace: Trace | str = "permission denied") -> Answer:
+    """Where parents are hidden."""
+    interval = interval_of(_HIDDEN, _HIDDEN)
+    samples = parse_calibration(written_calibration((2,), gaps=stops))
+    meanwhile = Meanwhile(trace, interval.before, interval)
+    calibrated = calibrated_with(samples, Budget(max_cv=10.0), frozenset({2}), meanwhile)
+    return finding(
+        judge(Case(interval.before, interval, calibrated=calibrated, under_load=interval)), "cpu-quota"
+    ).answer
+
+
+def test_where_parents_are_hidden_stops_of_a_short_period_in_which_nobody_ran_fail() -> None:
+    stops = tuple((10 * _MS * number, 5 * _MS, 1, 0) for number in range(200))
+    said = written_trace(begin_ns=1_000_000_000, length_ns=3_000 * _MS)
+    said["cpus"][0]["pieces"] = [ns for start, *_ in stops for ns in (start + 10_000, start + 40_000, 2)]
+    answer = _of_stops(stops, parse_trace(said))
+    assert (answer.status, answer.unit, set(answer.cpus)) == ("fail", "share", {2})
+    assert "is lost to what looks like a CPU quota of a cgroup that cannot be seen" in answer.said
+    assert [each.kind for each in answer.culprits] == ["quota"]
+    assert _of_stops(stops).status == "unknown"
+
+
+def test_where_parents_are_hidden_a_long_stop_is_told_in_the_reason() -> None:
+    answer = _of_stops(((100 * _MS, 488 * _MS, 1, 0),))
+    assert (answer.status, answer.reason is not None) == ("unknown", True)
+    assert "CPU 2 was taken from the loop for 488 ms at a time, as by a quota: a longer calibration tells" in (
+        answer.reason or ""
+    )
 
 
 def test_where_parents_are_hidden_and_nothing_is_stopped_the_noise_floor_answers() -> None:

@@ -15,11 +15,12 @@ from tests.written import Files, mounted
 
 _US, _MS = 1_000, 1_000_000
 _GROUP = "/sys/fs/cgroup/ci"
-_TICKS, _HOGS = 1, 2
+_TICKS, _HOGS, _LOOP = 1, 2, 3
 _SOURCES = (
     TracedSource("idle", "idle"),
     TracedSource("tick", "local_timer"),
     TracedSource("thread", "hog", thread=Thread(901, "hog", 900, False)),
+    TracedSource("thread", "loop", thread=Thread(50, "loop", 50, False)),
 )
 _Gap = tuple[int, int, int]  # start, length and switches
 
@@ -108,6 +109,77 @@ def test_stops_in_which_nobody_ran_look_like_a_quota_where_parents_are_hidden_ho
     hogs = _trace(*((start, start + 4 * _MS, _HOGS) for start, _, _ in stops))
     assert _shares(attribution_of(_samples(stops), _hidden(hogs))) == {"thread": 0.5}
     assert _shares(attribution_of(_samples(stops[:3]), _hidden(ticks))) == {"outside": 0.015}
+
+
+def test_short_stops_in_which_nobody_ran_are_told_of_the_whole_calibration() -> None:
+    stops: list[_Gap] = [(10 * _MS * number, 5 * _MS, 1) for number in range(100)]
+    ticks = _trace(*((start + 10 * _US, start + 40 * _US, _TICKS) for start, _, _ in stops))
+    quota = attribution_of(_samples(stops), _hidden(ticks)).quota_by_cpu[1]
+    assert (quota.kind, quota.name, quota.share, quota.is_inferred) == ("quota", HIDDEN, 0.5, True)
+    assert attribution_of(_samples(stops), _hidden()).quota_by_cpu == {}
+
+
+_PIECE = 200 * _US
+_LONG_WORK = [_PIECE] * 500 + [150 * _MS + _PIECE] + [_PIECE] * 4_000 + [150 * _MS + _PIECE] + [_PIECE] * 500
+
+
+def _stretches(source: int, *, are_stops_idle: bool) -> list[tuple[int, int, int]]:
+    """All pieces of that work, after a second of looking for gaps."""
+    found, at_ns = [], 1000 * _MS
+    for length in _LONG_WORK:
+        found.append((at_ns, at_ns + (_PIECE if are_stops_idle else length), source))
+        at_ns += length
+    return found
+
+
+def test_two_long_stops_of_the_work_in_which_the_trace_saw_nobody_look_like_a_quota() -> None:
+    """As of a period of a second, of which few fit into a calibration."""
+    idle, spun = (_stretches(_LOOP, are_stops_idle=is_idle) for is_idle in (True, False))
+    quota = attribution_of(_samples([], _LONG_WORK), _hidden(_trace(*idle))).quota_by_cpu[1]
+    assert quota.name == HIDDEN
+    assert quota.share == pytest.approx(0.3 / 2.3, rel=0.01)
+    for trace in (_trace(*spun), _trace(*_stretches(_HOGS, are_stops_idle=False)), "permission denied"):
+        attribution = attribution_of(_samples([], _LONG_WORK), _hidden(trace))
+        assert attribution.quota_by_cpu == {}
+        assert attribution.long_stops_by_cpu == {1: (150 * _MS, 150 * _MS)}
+
+
+def test_a_trace_that_does_not_tell_of_the_loop_does_not_tell_that_it_was_stopped() -> None:
+    trace = _trace((0, 1, _TICKS))
+    assert attribution_of(_samples([], _LONG_WORK), _hidden(trace)).quota_by_cpu == {}
+
+
+def test_short_stops_beside_two_long_ones_of_one_period_do_not_hide_it() -> None:
+    stops: list[_Gap] = [(0, 400 * _MS, 1), (1000 * _MS, 400 * _MS, 1), (1390 * _MS, 9 * _MS, 1)]
+    attribution = attribution_of(_samples(stops, length_ms=2000), _hidden())
+    assert attribution.quota_by_cpu[1].name == name_of_hidden(1000 * _MS)
+
+
+@pytest.mark.parametrize(
+    ("stops", "period_ms"),
+    [
+        ([(967, 1111), (1915, 2110)], 1000),
+        ([(167, 207), (683, 1204), (1679, 2206)], 1000),
+        ([(100, 160), (610, 660), (1100, 1160)], 500),
+        ([(967, 1111), (1600, 2011)], None),
+        ([(167, 187), (683, 704), (1180, 1206)], None),
+    ],
+)
+def test_of_a_long_period_two_long_stops_are_enough_if_they_end_when_it_does(
+    stops: list[tuple[int, int]], period_ms: int | None
+) -> None:
+    gaps: list[_Gap] = [(begin * _MS, (end - begin) * _MS, 1) for begin, end in stops]
+    quota = attribution_of(_samples(gaps, length_ms=2000), _hidden()).quota_by_cpu.get(1)
+    assert (quota.name if quota is not None else None) == (period_ms and name_of_hidden(period_ms * _MS))
+
+
+def test_a_long_stop_by_itself_is_told_where_parents_are_hidden_and_named_by_nobody() -> None:
+    stop: list[_Gap] = [(300 * _MS, 400 * _MS, 1)]
+    attribution = attribution_of(_samples([*stop, *_TICKING]), _hidden())
+    assert (attribution.quota_by_cpu, attribution.long_stops_by_cpu) == ({}, {1: (400 * _MS,)})
+    interval = interval_of({}, {})
+    seen = attribution_of(_samples(stop), Meanwhile("permission denied", interval.before, interval))
+    assert seen.long_stops_by_cpu == {}
 
 
 def test_who_used_the_cpu_while_the_loop_was_stopped_has_not_stopped_it() -> None:

@@ -11,6 +11,7 @@ from noisewatch.judgement.commands import write
 from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.model.disturbance import Disturbance
+from noisewatch.model.figures import describe_ns
 from noisewatch.model.stillness import stood_still
 from noisewatch.model.throttles import Throttle, uncounted_between
 from noisewatch.sources.cgroup import UNLIMITED, CgroupLevel
@@ -70,7 +71,8 @@ def cpu_quota(case: Case) -> Answer:
     if quota is None or None in counted:
         folder = cgroup.folder or "/sys/fs/cgroup"
         paths = (MEMBERSHIP, f"{folder}/cpu.max", f"{folder}/cpu.stat", folder, MOUNT_ROOTS, "/proc/self/mounts")
-        return replace(unknown(case.why_unknown(*paths)), evidence=evidence)
+        reason = "; ".join([case.why_unknown(*paths), *_long_stops_said(case)])
+        return replace(unknown(reason), evidence=evidence)
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
         if uncounted:
@@ -109,6 +111,16 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
     said = f"{worst.share or 0.0:.1%} of CPU {worst.cpu} is lost to {worst.name}"
     cpus = frozenset(each.cpu for each in culprits)
     return Answer(FAIL, said, worst.share, None, "share", cpus, None, evidence, culprits)
+
+
+def _long_stops_said(case: Case) -> list[str]:
+    """Those of the worst CPU, which are too few to look like a quota's."""
+    stops = case.calibrated.attribution.long_stops_by_cpu if case.calibrated is not None else {}
+    if not stops:
+        return []
+    worst = max(stops, key=lambda cpu: max(stops[cpu]))
+    longest = describe_ns(max(stops[worst]))
+    return [f"CPU {worst} was taken from the loop for {longest} at a time, as by a quota: a longer calibration tells"]
 
 
 def _culprits(case: Case) -> tuple[Disturbance, ...]:
