@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.surfaces.frame import HOUSEKEEPING
+from noisewatch.surfaces.frame import HOUSEKEEPING, CulpritLine
 from noisewatch.surfaces.tui.app import MonitorApp
 from noisewatch.surfaces.tui.glyphs import change
 from noisewatch.surfaces.tui.screen_model import ScreenModel
@@ -37,6 +37,16 @@ def test_a_source_that_is_new_has_grown_from_nothing() -> None:
     model = _marked(2_000_000.0)
     model.add(frame((cpu_line(0, "target", 2_000_000.0),), (culprit("new", cpu=0, lost_ns=5_000_000.0),), 2))
     assert "+5.0 ms" in screen(model)[6]
+
+
+def test_a_kernel_worker_that_is_called_after_other_work_is_the_same_source() -> None:
+    def worker(work: str, lost_ns: float) -> CulpritLine:
+        return culprit(f"kworker/0:2-{work}", cpu=0, lost_ns=lost_ns, kind="kernel-thread", tid=58)
+
+    model = model_of(frame((cpu_line(0, "target"),), (worker("events", 4_000_000.0),)))
+    model.mark_baseline()
+    assert model.baseline is not None
+    assert model.baseline.change_of_source(worker("flush", 5_000_000.0)) == 1_000_000.0
 
 
 def test_against_what_is_not_known_there_is_no_change() -> None:

@@ -36,8 +36,9 @@ class Baseline:
 
 
 def source_of(line: CulpritLine) -> Source:
-    """What makes it the same source in another interval."""
-    return line.cpu, line.kind, line.name, line.tid
+    """What makes it the same source in another interval; a kernel worker is called after what it does just now."""
+    is_numbered = line.kind == "kernel-thread" and line.tid is not None
+    return line.cpu, line.kind, "" if is_numbered else line.name, line.tid
 
 
 def baseline_of(history: History, last: int) -> Baseline:
