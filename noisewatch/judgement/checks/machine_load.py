@@ -19,6 +19,7 @@ from noisewatch.judgement.declaration import (
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.surroundings import busiest, cache_neighbourhoods, uncached
 from noisewatch.judgement.untimed import why_untimed
+from noisewatch.model.stillness import stood_still
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.load_average import PATH as LOADAVG
 from noisewatch.sources.platform import NONE
@@ -193,10 +194,14 @@ def own_load_on_target(case: Case) -> Answer:
     own_pids = interval.after.own_pids
     if before is None or after is None:
         return unknown(case.why_unknown("/proc/PID"))
-    if own_pids and not own_pids & before.by_tid.keys() & after.by_tid.keys():
+    seen_pids = own_pids & before.by_tid.keys() & after.by_tid.keys()
+    if own_pids and not seen_pids:
         return unknown("noisewatch did not see itself: it was given the numbers of another namespace")
-    share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
     own_ns = sum(run.ran_ns for run in interval.runs if run.is_own)
+    timed = [pid for pid in seen_pids & after.read_pids if after.by_tid[pid].waited_ns is not None]
+    if timed and not own_ns:
+        return unknown(stood_still(f"/proc/{min(timed)}/schedstat"))
+    share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
     worst = max(share_by_cpu.values(), default=0.0)
     evidence = {
         "own_share_by_cpu": {str(cpu): share for cpu, share in share_by_cpu.items()},

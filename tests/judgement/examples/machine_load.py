@@ -88,6 +88,15 @@ _OWN = [
         own_pids=(950,),
     ),
     Example("own-load-on-target", "unknown", {}, "did not see itself", own_pids=(950,)),
+    Example(
+        *("own-load-on-target", "unknown", process(950, "noisewatch", 2, 5), "/proc/950/schedstat stood still"),
+        own_pids=(950,),
+    ),
+    Example(
+        *("own-load-on-target", "pass", process(950, "noisewatch", 2, 5), "ran elsewhere"),
+        gone=("/proc/950/schedstat",),
+        own_pids=(950,),
+    ),
 ]
 _DISKS = [
     Example("disks-busy", "fail", {}, "nvme0n1 was busy for 30%", after=_busy(nvme0n1=900)),
