@@ -14,12 +14,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from noisewatch.errors import Malformed
 from noisewatch.sources.numbers import integer_from, parse_flag, parse_word
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/class/powercap"
 _ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")
 _PACKAGE = re.compile(r"package-(\d{1,5})(-die-\d{1,5})?")
+_OTHERS = ("psys", "core", "uncore", "dram")
 _MOST_CONSTRAINTS = 3
 _parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
 
@@ -54,7 +56,7 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
     is_without = False
     for name in filter(_ZONE.fullmatch, names):
         folder = f"{FOLDER}/{name}"
-        zone = reader.parsed(f"{folder}/name", parse_word)
+        zone = reader.parsed(f"{folder}/name", _parse_zone)
         match = _PACKAGE.fullmatch(zone or "")
         if zone is None:
             unread.append(f"{folder}/name")
@@ -74,6 +76,13 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
         reader.note(FOLDER, f"no limit of package {min(missing)}")
         unread.append(FOLDER)
     return PowerLimits(tuple(zones) or None, is_without and not zones and not unread, unread[0] if unread else None)
+
+
+def _parse_zone(text: str) -> str:
+    name = parse_word(text)
+    if name not in _OTHERS and not _PACKAGE.fullmatch(name):
+        raise Malformed("the name of a zone", name)
+    return name
 
 
 def _long_term(reader: Reader, folder: str) -> str | None:

@@ -188,9 +188,17 @@ def test_the_long_term_limit_of_each_package_is_found_by_its_name() -> None:
     assert read_power_limits(reading(_RAPL), frozenset({1})).zones is None
 
 
-@pytest.mark.parametrize("name", ["psys", "core", "dram", "package-x", "rub bish"])
+@pytest.mark.parametrize("name", ["psys", "core", "uncore", "dram"])
 def test_other_zones_are_none_of_ours(name: str) -> None:
-    assert read_power_limits(reading(_RAPL | {f"{POWERCAP}/intel-rapl:0/name": name}), _ANY).zones is None
+    limits = read_power_limits(reading(_RAPL | {f"{POWERCAP}/intel-rapl:0/name": name}), _ANY)
+    assert (limits.zones, limits.unread) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["package-x", "packxge-0", "rub bish", "0", "\0\0"])
+def test_a_name_that_no_zone_has_may_be_a_packages(name: str) -> None:
+    second = {path.replace("intel-rapl:0", "intel-rapl-mmio:0"): text for path, text in _RAPL.items()}
+    limits = read_power_limits(reading(_RAPL | second | {f"{POWERCAP}/intel-rapl-mmio:0/name": name}), _ANY)
+    assert (limits.zones, limits.unread) == ((_LIMIT,), f"{POWERCAP}/intel-rapl-mmio:0/name")
 
 
 def test_a_rating_of_zero_is_none() -> None:
