@@ -24,6 +24,7 @@ from noisewatch.sources.platform import NONE
 from noisewatch.sources.services import INIT_NAME, INIT_STATUS, ServiceGroup
 
 _INIT_SCOPE = "init.scope"
+_OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes these
 
 
 @check(
@@ -50,7 +51,7 @@ def services_on_target(case: Case) -> Answer:
         return unknown("whether this is a container is unknown")
     if services.init_name is None:
         return unknown(case.why_unknown(INIT_NAME))
-    if services.init_name != "systemd":
+    if services.init_name != "systemd" and not any(each.name in _OF_SYSTEMD for each in services.groups or ()):
         return not_applicable(f"{clean(services.init_name)} starts the services, and not systemd")
     if services.groups is None:
         return unknown(case.why_unknown("/sys/fs/cgroup", "/proc/self/mounts"))

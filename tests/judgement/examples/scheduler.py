@@ -82,7 +82,8 @@ EXAMPLES = [
     Example("services-on-target", "unknown", {_STATUS: "Name:\tsystemd\n"}, "/proc/1/status"),
     Example("services-on-target", "unknown", gone=("/proc/self/mounts",)),
     Example("services-on-target", "unknown", gone=("/proc/1/comm",)),
-    Example("services-on-target", "not-applicable", {"/proc/1/comm": "runit\n"}, "runit"),
+    Example("services-on-target", "not-applicable", {"/proc/1/comm": "runit\n"}, "runit", gone=(SYSTEM, USER)),
+    Example("services-on-target", "fail", _OPEN | {"/proc/1/comm": "systxmd\n"}, "system.slice, user.slice", {2, 3}),
     Example("services-on-target", "not-applicable", {"/.dockerenv": ""} | _OPEN, "container"),
     #
     Example(
