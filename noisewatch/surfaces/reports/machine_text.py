@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from noisewatch.sources.cgroup import UNLIMITED
 from noisewatch.sources.cpulist import format_cpu_list
@@ -23,11 +23,10 @@ _HEADINGS = (
 
 def text_of_snapshot(snapshot: Snapshot) -> str:
     """All of `show`."""
-    totals = snapshot.interrupts.total_by_cpu() if snapshot.interrupts is not None else {}
     sections = [
         describe_platform(snapshot),
         _targets(snapshot),
-        align([_HEADINGS, *(_cpu_row(snapshot, cpu, totals.get(cpu)) for cpu in _all_cpus(snapshot))]),
+        align([_HEADINGS, *_cpu_rows(snapshot)]),
         _clock(snapshot),
         _irqs(snapshot),
         _unreadable(snapshot.reason_by_path),
@@ -88,7 +87,16 @@ def _all_cpus(snapshot: Snapshot) -> list[int]:
     return sorted(online | snapshot.topology.keys() | snapshot.target.cpus)
 
 
-def _cpu_row(snapshot: Snapshot, cpu: int, interrupt_count: int | None) -> tuple[str, ...]:
+def _cpu_rows(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
+    isolated = snapshot.isolation.isolated
+    totals = snapshot.interrupts.total_by_cpu() if snapshot.interrupts is not None else {}
+    for cpu in _all_cpus(snapshot):
+        yield _cpu_row(snapshot, cpu, isolated, totals.get(cpu))
+
+
+def _cpu_row(
+    snapshot: Snapshot, cpu: int, isolated: frozenset[int] | None, interrupt_count: int | None
+) -> tuple[str, ...]:
     place = snapshot.topology.get(cpu)
     clock = snapshot.frequency.cpus.get(cpu, CpuFrequency(cpu))
     online = snapshot.online.online
@@ -101,7 +109,7 @@ def _cpu_row(snapshot: Snapshot, cpu: int, interrupt_count: int | None) -> tuple
         _short(place.last_level_cache if place else None),
         _yes(None if online is None else cpu in online),
         _yes(cpu in snapshot.target.cpus),
-        _yes(_contains(snapshot.isolation.isolated, cpu)),
+        _yes(_contains(isolated, cpu)),
         _yes(_contains(snapshot.isolation.nohz_full, cpu)),
         _or_dash(place.kind if place else None),
         clock.governor or UNKNOWN,
