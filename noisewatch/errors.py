@@ -38,9 +38,12 @@ class Unreadable(NoisewatchError):
     """A file or question without an answer: unknown, with the reason."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(path, reason)
         self.path = path
         self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
 
     @property
     def is_missing(self) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from noisewatch.errors import Unreadable, UsageError
+from noisewatch.errors import NO_SUCH_FILE, Unreadable, UsageError
 from noisewatch.machine import Json, T
 from noisewatch.machine.descriptors import read_file
-from noisewatch.machine.live import unreadable
+from noisewatch.machine.live import reason_of
 
 
 class CopiedTree:
@@ -28,18 +29,19 @@ class CopiedTree:
             raise UsageError(f"--sysroot {root}: holds neither proc/ nor sys/")
         self._root = os.path.realpath(root)
         self.name = os.path.basename(self._root) or self._root
+        self._place_by_folder: dict[str, str | None] = {"": self._root}  # None: there is none
 
     def now_ns(self) -> int:
         return 0
 
     def read_bytes(self, path: str) -> bytes:
-        return self._checked(path, lambda place: _read_regular(path, place))
+        return self._checked(path, self._read)
 
     def list_names(self, path: str) -> list[str]:
-        return self._checked(path, lambda place: sorted(os.listdir(place)))
+        return self._checked(path, lambda path: sorted(os.listdir(self._folder(path))))
 
     def mode(self, path: str) -> int:
-        return self._checked(path, lambda place: stat.S_IMODE(os.stat(place).st_mode))
+        return self._checked(path, lambda path: stat.S_IMODE(self._place(path)[1]))
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
         raise Unreadable(question, "a copied tree cannot be asked")
@@ -52,17 +54,47 @@ class CopiedTree:
 
     def _checked(self, path: str, use: Callable[[str], T]) -> T:
         try:
-            place = os.path.realpath(self._root + path, strict=True)
-            if os.path.commonpath([place, self._root]) != self._root:
-                raise Unreadable(path, "a link that leaves the copied tree")
-            return use(place)
+            return use(path)
         except OSError as error:
-            raise Unreadable(path, unreadable(path, error).reason) from error
+            raise Unreadable(path, reason_of(error)) from error
+
+    def _read(self, path: str) -> bytes:
+        """What is neither a file nor a directory might never answer."""
+        place, mode = self._place(path)
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise Unreadable(path, "not a regular file")
+        return read_file(place)
+
+    def _place(self, path: str) -> tuple[str, int]:
+        """Where the file or folder is, all links followed, and its mode. Raises OSError, and Unreadable outside."""
+        above, _, name = path.rpartition("/")
+        place = f"{self._folder(above)}/{name}"
+        mode = os.lstat(place).st_mode
+        if not stat.S_ISLNK(mode):
+            return place, mode
+        place, mode = _followed(place)
+        if os.path.commonpath([place, self._root]) != self._root:
+            raise Unreadable(path, "a link that leaves the copied tree")
+        return place, mode
+
+    def _folder(self, path: str) -> str:
+        """Where the folder is. It is looked for once, as the tree stands still: a large machine has 100,000."""
+        if path not in self._place_by_folder:
+            try:
+                place, _ = self._place(path)
+            except (FileNotFoundError, NotADirectoryError):
+                place = None
+            self._place_by_folder[path] = place
+        found = self._place_by_folder[path]
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, NO_SUCH_FILE, path)
+        return found
 
 
-def _read_regular(path: str, place: str) -> bytes:
-    """What is neither a file nor a directory might never answer."""
-    mode = os.stat(place).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise Unreadable(path, "not a regular file")
-    return read_file(place)
+def _followed(link: str) -> tuple[str, int]:
+    """Where the link leads, which nothing is opened or waited for to find out, and the mode of what is there."""
+    descriptor = os.open(link, os.O_PATH | os.O_CLOEXEC)
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}"), os.fstat(descriptor).st_mode
+    finally:
+        os.close(descriptor)

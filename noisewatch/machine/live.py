@@ -31,9 +31,13 @@ _REASONS = {
 
 def unreadable(path: str, error: OSError) -> Unreadable:
     """The error for the user, from the kernel's."""
-    reason = _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
     kind = Absent if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH) else Unreadable
-    return kind(path, reason)
+    return kind(path, reason_of(error))
+
+
+def reason_of(error: OSError) -> str:
+    """The kernel's error in words."""
+    return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
 
 class LiveMachine:

@@ -55,6 +55,39 @@ def test_a_link_within_the_tree_is_followed(tmp_path: Path) -> None:
     assert _linked(tmp_path, "stat").read_bytes("/proc/link") == b"cpu 1 2 3 4\n"
 
 
+def test_a_file_below_a_link_within_the_tree_is_read_listed_and_told_of(tmp_path: Path) -> None:
+    """As /sys/devices/system/cpu/cpu0/cpufreq is a link to ../cpufreq/policy0; some lead to others."""
+    tree = _linked(tmp_path, "../sys/also")
+    os.symlink("kernel", tmp_path / "copy/sys/also")
+    (tmp_path / "copy/sys/kernel/x").chmod(0o444)
+    assert (tree.read_bytes("/proc/link/x"), tree.list_names("/proc/link")) == (b"1\n", ["x"])
+    assert tree.mode("/proc/link/x") == 0o444
+
+
+@pytest.mark.parametrize("name", ["secret", "nothing"])
+def test_a_file_below_a_link_that_leaves_the_tree_is_refused_whether_it_is_there_or_not(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret").write_text("secret")
+    tree = _linked(tmp_path, "../../outside")
+    reasons = [_failure(lambda: tree.read_bytes(f"/proc/link/{name}")).reason for _ in range(2)]
+    assert reasons == ["a link that leaves the copied tree"] * 2
+
+
+def test_a_link_to_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    tree = _linked(tmp_path, "pipe")
+    os.mkfifo(tmp_path / "copy/proc/pipe")
+    assert _failure(lambda: tree.read_bytes("/proc/link")).reason == "not a regular file"
+
+
+@pytest.mark.parametrize("path", ["/proc/link", "/proc/link/below"])
+def test_a_link_to_nothing_is_unknown_and_not_known_to_be_absent(tmp_path: Path, path: str) -> None:
+    tree = _linked(tmp_path, "nothing")
+    errors = [_failure(lambda: tree.read_bytes(path)) for _ in range(2)]
+    assert [(type(error), error.reason) for error in errors] == [(Unreadable, "no such file")] * 2
+
+
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../secret", "../../../../../../../../etc/passwd", "/"])
 def test_a_link_that_leaves_the_tree_is_refused(tmp_path: Path, target: str) -> None:
     (tmp_path / "secret").write_text("secret")
