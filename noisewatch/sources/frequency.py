@@ -102,11 +102,12 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
     def khz(name: str, expected: bool = True) -> int | None:
         return reader.parsed(f"{folder}/{name}", parse_khz, expected)
 
+    lowest_khz, highest_khz = read_window(reader, f"{folder}/scaling_min_freq", f"{folder}/scaling_max_freq")
     return CpuFrequency(
         cpu,
         driver=reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False),
-        min_khz=khz("scaling_min_freq"),
-        max_khz=khz("scaling_max_freq"),
+        min_khz=lowest_khz,
+        max_khz=highest_khz,
         hardware_min_khz=khz("cpuinfo_min_freq"),
         hardware_max_khz=khz("cpuinfo_max_freq"),
         base_khz=asked.base_khz
@@ -114,6 +115,16 @@ def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequen
         else khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
         energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, folder),
     )
+
+
+def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | None, int | None]:
+    """Between which frequencies a clock may move, in kHz; both None where that is no window."""
+    lowest, highest = reader.parsed(min_path, parse_khz), reader.parsed(max_path, parse_khz)
+    if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
+        for path in (min_path, max_path):
+            reader.note(path, f"no clock moves between {lowest} and {highest} kHz")
+        return None, None
+    return lowest, highest
 
 
 def _read_preference(reader: Reader, folder: str) -> str | None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from noisewatch.sources.numbers import parse_count, parse_khz
+from noisewatch.sources.frequency import read_window
+from noisewatch.sources.numbers import parse_count
 from noisewatch.sources.reader import Reader
 
 FOLDER = "/sys/devices/system/cpu/intel_uncore_frequency"
@@ -62,9 +63,4 @@ def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreD
     package = int(match[1]) if match[1] else reader.parsed(f"{path}/package_id", parse_count)
     if packages and package is not None and package not in packages:
         return None
-    return UncoreDomain(
-        path,
-        reader.parsed(f"{path}/min_freq_khz", parse_khz),
-        reader.parsed(f"{path}/max_freq_khz", parse_khz),
-        package,
-    )
+    return UncoreDomain(path, *read_window(reader, f"{path}/min_freq_khz", f"{path}/max_freq_khz"), package)

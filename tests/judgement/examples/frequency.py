@@ -30,6 +30,15 @@ EXAMPLES = [
         "between 1200000 and 3000000 kHz on CPU 2; between 3000000 and 3600000 kHz on CPU 3",
     ),
     Example("frequency-window-open", "unknown", gone=(f"{CPUS}/cpu2/cpufreq",)),
+    *(
+        Example(
+            "frequency-window-open", "unknown", {path: f"{khz}\n" for path, khz in window.items()}, "no clock moves"
+        )
+        for window in (
+            dict.fromkeys((f"{CPUS}/cpu2/cpufreq/scaling_min_freq", f"{CPUS}/cpu2/cpufreq/scaling_max_freq"), 0),
+            {f"{CPUS}/cpu3/cpufreq/scaling_max_freq": 3},
+        )
+    ),
     Example("on-battery", "fail", {"/sys/class/power_supply/AC/online": "0\n"}, "on battery"),
     Example("on-battery", "unknown", gone=("/sys/class/power_supply/AC/online",)),
     Example("on-battery", "not-applicable", gone=("/sys/class/power_supply",)),
