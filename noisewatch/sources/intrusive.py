@@ -1,4 +1,4 @@
-"""What interrupts a CPU by being asked: files that the kernel answers on the CPU they tell about, and pinning to it.
+"""What interrupts a CPU by being asked: files that the kernel answers on the CPU they tell about.
 
 Asked when a run begins, or on request; never of a CPU while a benchmark may run there. The kernel's source has it:
 
@@ -13,7 +13,6 @@ Asked when a run begins, or on request; never of a CPU while a benchmark may run
     drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name tells its files (hwmon.py)
     drivers/thermal/intel/x86_pkg_temp_thermal.c                     sys_get_curr_temp: rdmsr_on_cpu
     arch/x86/kernel/msr.c                /dev/cpu/N/msr: rdmsr_safe_on_cpu
-    kernel/sched/core.c                  sched_setaffinity: migration_cpu_stop, and the thread that comes
 """
 
 from __future__ import annotations
@@ -22,14 +21,13 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
-PIN = "pin to CPUs"
 COUNTED_SINCE = (5, 19)  # commit 7d84c1ebf9dd: from then on x86 counts clocks at the tick, and asks no CPU
 _CPU = "/sys/devices/system/cpu/cpu(?P<cpu>[0-9]+)"
 
 
 @dataclass(frozen=True, slots=True)
 class IntrusiveRead:
-    """Files, or a question; one whose words name no CPU is of several. `until` is the Linux that does without."""
+    """Files; one whose words name no CPU is of several. `until` is the Linux that does without."""
 
     words: re.Pattern[str]
     until: tuple[int, int] | None = None
@@ -45,17 +43,16 @@ INTRUSIVE = (
     IntrusiveRead(re.compile("/sys/class/powercap/intel-rapl.*/(enabled|.*_uw|.*_us|energy_uj)")),
     IntrusiveRead(re.compile("/sys/devices/system/cpu/intel_uncore_frequency/.*_khz")),
     IntrusiveRead(re.compile("/sys/class/thermal/thermal_zone[0-9]+/temp")),
-    IntrusiveRead(re.compile(f"{PIN} .*")),
 )
-_FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo", PIN)  # quicker than all of them
+_FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo")  # quicker than all of them
 
 
-def interrupts(question: str, cpus: Set[int] | None, release: tuple[int, int] | None) -> bool:
-    """Whether to ask it may interrupt one of the CPUs, None being any, under this Linux; an unknown one may be old."""
-    if not question.startswith(_FOLDERS):
+def interrupts(path: str, cpus: Set[int] | None, release: tuple[int, int] | None) -> bool:
+    """Whether to read it may interrupt one of the CPUs, None being any, under this Linux; an unknown one may be old."""
+    if not path.startswith(_FOLDERS):
         return False
     for read in INTRUSIVE:
-        match = read.words.fullmatch(question)
+        match = read.words.fullmatch(path)
         if match is not None and (read.until is None or release is None or release < read.until):
             of = match.groupdict().get("cpu")
             return cpus is None or of is None or int(of) in cpus

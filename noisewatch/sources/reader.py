@@ -81,7 +81,6 @@ class Reader:
         """The answer to what no file says; None, with the reason kept, where it cannot be asked."""
         self.asked.add(question)
         try:
-            self._refuse_intrusive(question)
             return self.machine.ask(question, answer)
         except Unreadable as error:
             self.note(question, error.reason)
@@ -91,9 +90,9 @@ class Reader:
         """Keeps the reason why `path` gave no answer."""
         self.reason_by_path.setdefault(path, reason)
 
-    def _refuse_intrusive(self, question: str) -> None:
-        if self.spared is not None and interrupts(question, self.spared.cpus, self.spared.release):
-            raise Unreadable(question, NOT_ASKED)
+    def _refuse_intrusive(self, path: str) -> None:
+        if self.spared is not None and interrupts(path, self.spared.cpus, self.spared.release):
+            raise Unreadable(path, NOT_ASKED)
 
     def _content(self, path: str, expected: bool) -> _Content:
         return self._once(self._content_by_path, path, self._read_content, expected)

@@ -151,7 +151,7 @@ def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous
         isolation=isolation,
         target=target,
         own_affinity=own_affinity,
-        pin_trial=_pin_trial(reader, target, previous),
+        pin_trial=read_pin_trial(reader, target.cpus),
         hardware=hardware,
         settings=settings,
         frequency=frequency,
@@ -199,13 +199,6 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
     if previous is None or previous.online.online != online.online:
         return None
     return previous.settings if now_ns - previous.settings.read_at_ns < SETTINGS_LAST_NS else None
-
-
-def _pin_trial(reader: Reader, target: Target, previous: Snapshot | None) -> PinTrial:
-    """Tried once, as it moves a thread onto the target for a moment."""
-    if previous is not None and previous.target.cpus == target.cpus:
-        return previous.pin_trial
-    return read_pin_trial(reader, target.cpus)
 
 
 def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from noisewatch.errors import Unreadable
 from noisewatch.machine import Json
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
-from noisewatch.sources.intrusive import PIN
 from noisewatch.sources.isolation import Isolation
 from noisewatch.sources.names import clean
 from noisewatch.sources.reader import Reader
 from noisewatch.sources.topology import CpuPlace
 
 OWN_AFFINITY = "CPUs this process may use"
+_PIN = "pin to CPUs"
 _REQUESTED = "CPUs that were asked for"
+_MOST_LOOKS = 200
+_BETWEEN_LOOKS_S = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +89,8 @@ class PinTrial:
 
 
 def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
-    """A thread of ours asks for exactly `cpus` and reads back what it got; nothing else is moved."""
-    answer = reader.ask(f"{PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
+    """A sleeping thread of ours is pinned to exactly `cpus`, and what it got is read back; nothing runs there."""
+    answer = reader.ask(f"{_PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
     if not isinstance(answer, dict):
         return PinTrial(None, None)
     reason = answer.get("reason")
@@ -99,19 +104,33 @@ def _cpus(answer: Json) -> CpuSet | None:
 
 
 def _try_pin(cpus: CpuSet) -> dict[str, object]:
-    """Runs in a thread of its own, as an affinity belongs to a thread and moves it at once."""
-    import threading
+    """Pins a thread that sleeps: it never runs on those CPUs. Raises OSError where none could be put to sleep.
 
-    outcome: dict[str, object] = {}
-
-    def pin() -> None:
-        try:
-            os.sched_setaffinity(0, cpus)
-            outcome["granted"] = sorted(os.sched_getaffinity(0))
-        except OSError as error:
-            outcome["reason"] = (error.strerror or str(error)).lower()
-
-    thread = threading.Thread(target=pin)
+    The kernel migrates only what runs or waits to run: kernel/sched/core.c, affine_move_task.
+    """
+    is_over = threading.Event()
+    thread = threading.Thread(target=is_over.wait, daemon=True)
     thread.start()
-    thread.join()
-    return outcome
+    try:
+        tid = _asleep(thread)
+        before = os.sched_getaffinity(tid)
+        try:
+            os.sched_setaffinity(tid, cpus)
+        except OSError as error:
+            return {"reason": (error.strerror or str(error)).lower()}
+        granted = sorted(os.sched_getaffinity(tid))
+        os.sched_setaffinity(tid, before)
+        return {"granted": granted}
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _asleep(thread: threading.Thread) -> int:
+    """Its number, once it sleeps."""
+    for _ in range(_MOST_LOOKS):
+        stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_bytes()
+        if thread.native_id is not None and stat.rpartition(b")")[2].split()[0] == b"S":
+            return thread.native_id
+        time.sleep(_BETWEEN_LOOKS_S)
+    raise OSError(None, "the thread to pin did not fall asleep")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import judge
+from noisewatch.model.interval import interval_between
 from noisewatch.model.task_runs import run_tasks
-from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader, Tasks
 from tests.judgement.example import VIRTUAL
 from tests.judgement.judging import answered, finding, judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, CPUS, cpu_row, process, quiet_files, stat_file
+from tests.quiet_machine import ANSWERS, CPUS, TARGET, cpu_row, process, quiet_files, stat_file
 from tests.written import WrittenMachine, reading
 
 
@@ -128,6 +135,22 @@ def test_a_window_of_which_one_end_is_unknown_is_unknown() -> None:
 def test_a_window_pinned_above_the_base_frequency_is_at_the_mercy_of_heat() -> None:
     base = {f"{CPUS}/cpu{cpu}/cpufreq/base_frequency": "2000000\n" for cpu in range(4)}
     assert answered("frequency-window-open", base).status == "warn"
+
+
+def _granted(granted: list[int], previous: Snapshot | None = None, seconds: float = 0.0) -> Snapshot:
+    machine = WrittenMachine(quiet_files(seconds), answers=ANSWERS | {"pin to CPUs": {"granted": granted}})
+    snapshot = read_snapshot(machine, Wish(TARGET), previous=previous)
+    return replace(snapshot, taken_at_ns=snapshot.taken_at_ns + round(seconds * 1e9))
+
+
+@pytest.mark.parametrize("granted", [([2, 3], [2], [2, 3]), ([2, 3], [2, 3], [2]), ([2], [2, 3], [2, 3])], ids=str)
+def test_a_cpu_that_a_cpuset_took_away_while_we_looked_fails(granted: tuple[list[int], ...]) -> None:
+    before = _granted(granted[0])
+    after = _granted(granted[1], before, 3.0)
+    last = _granted(granted[2], after, 6.0)
+    case = Case(after, interval_between(before, after), under_load=interval_between(after, last))
+    found = finding(judge(case), "target-cpu-unusable")
+    assert (found.status, set(found.answer.cpus)) == ("fail", {3})
 
 
 def test_another_target_is_tried_anew() -> None:

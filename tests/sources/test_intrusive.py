@@ -1,4 +1,4 @@
-"""Which questions interrupt whom; what each screen asks: tests/surfaces/test_discreet.py."""
+"""Which files interrupt whom by being read; what each screen asks: tests/surfaces/test_discreet.py."""
 
 from __future__ import annotations
 
@@ -32,17 +32,16 @@ def test_what_the_cpu_itself_is_asked_for_interrupts_it_and_no_other(path: str, 
 
 
 @pytest.mark.parametrize(
-    "question",
+    "path",
     [
         "/sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw",
         "/sys/class/powercap/intel-rapl:0/energy_uj",
         f"{CPUS}/intel_uncore_frequency/package_00_die_00/max_freq_khz",
         "/sys/class/thermal/thermal_zone0/temp",
-        "pin to CPUs 2-3",
     ],
 )
-def test_what_some_cpu_of_several_answers_may_interrupt_any(question: str) -> None:
-    assert interrupts(question, {3}, _NEW)
+def test_what_some_cpu_of_several_answers_may_interrupt_any(path: str) -> None:
+    assert interrupts(path, {3}, _NEW)
 
 
 @pytest.mark.parametrize("path", [f"{CPUS}/cpu2/cpufreq/scaling_cur_freq", "/proc/cpuinfo"])
@@ -67,6 +66,5 @@ def test_a_reader_that_spares_a_cpu_does_not_ask_and_says_why() -> None:
     assert reader.text(other) == "0\n"
     with pytest.raises(Unreadable, match="not asked"):
         reader.text(path)
-    assert reader.ask("pin to CPUs 2", dict) is None
     assert machine.reads == [other]
     assert set(reader.reason_by_path.values()) == {NOT_ASKED}

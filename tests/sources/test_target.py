@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+
 import pytest
 
 from noisewatch.machine import Json
@@ -115,3 +120,24 @@ def test_only_the_clock_in_use_is_missed() -> None:
     reader = reading({})
     assert read_clock_source(reader) == ClockSource(None, None)
     assert list(reader.reason_by_path) == [CURRENT]
+
+
+class _Host(WrittenMachine):
+    """Asks this host."""
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        return answer()
+
+
+def test_a_thread_that_sleeps_is_pinned_and_never_runs_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    last, states = max(os.sched_getaffinity(0)), []
+    pin = os.sched_setaffinity
+
+    def noted(tid: int, cpus: Collection[int]) -> None:
+        pin(tid, cpus)
+        stat = Path(f"/proc/self/task/{tid}/stat").read_text()
+        states.append((tid == threading.get_native_id(), stat.rpartition(")")[2].split()[0]))
+
+    monkeypatch.setattr(os, "sched_setaffinity", noted)
+    assert read_pin_trial(Reader(_Host()), frozenset({last})) == PinTrial(frozenset({last}), None)
+    assert states == [(False, "S")] * 2

@@ -14,7 +14,8 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
-from noisewatch.sources.cpulist import format_cpu_list, name_cpus
+from noisewatch.sources.cpulist import CpuSet, format_cpu_list, name_cpus
+from noisewatch.sources.target import PinTrial
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
@@ -24,7 +25,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     area="target",
     question="Are the target CPUs online, and can a process be pinned to exactly them?",
     severity=BLOCKING,
-    reads=(f"{CPUS}/online", "sched_setaffinity(2), tried by a thread of ours"),
+    reads=(f"{CPUS}/online", "sched_setaffinity(2), tried on a sleeping thread of ours"),
     why=(
         "A pin that a container's or a partition's cpuset narrows without a word makes the benchmark run elsewhere, "
         "and every other answer is then about the wrong CPUs. The affinity a process starts with says nothing: "
@@ -58,7 +59,7 @@ def target_cpu_unusable(case: Case) -> Answer:
             evidence={"online_by": online.said_by},
             fix=fix,
         )
-    trial = case.snapshot.pin_trial
+    trial = _worst_trial(case)
     evidence = {
         "online_by": online.said_by,
         "granted": None if trial.granted is None else sorted(trial.granted),
@@ -75,6 +76,20 @@ def target_cpu_unusable(case: Case) -> Answer:
         said = f"pinned to {listed}, the kernel grants {granted} only: a cpuset excludes the rest"
         return Answer(FAIL, said, cpus=refused, evidence=evidence)
     return Answer(PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
+
+
+def _worst_trial(case: Case) -> PinTrial:
+    """Of all moments that were looked at: a cpuset may be narrowed while we look."""
+    looks = [case.snapshot, *(look for each in case.intervals for look in (each.before, each.after))]
+    trials = [look.pin_trial for look in looks if look.target.cpus == case.target]
+    return min(trials, key=lambda trial: _rank(trial, case.target))
+
+
+def _rank(trial: PinTrial, wanted: CpuSet) -> int:
+    """Refused, not known, granted."""
+    if trial.granted is None:
+        return 0 if trial.reason is not None else 1
+    return 2 if wanted <= trial.granted else 0
 
 
 CHECKS = (target_cpu_unusable,)
