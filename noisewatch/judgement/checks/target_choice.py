@@ -73,7 +73,7 @@ def no_housekeeping_cpu(case: Case) -> Answer:
     area="target",
     question="Is CPU 0 left out of the target?",
     severity=WARNING,
-    reads=(f"{CPUS}/online",),
+    reads=(f"{CPUS}/online", "/proc/stat"),
     why=(
         "The CPU that booted usually keeps the time for all, takes the interrupts that nobody has moved, and can "
         "neither be isolated from the tick nor, on most machines, be taken offline."
@@ -89,7 +89,7 @@ def boot_cpu_is_target(case: Case) -> Answer:
         return Answer(PASS, said)
     if case.snapshot.online.online is None or not case.target:
         return unknown(case.why_unknown(f"{CPUS}/online"))
-    if not case.online - case.target:
+    if not case.running - case.target:
         return not_applicable("every online CPU is a target, and none could be chosen instead")
     return Answer(FAIL, "CPU 0 is a target", cpus=frozenset({0}))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.sources.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet_machine import CPUS
+from tests.quiet_machine import CPUS, cpu_row
 
 _ALL = frozenset({0, 1, 2, 3})
+_ALONE = {f"{CPUS}/online": "0\n", "/proc/stat": cpu_row("cpu") + cpu_row("cpu0")}
 _WHO_IS_ONLINE = (f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")
 _NODES = "/sys/devices/system/node"
 _PARALLEL, _STRICT = Rules("parallel"), Rules("strict")
@@ -53,7 +54,8 @@ EXAMPLES = [
     Example("boot-cpu-is-target", "fail", {}, "CPU 0", {0}, target=frozenset({0, 2})),
     Example("boot-cpu-is-target", "fail", {}, "CPU 0", {0}, target=_ALL - {3}, rules=_PARALLEL),
     Example("boot-cpu-is-target", "not-applicable", {}, "none could be chosen", target=_ALL),
-    Example("boot-cpu-is-target", "not-applicable", {f"{CPUS}/online": "0\n"}, target=frozenset({0})),
+    Example("boot-cpu-is-target", "not-applicable", _ALONE, target=frozenset({0})),
+    Example("boot-cpu-is-target", "fail", {f"{CPUS}/online": "0\n"}, "CPU 0", {0}, target=frozenset({0})),
     Example("boot-cpu-is-target", "unknown", gone=_WHO_IS_ONLINE, target=frozenset({0})),
     Example("target-cores-differ", "fail", _of_each("cpu_capacity", 1024, 1024, 1024, 446), "efficiency", {2, 3}),
     Example("target-cores-differ", "pass", _of_each("cpu_capacity", 446, 446, 1024, 1024), "one kind"),
