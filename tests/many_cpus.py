@@ -26,12 +26,14 @@ from noisewatch.machine.recorder import Recorder
 from noisewatch.sources.cpulist import format_cpu_list, parse_cpu_list
 from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
 from noisewatch.sources.tasks import TaskReader
+from tests import quiet
 from tests.many_cpus_counters import Counters, Story
 from tests.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, still_files
 from tests.quiet_machine import ANSWERS, CPUS
 from tests.written import SECOND_NS, WrittenMachine
 
 INTERVALS = 120
+_VMSTAT = "/proc/vmstat"  # on a machine that runs, something in it always moves
 _BOOTED_NS = 34_521 * SECOND_NS
 
 
@@ -66,6 +68,7 @@ class ManyCpus:
         for cpu in online:
             files |= files_of_cpu(cpu, self._count, POWERSAVE if cpu in slow else PERFORMANCE)
         files[f"{CPUS}/online"] = f"{format_cpu_list(online)}\n"
+        files[_VMSTAT] = quiet.files(self.second)[_VMSTAT]
         files[f"{CPUS}/offline"] = f"{format_cpu_list(offline)}\n"
         return WrittenMachine(files, answers=self._answers)
 
