@@ -6,6 +6,7 @@ costs, tests.benchmark_monitor prints.
 
 from __future__ import annotations
 
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from noisewatch.model.interrupt_counts import count_interrupts
 from noisewatch.sources.interrupts import parse_interrupts
 from noisewatch.surfaces.live_gaps import LiveGaps
 from noisewatch.surfaces.live_lines import live_lines
+from tests.many_cpus import ManyCpus
+from tests.written import write_tree
 
 _RUNS = 9
 _COMMAND = [sys.executable, "-m", "noisewatch"]
@@ -54,6 +57,24 @@ def preflight() -> None:
     """All of it, with its defaults."""
     run = partial(subprocess.run, [*_COMMAND, "preflight"], capture_output=True, check=False)
     print(f"preflight, three seconds of sample and of calibration: {_median_ms(run, 3)}")
+
+
+def copied_tree(cpu_count: int = 1024) -> None:
+    """What a machine of many CPUs costs from its files: CPU time, as the disk is none of ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = ManyCpus(cpu_count).files()
+        write_tree(Path(folder), files)
+        for command in (["show"], ["preflight", "--sample", "0", "--no-calibration"]):
+            run = partial(subprocess.run, [*_COMMAND, *command, "--sysroot", folder], capture_output=True, check=False)
+            figure = _described_ms([_cpu_ms_of_children(run) for _ in range(_RUNS)])
+            print(f"copied tree of {cpu_count} CPUs, {len(files)} files: {command[0]} {figure}")
+
+
+def _cpu_ms_of_children(work: Callable[[], object]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
 
 
 def interrupts(cpu_count: int = 1152, row_count: int = 1056, moving_rows: int = 60) -> None:
@@ -120,6 +141,7 @@ def main() -> None:
     start_up()
     live_picture()
     preflight()
+    copied_tree()
     interrupts()
     recording()
 

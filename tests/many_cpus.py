@@ -60,6 +60,10 @@ class ManyCpus:
         self._moment = self._written()
 
     def _written(self) -> WrittenMachine:
+        return WrittenMachine(self.files(), answers=self._answers)
+
+    def files(self) -> dict[str, str]:
+        """All files of this moment."""
         everything = frozenset(range(self._count))
         offline = self._story.offline_at(self.second)
         online = everything - offline
@@ -70,7 +74,7 @@ class ManyCpus:
         files[f"{CPUS}/online"] = f"{format_cpu_list(online)}\n"
         files[_VMSTAT] = quiet.files(self.second)[_VMSTAT]
         files[f"{CPUS}/offline"] = f"{format_cpu_list(offline)}\n"
-        return WrittenMachine(files, answers=self._answers)
+        return files
 
     def now_ns(self) -> int:
         return _BOOTED_NS + self.second * SECOND_NS
