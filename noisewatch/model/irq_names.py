@@ -6,6 +6,7 @@ nvme0q3   virtio1-req.0   virtio0-input.0   eth0-TxRx-3   i40e-eth0-TxRx-3   mlx
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _NAMES = (
     (r"(nvme\d+)q0", "the admin queue of the disk {0}"),
@@ -33,6 +34,15 @@ _NAMES = (
     (r"dmar\d+|AMD-Vi\d*", "faults that the IOMMU tells of"),
     (r"i915|amdgpu|nouveau|nvidia|xe", "the graphics card"),
 )
+NETWORK, DISK = "network", "disk"
+_INTERFACE = r"(?:eth|en[opsx]|wlan|wl[opsx]|ib)\d\w*"
+_DISK_NAME = r"nvme\d+n\d+|(?:xv|[shv])d[a-z]+|mmcblk\d+"
+# In a driver's name for the interrupt, in the words for it, or in the device's name with its interfaces or disks.
+_KINDS = (
+    (NETWORK, rf"network|ethernet|wi-?fi|iwlwifi|wireless|infiniband|\bena-mgmnt\b|\b(?:{_INTERFACE})\b"),
+    (DISK, rf"\bdisks?\b|nvme|\bs?ata\b|ata_piix|ahci|\b(?:sas|scsi)\b|\braid\b|block device|\b(?:{_DISK_NAME})\b"),
+)
+_KIND_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
 _PATTERNS = tuple((re.compile(pattern, re.IGNORECASE), words) for pattern, words in _NAMES)
 
 
@@ -40,3 +50,9 @@ def describe_action(action: str) -> str | None:
     """The queue, or the device, in words; None for a name that is not known."""
     matches = ((pattern.fullmatch(action), words) for pattern, words in _PATTERNS)
     return next((words.format(*match.groups()) for match, words in matches if match is not None), None)
+
+
+def kinds_of_device(actions: Iterable[str], device: str | None) -> frozenset[str]:
+    """NETWORK, DISK, both where they share the interrupt; none of another device or of one that is not known."""
+    words = [word for action in actions for word in (action, describe_action(action) or "")] + [device or ""]
+    return frozenset(kind for kind, pattern in _KIND_PATTERNS if any(pattern.search(word) for word in words))

@@ -19,9 +19,10 @@ from noisewatch.judgement.declaration import (
 )
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.while_calibrating import graver_while_calibrating
-from noisewatch.model.disturbance import Disturbance, disturbances_of, is_of_a_device, kind_of_row
+from noisewatch.model.disturbance import Disturbance, disturbances_of, kind_of_row
 from noisewatch.model.interrupt_counts import RowCount
 from noisewatch.model.interval import Interval
+from noisewatch.model.softirq_causes import DEVICE_WORK, device_work, explained_ns, unexplained_work
 from noisewatch.sources.cpu_time import TICK_NS
 from noisewatch.sources.cpulist import CpuSet, name_cpus
 from noisewatch.sources.interrupts import PATH as INTERRUPTS
@@ -31,10 +32,6 @@ from noisewatch.sources.softirqs import PATH as SOFTIRQS
 _PER_CPU_WORK_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
 _MOST_CULPRITS = 3
 
-# Those that follow a device; TIMER, SCHED and RCU follow the CPU's own tick.
-_DEVICE_WORK = frozenset({"HI", "TASKLET", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL"})
-_ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times before it has its interrupt again
-_LONGEST_ROUND_NS = 100_000  # 64 packets
 _FEWEST_TICKS = 3  # of 10 ms: one or two may fall upon a softirq by chance
 
 _WORK_PASSES = Limit(
@@ -54,7 +51,8 @@ _TIME_FAILS = Limit(
     limits=(_WORK_PASSES, _TIME_FAILS),
     why=(
         "A softirq runs on top of whatever the CPU does, or in ksoftirqd: received packets, finished disk requests, "
-        "expired timers. What a device's interrupt on the same CPU brings along is blamed on that device instead."
+        "expired timers. What a device's interrupt on the same CPU brings along is blamed on that device instead: "
+        "packets on a network card, finished requests on a disk."
     ),
     remedy="Move the work: packet steering, the timer's or callback's owner, or boot with rcu_nocbs and nohz_full.",
     sources=(_PER_CPU_WORK_DOC,),
@@ -68,7 +66,7 @@ def _softirqs(case: Case) -> Answer:
     interval = case.interval
     if interval is None:
         return unknown(case.no_sample_reason or "no sample was taken")
-    rates = {cpu: _device_work(interval, cpu) / interval.seconds for cpu in sorted(case.target)}
+    rates = {cpu: device_work(interval, cpu) / interval.seconds for cpu in sorted(case.target)}
     shares = {cpu: _softirq_share(interval, cpu) for cpu in sorted(case.target)}
     evidence = {
         "for_devices_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
@@ -83,15 +81,15 @@ def _softirqs(case: Case) -> Answer:
         said = f"softirqs took {worst:.1%} of {name_cpus(long)}"
         culprits = _of_kind(interval, long, "softirq")
         return Answer(FAIL, said, worst, case.bound(_TIME_FAILS), "share", long, None, evidence, culprits)
-    often = frozenset(
-        cpu for cpu, rate in rates.items() if rate > case.bound(_WORK_PASSES) and not _is_of_own_devices(interval, cpu)
-    )
+    limit = case.bound(_WORK_PASSES)
+    unexplained = {cpu: unexplained_work(interval, cpu) for cpu in sorted(case.target)}
+    often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
     if often:
-        worst = max(rates[cpu] for cpu in often)
-        culprits = tuple(each for each in _of_kind(interval, often, "softirq") if each.name in _DEVICE_WORK)
-        named = culprits[0].name if culprits else "softirqs"
-        said = f"{named}: up to {worst:.0f}/s on {name_cpus(often)}, where no device interrupts as often"
-        limit = case.bound(_WORK_PASSES)
+        worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
+        culprits = _of_kind(interval, often, "softirq", frozenset().union(*(unexplained[cpu] for cpu in often)))
+        said = (
+            f"{culprits[0].name}: up to {worst:.0f}/s on {name_cpus(often)}, where no such device interrupts as often"
+        )
         return Answer(WARN, said, worst, limit, "per second", often, None, evidence, culprits)
     reason = _why_uncounted(case, interval)
     if reason is None and len(known) < len(shares):
@@ -109,19 +107,6 @@ def _quiet_said(case: Case, interval: Interval, rates: dict[int, float]) -> str:
     return f"{said} on CPU {busiest}, with its interrupts" if behind else said
 
 
-def _device_work(interval: Interval, cpu: int) -> int:
-    return sum(count for row, count in interval.softirqs.on_cpu(cpu) if row.label in _DEVICE_WORK)
-
-
-def _device_interrupts(interval: Interval, cpu: int) -> int:
-    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if is_of_a_device(row))
-
-
-def _is_of_own_devices(interval: Interval, cpu: int) -> bool:
-    """Whether the CPU's own device interrupts, which another check blames, are enough to explain the softirqs."""
-    return _device_interrupts(interval, cpu) * _ROUNDS_PER_INTERRUPT >= _device_work(interval, cpu)
-
-
 def _softirq_share(interval: Interval, cpu: int) -> float | None:
     load = interval.load_by_cpu.get(cpu)
     return None if load is None or load.softirq_ns is None else load.softirq_ns / interval.length_ns
@@ -131,11 +116,14 @@ def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
     """Less what the device interrupts of this CPU may have caused; 0 of too few ticks."""
     if share * interval.length_ns < _FEWEST_TICKS * TICK_NS:
         return 0.0
-    return share - _device_interrupts(interval, cpu) * _LONGEST_ROUND_NS / interval.length_ns
+    return share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns
 
 
-def _of_kind(interval: Interval, cpus: CpuSet, kind: str) -> tuple[Disturbance, ...]:
+def _of_kind(
+    interval: Interval, cpus: CpuSet, kind: str, names: frozenset[str] | None = None
+) -> tuple[Disturbance, ...]:
     found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.kind == kind]
+    found = [each for each in found if names is None or each.name in names]
     return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0))[:_MOST_CULPRITS])
 
 
@@ -146,7 +134,7 @@ def _why_uncounted(case: Case, interval: Interval) -> str | None:
         return case.why_unknown(SOFTIRQS)
     if interval.softirqs.rows is None:
         return interval.softirqs.reason
-    if not {row.label for row in after.rows} & _DEVICE_WORK:
+    if not {row.label for row in after.rows} & DEVICE_WORK:
         return f"{SOFTIRQS}: has no row for devices"
     missing = case.target - (set(before.cpus) & set(after.cpus))
     return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing or not case.target else None

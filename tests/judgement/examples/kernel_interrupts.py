@@ -26,6 +26,10 @@ def _softirqs(label: str, counts: str) -> dict[str, str]:
     return _table("/proc/softirqs", label, counts)
 
 
+def _blocks(cpu2: int) -> dict[str, str]:
+    return {"/proc/softirqs": f"CPU0 CPU1 CPU2 CPU3\nBLOCK: 0 0 {cpu2} 0\n"}
+
+
 def _calls(cpu0: int, cpu2: int) -> dict[str, str]:
     return _table("/proc/interrupts", "RES", f"{cpu0} 100 {cpu2} 3")
 
@@ -64,6 +68,20 @@ EXAMPLES = [
     Example(
         *("softirqs-on-target", "warn", {}, "NET_RX", {2}),
         after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "24", "800 0 3 0"),
+    ),
+    Example(
+        *("softirqs-on-target", "warn", {}, "NET_RX: up to 100/s", {2}),
+        after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "25", "0 130 300 0"),
+    ),
+    Example(
+        *("softirqs-on-target", "pass", _blocks(0), "on CPU 2, with its interrupts"),
+        after=_blocks(300) | _table("/proc/interrupts", "25", "0 130 300 0"),
+    ),
+    Example(
+        *("softirqs-on-target", "fail", {}, "4.0% of CPU 3", {3}),
+        after=_softirq_time(3, 12)
+        | _softirqs("NET_RX", "800 0 0 900")
+        | _table("/proc/interrupts", "25", "0 130 0 1200"),
     ),
     Example("softirqs-on-target", "fail", {}, "10.0% of CPU 3", {3}, after=_softirq_time(3, 30)),
     Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(1, 30)),
