@@ -29,13 +29,16 @@ _CHECKS = ("tasks-on-target", "target-cpu-busy")
 
 
 def _intervals(
-    after: dict[str, str], sampled: dict[str, str] | None = None, lost: Mapping[int, float] | None = None
+    after: dict[str, str],
+    sampled: dict[str, str] | None = None,
+    lost: Mapping[int, float] | None = None,
+    before: dict[str, str] | None = None,
 ) -> list[Interval]:
-    """A sample, quiet but for `sampled`, and the time of a calibration after which there are these files.
+    """A sample, quiet but for `before` and `sampled`, and the time of a calibration after which there are these files.
 
     The loops have `lost` such shares of their CPUs.
     """
-    files = [quiet_files(), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
+    files = [quiet_files() | (before or {}), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
     machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[_OURS])
     task_reader = TaskReader(asks_all_affinities=True)
     looks = [read_snapshot(machine, Wish(), task_reader)]
@@ -94,16 +97,43 @@ def test_what_is_ours_is_no_culprit(check_id: str, known: dict[str, Any]) -> Non
     assert not _found(check_id, {}, _trace(**known)).answer.culprits
 
 
-def test_a_crowd_counts_with_its_sum() -> None:
+def _crowds(*names: str, parent: int = 500, each_ns: int = _MS) -> Trace:
+    """Two seconds of CPU 2, with 400 ended children of each name."""
     said = written_trace()
-    for tid in range(2_000, 2_400):
-        said["cpus"][0]["sources"].append(["thread", "true", tid, None])
-        said["cpus"][0]["spells"].append([1, _MS, _MS, [_MS, 1]])
-        parent = {"pid": 500, "name": "loop", "is_process": False}
-        said["threads"][str(tid)] = {"name": "true", "pid": None, "is_kernel": None, "parent": parent}
-    found = _found("tasks-on-target", {}, parse_trace(said))
+    for tid in range(2_000, 2_000 + 400 * len(names)):
+        name = names[(tid - 2_000) // 400]
+        said["cpus"][0]["sources"].append(["thread", name, tid, None])
+        said["cpus"][0]["spells"].append([1, each_ns, each_ns, [each_ns, 1]])
+        known = {"pid": parent, "name": "loop", "is_process": False}
+        said["threads"][str(tid)] = {"name": name, "pid": None, "is_kernel": None, "parent": known}
+    return parse_trace(said)
+
+
+def test_a_crowd_counts_with_its_sum() -> None:
+    found = _found("tasks-on-target", {}, _crowds("true"))
     assert found.answer.culprits[0].name == "true (400 ended children of loop)"
     assert found.answer.measured == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("each_ns", "culprits"),
+    [
+        (_MS, ["as (400 ended children of loop)", "true (400 ended children of loop)"]),
+        (100_000, ["children of loop"]),
+    ],
+    ids=["more in the calibration", "more in the sample"],
+)
+def test_children_of_both_are_named_once_as_they_had_more(each_ns: int, culprits: list[str]) -> None:
+    before = process(920, "loop", 0, 0, allowed="0") | process(950, "work", 2, 0, allowed="2", parent=920)
+    sampled = process(920, "loop", 0, 1_000, allowed="0", children=30) | {"/proc/stat": stat_file({2: 30}, 300)}
+    after = process(920, "loop", 0, 2_000, allowed="0", children=60)
+    sample, loaded = _intervals(after, sampled, before=before)
+    samples = parse_calibration(written_calibration(changes={2: {"tid": _SPINNER}, 3: {"tid": _SPINNER + 1}}))
+    meanwhile = Meanwhile(_crowds("true", "as", parent=920, each_ns=each_ns), sample.after, loaded)
+    calibrated = calibrated_with(samples, Budget(max_cv=1.0), frozenset({2, 3}), meanwhile)
+    case = Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
+    found = finding(judge(case), "tasks-on-target").answer.culprits
+    assert sorted(each.name for each in found if each.pid == 920) == culprits
 
 
 def test_what_a_switch_that_was_not_told_may_have_given_to_another_is_not_counted() -> None:
@@ -281,3 +311,12 @@ def test_a_thread_that_had_more_in_the_sample_keeps_that() -> None:
     sampled = process(901, "n1", 2, 1_140 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 114}, 300)}
     after = process(901, "n2", 2, 1_200 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 294, 3: 180}, 600)}
     assert _twice(sampled, after).answer.said == "n1 (pid 901): 38.0% of CPU 2"
+
+
+def test_many_threads_of_both_are_named_once_though_there_are_more_of_them_by_then() -> None:
+    few, many = (range(901, 901 + count) for count in (20, 30))
+    sampled = {path: text for pid in few for path, text in process(pid, "noise", 2, 6 * _MS, allowed="2").items()}
+    after = {path: text for pid in many for path, text in process(pid, "noise", 2, 18 * _MS, allowed="2").items()}
+    sample, loaded = _intervals(after | {"/proc/stat": stat_file({2: 230, 3: 180}, 600)}, sampled)
+    answer = finding(judge(Case(sample.after, sample, under_load=loaded)), "tasks-on-target").answer
+    assert len([each for each in answer.culprits if each.name.startswith("noise (")]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -187,12 +188,24 @@ def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -
 
 def _in_the_worse(sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> dict[Disturbance, bool]:
     """Whoever ran, once, with whether that was in the calibration; the costliest first. A thread may rename itself."""
-    worst: dict[tuple[int, int | None, int | str], tuple[Disturbance, bool]] = {}
-    for each, is_later in (*((each, False) for each in sampled), *((each, True) for each in later)):
-        key = each.cpu, each.pid, each.name if each.tid is None else each.tid
-        if key not in worst or (each.share or 0.0) > (worst[key][0].share or 0.0):
-            worst[key] = each, is_later
-    return dict(sorted(worst.values(), key=lambda pair: -(pair[0].share or 0.0)))
+    looks_by_who: dict[tuple[int, int | None, int | str], tuple[list[Disturbance], list[Disturbance]]] = {}
+    for is_later, found in enumerate((sampled, later)):
+        for each in found:
+            looks_by_who.setdefault((each.cpu, each.pid, each.tid or _crowd(each.name)), ([], []))[is_later].append(
+                each
+            )
+    worst: dict[Disturbance, bool] = {}
+    for looks in looks_by_who.values():
+        had_more = max(looks, key=lambda look: sum(each.share or 0.0 for each in look))
+        kept = had_more if had_more[0].tid is None else [max(had_more, key=lambda each: each.share or 0.0)]
+        worst |= dict.fromkeys(kept, had_more is looks[1])
+    return dict(sorted(worst.items(), key=lambda pair: -(pair[0].share or 0.0)))
+
+
+def _crowd(name: str) -> str:
+    """What `children of make` and `cc1 (523 ended children of make)`, both with the pid of make, have in common."""
+    of_whom = re.search(r"\b(children|ended threads) of ", name)
+    return of_whom[1] if of_whom is not None else re.sub(r" \(\d+ ", " (", name)
 
 
 def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answer:
