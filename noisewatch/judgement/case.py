@@ -189,13 +189,17 @@ class Case:
         """The reason that the first of the paths, or anything below it, gave no answer."""
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)
-        known = exact or _first_below(paths, reasons) or _first_above(paths, reasons)
+        known = exact or _first_below(paths, self._unanswered) or _first_above(paths, reasons)
         return f"{known}: {reasons[known]}" if known is not None else f"{paths[0]}: not told by this machine"
 
+    @cached_property
+    def _unanswered(self) -> list[str]:
+        """The paths that have a reason, sorted."""
+        return sorted(self.snapshot.reason_by_path)
 
-def _first_below(paths: Sequence[str], reasons: Mapping[str, str]) -> str | None:
-    """The first known path in the first folder that has one. Sorted once: there may be thousands of both."""
-    ordered = sorted(reasons)
+
+def _first_below(paths: Sequence[str], ordered: Sequence[str]) -> str | None:
+    """The first known path in the first folder that has one: there may be thousands of both."""
     for path in paths:
         at = bisect_left(ordered, path + "/")
         if at < len(ordered) and ordered[at].startswith(path + "/"):
