@@ -315,8 +315,12 @@ def test_a_thread_that_had_more_in_the_sample_keeps_that() -> None:
 
 def test_many_threads_of_both_are_named_once_though_there_are_more_of_them_by_then() -> None:
     few, many = (range(901, 901 + count) for count in (20, 30))
-    sampled = {path: text for pid in few for path, text in process(pid, "noise", 2, 6 * _MS, allowed="2").items()}
-    after = {path: text for pid in many for path, text in process(pid, "noise", 2, 18 * _MS, allowed="2").items()}
-    sample, loaded = _intervals(after | {"/proc/stat": stat_file({2: 230, 3: 180}, 600)}, sampled)
+    before = {path: text for pid in many for path, text in process(pid, "noise", 2, 0, allowed="2").items()}
+    sampled = before | {
+        path: text for pid in few for path, text in process(pid, "noise", 2, 6 * _MS, allowed="2").items()
+    }
+    after = {path: text for pid in many for path, text in process(pid, "noise", 2, 14 * _MS, allowed="2").items()}
+    sampled |= {"/proc/stat": stat_file({2: 12}, 300)}
+    sample, loaded = _intervals(after | {"/proc/stat": stat_file({2: 230, 3: 180}, 600)}, sampled, before=before)
     answer = finding(judge(Case(sample.after, sample, under_load=loaded)), "tasks-on-target").answer
     assert len([each for each in answer.culprits if each.name.startswith("noise (")]) == 1
