@@ -22,6 +22,14 @@ def many_threads(found: Iterable[Disturbance], tasks: Tasks | None, most: float)
     return {one: members for one, members in together.items() if (one.share or 0.0) > most}
 
 
+def with_many_as_one(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> list[Disturbance]:
+    """All of them, `many_threads` in the place of their members; the costliest first."""
+    all_found = tuple(found)
+    many = many_threads(all_found, tasks, most)
+    members = {each for together in many.values() for each in together}
+    return sorted((*many, *(each for each in all_found if each not in members)), key=lambda each: -(each.share or 0.0))
+
+
 def _as_one(name: str, members: list[Disturbance]) -> Disturbance:
     """`java (50 threads)`; the pid is that of the one process, if it is one."""
     pids = {each.pid for each in members}

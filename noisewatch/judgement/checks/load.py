@@ -16,6 +16,7 @@ from noisewatch.judgement.declaration import (
     not_applicable,
     unknown,
 )
+from noisewatch.judgement.many_threads import with_many_as_one
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.model.disturbance import Disturbance, disturbances_of
@@ -90,7 +91,9 @@ def _busiest(case: Case, interval: Interval, cpus: CpuSet) -> tuple[Disturbance,
     for cpu in sorted(cpus):
         has_more_later = (share_while_calibrating(case, cpu) or 0.0) > (interval.busy_share(cpu) or 0.0)
         later = [each for each in threads_while_calibrating(case) if each.cpu == cpu] if has_more_later else []
-        found += [each for each in (later or disturbances_of(interval, cpu))[:_MOST_CULPRITS] if each.share]
+        tasks = case.under_load.after.tasks if later and case.under_load is not None else interval.after.tasks
+        all_there = with_many_as_one(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
+        found += [each for each in all_there[:_MOST_CULPRITS] if each.share]
     return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
 
 
