@@ -46,6 +46,8 @@ class Tracing:
 def parse_events(text: str) -> tuple[str, ...]:
     """The events that are traced. Raises Malformed."""
     events = tuple(line.strip() for line in lines_of(text) if line.strip())
+    if text and not events:
+        raise Malformed("an event such as sched:sched_switch", text)
     for number, event in enumerate(events, start=1):
         if _EVENT.fullmatch(event) is None:
             raise Malformed("an event such as sched:sched_switch", event, number)

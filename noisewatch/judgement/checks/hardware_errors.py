@@ -85,7 +85,7 @@ def machine_checks(case: Case) -> Answer:
     if hurried:
         said = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
         return Answer(WARN, said, evidence=evidence)
-    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.online))]
+    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.running))]
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:

@@ -110,7 +110,7 @@ def _effective_path(folder: str) -> str:
 
 def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
     """Why more IRQs may be active than those that the table tells of; None where it tells of all."""
-    reason = why_untold(case, interrupts, case.online | case.target)
+    reason = why_untold(case, interrupts, case.running | case.target)
     if reason is not None:
         return reason
     listed = {row.irq for row in interrupts.rows}

@@ -34,6 +34,7 @@ _NUMBERED_TIMERS = (
 )
 _NO_ROW = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/nvme9q1/x": ""}
 _HIDDEN = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/IPI/x": ""}
+_THREE_LISTED = {"/sys/devices/system/cpu/online": "0-2\n"}
 
 EXAMPLES = [
     Example("device-interrupts-on-target", "fail", _adapters(5), "QDIO Adapter", {2}, after=_adapters(60_005)),
@@ -62,6 +63,14 @@ EXAMPLES = [
     Example("ipis-on-target", "unknown", _BLIND, "no column for CPU 3"),
     Example("profiler-runs", "unknown", _BLIND, "no column for CPU 3"),
     Example("machine-checks", "unknown", _table("MCE: 0 0 0 Machine check exceptions", columns=3), "CPU 3"),
+    Example(
+        *(
+            "machine-checks",
+            "unknown",
+            _table("MCE: 0 0 0 Machine check exceptions", columns=3) | _THREE_LISTED,
+            "CPU 3",
+        ),
+    ),
     Example("tick-not-stopped", "unknown", _BLIND, "no column for CPU 3"),
     Example(
         *("device-interrupts-on-target", "fail", {}, "eth0-rx-0 (Ethernet Controller X550", {2}),

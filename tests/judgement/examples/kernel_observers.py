@@ -57,6 +57,7 @@ EXAMPLES = [
         gone=(f"{TRACING}/current_tracer", f"{TRACING}/set_event", f"{TRACING}/instances"),
     ),
     Example("kernel-traced", "unknown", {f"{TRACING}/set_event": "two words\n"}, "two words"),
+    Example("kernel-traced", "unknown", {f"{TRACING}/set_event": "\n\n"}, "set_event"),
     Example("kernel-traced", "unknown", gone=(f"{TRACING}/instances/rasdaemon/current_tracer",)),
     Example("kernel-traced", "unknown", gone=(TRACING,), is_copy=True),
     Example("kernel-traced", "not-applicable", gone=(TRACING,)),
