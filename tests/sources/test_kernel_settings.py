@@ -45,7 +45,12 @@ def test_a_line_that_is_no_console_is_malformed(text: str) -> None:
 
 def test_events_are_a_line_each() -> None:
     assert parse_events("sched:sched_switch\nirq:softirq_entry\n") == ("sched:sched_switch", "irq:softirq_entry")
-    assert parse_events("") == parse_events("\n") == ()
+    assert parse_events("") == ()
+
+
+def test_lines_that_are_blank_are_no_list_of_events() -> None:
+    with pytest.raises(Malformed, match="an event"):
+        parse_events("\n\n")
 
 
 def test_a_line_of_two_words_is_no_event() -> None:

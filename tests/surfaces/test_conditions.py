@@ -33,10 +33,11 @@ def test_a_quiet_machine(tmp_path: Path) -> None:
 
 
 def test_cpus_with_other_limits_have_a_line_of_their_own(tmp_path: Path) -> None:
-    (only,) = _frames(tmp_path, {f"{CPUS}/cpu3/cpufreq/scaling_max_freq": "2000000\n"})
+    slower = {f"{CPUS}/cpu3/cpufreq/scaling_{end}_freq": "2000000\n" for end in ("min", "max")}
+    (only,) = _frames(tmp_path, slower)
     assert only.conditions.clock_limits == (
         ClockLimits("0-2", 3_000_000, 3_000_000),
-        ClockLimits("3", 3_000_000, 2_000_000),
+        ClockLimits("3", 2_000_000, 2_000_000),
     )
 
 
