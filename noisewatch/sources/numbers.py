@@ -97,12 +97,12 @@ def bare(text: str) -> str:
 
 
 def parse_identifier(text: str) -> str:
-    """The one name of the file, a letter and then letters, digits and `_.+-`: fit to stand in a command.
+    """The one name of the file, of letters, digits and `_.+-`, with a letter in it: fit to stand in a command.
 
-    Raises Malformed.
+    Some begin with a digit: `9p`, `32k_counter`. Raises Malformed.
     """
     stripped = bare(text)
-    if len(stripped) > _LONGEST_WORD or re.fullmatch(r"[a-zA-Z][\w.+-]*", stripped, re.ASCII) is None:
+    if len(stripped) > _LONGEST_WORD or re.fullmatch(r"\d*[a-zA-Z][\w.+-]*", stripped, re.ASCII) is None:
         raise Malformed("a name of letters, digits, _, ., + and -", stripped)
     return stripped
 

@@ -127,6 +127,7 @@ _DISKS = [
     Example("disk-array-rebuilds", "unknown", {_MDSTAT: "rubbish\n"}),
     Example("temporary-files-far-away", "fail", {}, "on nfs4", answers={TEMPORARY_FILES: "nfs4"}),
     Example(*("temporary-files-far-away", "fail", {}, "on nfs4"), answers={TEMPORARY_FILES: "nfs4"}, rules=Rules("io")),
+    Example("temporary-files-far-away", "fail", {}, "on 9p", answers={TEMPORARY_FILES: "9p"}),
     Example("temporary-files-far-away", "warn", {}, "on overlay", answers={TEMPORARY_FILES: "overlay"}),
     Example("temporary-files-far-away", "pass", {}, "on tmpfs", answers={TEMPORARY_FILES: "tmpfs"}),
     Example("temporary-files-far-away", "unknown", {}, answers={TEMPORARY_FILES: None}),
