@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from noisewatch.errors import Absent, Unreadable
+from noisewatch.errors import Absent, Unreadable, quoted
 from noisewatch.machine import Machine
 
 # On each Linux something is in each of them.
@@ -21,6 +21,13 @@ _NEVER_EMPTY = (
 _BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
 _TELLS_OF_PROC = "/proc/sys"  # the other files of /proc come and go with it
 _OF_PROC = re.compile(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
+# Half of what they say would be something else. Larger tables tell by themselves whether they are whole.
+_VALUES = (
+    "/sys/",
+    *(f"/proc/{name}" for name in ("sys/", "1/comm", "cmdline", "consoles", "loadavg", "uptime", "version")),
+)
+_ENDS_WITHOUT_A_LINE = "/sys/kernel/security/lsm"
+_LONGEST_END = 20
 _MAY_BE_EMPTY = (
     "/set_event",
     "/cgroup.controllers",
@@ -32,10 +39,12 @@ _MAY_BE_EMPTY = (
 
 
 def content_of(machine: Machine, path: str) -> bytes:
-    """What the file says; one of the kernel has at least a line end. Raises Unreadable."""
+    """What the file says; one of the kernel has at least a line end, and a value ends with it. Raises Unreadable."""
     content = machine.read_bytes(path)
     if not content and path.startswith(("/proc/", "/sys/")) and not path.endswith(_MAY_BE_EMPTY):
         raise Unreadable(path, "empty, as a file that is hidden or was not copied")
+    if content and path.startswith(_VALUES) and path != _ENDS_WITHOUT_A_LINE and not content.endswith((b"\n", b"\0")):
+        raise Unreadable(path, f"cut off after {quoted(content.decode('utf-8', 'replace')[-_LONGEST_END:])}")
     return content
 
 

@@ -218,7 +218,10 @@ def _jobs(reader: Reader, wish: Wish, previous: Snapshot | None) -> Jobs | None:
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
     """The failures of this snapshot, and those of the previous one that were not asked again."""
     earlier = previous.reason_by_path if previous is not None else {}
+    of_processes = re.compile(r"/proc/(?!1/)\d")  # which end, but for the first
     taken_over = {
-        path: reason for path, reason in earlier.items() if path not in reader.asked and not re.match(r"/proc/\d", path)
+        path: reason
+        for path, reason in earlier.items()
+        if path not in reader.asked and of_processes.match(path) is None
     }
     return {**taken_over, **reader.reason_by_path}

@@ -1,4 +1,4 @@
-"""A written machine from which one file or folder is taken, and what its absence may prove."""
+"""A written machine from which one file or folder is taken, or half of it, and what its absence may prove."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.judgement.example import Example
 from tests.judgement.judging import finding, judged
 from tests.written import WrittenMachine
 
-ABSENT, DENIED, EMPTY = "absent", "denied", "empty"
-FAULTS = (ABSENT, DENIED, EMPTY)
+ABSENT, DENIED, EMPTY, TRUNCATED = "absent", "denied", "empty", "truncated"
+FAULTS = (ABSENT, DENIED, EMPTY, TRUNCATED)
 _RANK = {"pass": 0, "not-applicable": 0, "warn": 1, "unknown": 2, "fail": 3}
 
 
@@ -27,8 +27,9 @@ class LessenedMachine(WrittenMachine):
     def read_bytes(self, path: str) -> bytes:
         if not self._is_taken(path):
             return super().read_bytes(path)
-        if self._how == EMPTY and path == self._taken:
-            return super().read_bytes(path)[:0]
+        if self._how in (EMPTY, TRUNCATED) and path == self._taken:
+            content = super().read_bytes(path)
+            return _first_half(content) if self._how == TRUNCATED else content[:0]
         self.reads.append(path)
         raise self._refusal(path)
 
@@ -44,7 +45,7 @@ class LessenedMachine(WrittenMachine):
         return [each for each in names if each != name] if is_gone else names
 
     def mode(self, path: str) -> int:
-        if self._is_taken(path) and self._how != EMPTY:
+        if self._is_taken(path) and self._how not in (EMPTY, TRUNCATED):
             raise self._refusal(path)
         return super().mode(path)
 
@@ -55,6 +56,16 @@ class LessenedMachine(WrittenMachine):
         if self._how == DENIED:
             return Unreadable(path, "permission denied")
         return (Unreadable if self._is_copy else Absent)(path, "no such file")
+
+
+def _first_half(content: bytes) -> bytes:
+    """Less what would make it end with a line."""
+    return content[: len(content) // 2].rstrip(b"\n")
+
+
+def faults_of(path: str) -> tuple[str, ...]:
+    """What can happen to it: a folder has no half that shows."""
+    return tuple(how for how in FAULTS if how != TRUNCATED or not path.endswith("/"))
 
 
 def paths_of(machine: WrittenMachine) -> list[str]:

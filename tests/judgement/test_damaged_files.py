@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.sources.knobs import Knob
-from tests.judgement.judging import answered
+from tests.judgement.judging import answered, finding, judged
 from tests.quiet.heat import CHIP, ZONE
 from tests.quiet.kernel import TRACING
-from tests.quiet_machine import CPUS, process, quiet_files, stat_file
-from tests.written import PROC_MOUNT, mounted
+from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
+from tests.written import PROC_MOUNT, WrittenMachine, mounted, without
 
 _IRQ = "/proc/irq/24"
 _ROOT = "/sys/fs/cgroup"
@@ -88,7 +88,11 @@ def test_no_task_may_run_on_no_cpu() -> None:
         ("throttled", f"{CPUS}/cpu2/thermal_throttle/core_throttle_count", "-7\n"),
         ("cooling-active", "/sys/class/thermal/cooling_device1/cur_state", "-2\n"),
         ("governor-not-performance", f"{CPUS}/cpu2/cpufreq/scaling_governor", "performance" * 400_000 + "\n"),
-        ("slow-clock-source", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc" * 10_000),
+        (
+            "slow-clock-source",
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "tsc" * 10_000 + "\n",
+        ),
         ("on-battery", "/sys/class/power_supply/AC/online", "18446744073709551615\n"),
         ("swapping", "/proc/meminfo", "MemTotal: 16316412 kB\nSwapTotal: ٤٤ kB\nSwapFree: ٤٤ kB\n"),
         ("real-time-work-throttled", Knob.REALTIME_PERIOD, "-1000000\n"),
@@ -197,3 +201,26 @@ def test_of_cpus_whose_packages_are_not_told_each_is_asked_for_its_package() -> 
 @pytest.mark.parametrize("said", ["\n", "rubbish\n", "version 15\ncpu0 0 0 0 0 0 0 5 0 5\n"])
 def test_work_between_two_ticks_is_unknown_where_what_tells_of_it_is_damaged(check_id: str, said: str) -> None:
     assert answered(check_id, {"/proc/schedstat": said}).status == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("check_id", "path", "text"),
+    [
+        ("processor-hot", f"{CHIP}/temp1_input", "41"),
+        ("frequency-window-open", f"{CPUS}/cpu2/cpufreq/scaling_min_freq", "3000"),
+        ("governor-not-performance", f"{CPUS}/cpu2/cpufreq/scaling_governor", "perfor"),
+        ("real-time-work-throttled", Knob.REALTIME_PERIOD, "1000"),
+        ("mitigations-chosen-by-hand", "/proc/cmdline", "root=UUID=1234 mitig"),
+        ("services-on-target", "/proc/1/comm", "syst"),
+        ("console-prints-everything", "/proc/consoles", "tty0                 -WU (EC p  )    4:1"),
+    ],
+)
+def test_a_value_without_its_line_end_was_cut_off(check_id: str, path: str, text: str) -> None:
+    answer = answered(check_id, {path: text})
+    assert (answer.status, "cut off after" in str(answer.reason)) == ("unknown", True), answer.reason
+
+
+def test_the_list_of_security_modules_ends_without_a_line_end() -> None:
+    files = without(quiet_files() | {Knob.SECURITY_MODULES: "capability,yama"}, Knob.LOCKDOWN)
+    machine = WrittenMachine(files, files, answers=ANSWERS)
+    assert finding(judged(machine), "privileges-limited").status == "pass"

@@ -7,11 +7,23 @@ from functools import cache
 import pytest
 
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import BLOCKING, NOT_APPLICABLE, PASS, Answer
 from noisewatch.judgement.rules import Rules
-from noisewatch.judgement.verdict import Verdict
+from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement.example import Example, all_examples
 from tests.judgement.judging import finding, judged
-from tests.judgement.lessened import ABSENT, DENIED, EMPTY, FAULTS, Fact, LessenedMachine, less_is_better, paths_of
+from tests.judgement.lessened import (
+    ABSENT,
+    DENIED,
+    EMPTY,
+    FAULTS,
+    TRUNCATED,
+    Fact,
+    LessenedMachine,
+    faults_of,
+    less_is_better,
+    paths_of,
+)
 from tests.written import WrittenMachine
 
 # Where the kernel itself, or whoever configures, says something by what is not there.
@@ -64,7 +76,18 @@ FACTS = (
         ("target-cores-differ",),
     ),
     Fact(r"/proc/stat", FAULTS, "bare metal is told by other files", ("hypervisor-steal",)),
+    Fact(r".*/topology/(physical_package_id)?", FAULTS, "each CPU is asked for its package's count", ("throttled",)),
+    Fact(r"/etc/default/grub", (TRUNCATED,), "an editor may leave the last line without its end"),
 )
+# Where something else proves that all is well, and is told instead.
+OTHER_PROOFS = {
+    "irqbalance would spare the target CPUs": "whether or not it runs, isolated CPUs are none of its own",
+    "the 2 other CPUs are 1.0% busy": "those that may be near are judged with the others",
+    "none were made": "the count of what khugepaged did tells, whatever its policy",
+    "hwp_dynamic_boost is 0": "without the boost the governor does not matter",
+    "timer_migration is 0": "where nothing migrates nohz_full does not matter",
+    "stat_interval is 120": "seldom enough for CPUs that are not spared",
+}
 _FAILING = [each for each in all_examples() if each.status in ("fail", "warn")]
 _FIRST = list({each.id: each for each in reversed(_FAILING)}.values())
 
@@ -76,16 +99,34 @@ def _sound() -> tuple[Verdict, frozenset[str]]:
 
 
 @cache
-def _paths_by_check() -> dict[str, set[str]]:
-    """What each check's answer about the quiet machine changes without."""
+def _changed(how: str) -> dict[str, dict[str, Finding]]:
+    """By path: what is found otherwise of the quiet machine, by check."""
     verdict, paths = _sound()
     answers = {each.check.id: each.answer for each in verdict.findings}
-    found: dict[str, set[str]] = {check.id: set() for check in CATALOGUE}
-    for path in paths:
-        for each in judged(Example("quiet", "pass").machine(LessenedMachine).take(path, DENIED)).findings:
-            if each.answer != answers[each.check.id]:
-                found[each.check.id].add(path)
-    return found
+    lessened = {path: _judged_without(path, how) for path in paths if how in faults_of(path)}
+    return {
+        path: {each.check.id: each for each in verdict.findings if each.answer != answers[each.check.id]}
+        for path, verdict in lessened.items()
+    }
+
+
+def _judged_without(path: str, how: str) -> Verdict:
+    return judged(Example("quiet", "pass").machine(LessenedMachine).take(path, how))
+
+
+@cache
+def _paths_by_check() -> dict[str, set[str]]:
+    """What each check's answer about the quiet machine changes without."""
+    denied = _changed(DENIED).items()
+    return {check.id: {path for path, changed in denied if check.id in changed} for check in CATALOGUE}
+
+
+def _passes_otherwise(finding: Finding, sound: Answer) -> bool:
+    """Whether it passes, or does not apply, for other reasons. Of what blocks, the evidence is a reason, too."""
+    is_calm = finding.status in (PASS, NOT_APPLICABLE)
+    found = finding.answer
+    is_same = (found.said, found.measured, found.reason) == (sound.said, sound.measured, sound.reason)
+    return is_calm and (not is_same or finding.check.severity == BLOCKING)
 
 
 def _concerned(example: Example, machine: WrittenMachine) -> list[str]:
@@ -105,7 +146,7 @@ def _better_with_less(example: Example) -> list[str]:
     return [
         better
         for path in _concerned(example, machine)
-        for how in FAULTS
+        for how in faults_of(path)
         if not any(fact.excuses(example.id, path, how) for fact in FACTS)
         if (better := less_is_better(example, sound, path, how)) is not None
     ]
@@ -114,6 +155,19 @@ def _better_with_less(example: Example) -> list[str]:
 @pytest.mark.parametrize("example", _FIRST, ids=lambda example: example.id)
 def test_less_evidence_never_makes_a_better_answer(example: Example) -> None:
     assert _better_with_less(example) == []
+
+
+@pytest.mark.parametrize("how", FAULTS)
+def test_less_evidence_never_lets_a_check_pass_with_another_claim(how: str) -> None:
+    sound = {each.check.id: each for each in _sound()[0].findings}
+    otherwise = [
+        f"{check_id}: {found.status} where {path} is {how}: {found.answer.said} {found.answer.reason or ''}"
+        for path, changed in _changed(how).items()
+        for check_id, found in changed.items()
+        if sound[check_id].status == PASS and _passes_otherwise(found, sound[check_id].answer)
+        if found.answer.said not in OTHER_PROOFS and not any(fact.excuses(check_id, path, how) for fact in FACTS)
+    ]
+    assert otherwise == []
 
 
 @pytest.mark.parametrize(

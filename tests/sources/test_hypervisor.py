@@ -155,7 +155,7 @@ def test_a_place_that_cannot_be_read_may_hold_a_sign(path: str) -> None:
     ("path", "text"),
     [
         (f"{DMI}/board_vendor", "\0\0\0\0"),
-        (f"{DMI}/product_version", "Hyper\0V"),
+        (f"{DMI}/product_version", "Hyper\0V\n"),
         (f"{PCI}/0000:00:1f.0/vendor", "\0\0\0\0\0\0\0"),
         (f"{PCI}/0000:00:1f.0/vendor", "0x80\n"),
         (f"{PCI}/0000:00:1f.0/subsystem_vendor", "x80ee\n"),

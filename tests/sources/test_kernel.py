@@ -23,7 +23,7 @@ def test_without_sysctl_the_version_tells_the_release() -> None:
 
 
 def test_a_command_line_that_no_kernel_has_is_refused_at_once() -> None:
-    reader = reading({COMMAND_LINE: "a=1 " * 1_000_000})
+    reader = reading({COMMAND_LINE: "a=1 " * 1_000_000 + "\n"})
     assert read_command_line(reader) is None
     assert "a command line of at most" in reader.reason_by_path[COMMAND_LINE]
 

@@ -29,9 +29,9 @@ def _kinds(*, capacity: str = "", frequency: str = "", more: Files | None = None
     """The kinds of CPUs with the given capacities, or highest frequencies, by number."""
     files = dict(more or {})
     for cpu, value in enumerate(capacity.split()):
-        files |= _cpu(cpu, {"cpu_capacity": value})
+        files |= _cpu(cpu, {"cpu_capacity": f"{value}\n"})
     for cpu, value in enumerate(frequency.split()):
-        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": value})
+        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": f"{value}\n"})
     return [place.kind for _, place in sorted(read_topology(reading(files), None).items())]
 
 

@@ -60,7 +60,7 @@ def slow_clock_source(case: Case) -> Answer:
     if clock.current is None:
         return unknown(case.why_unknown(CURRENT))
     available = clock.available or ()
-    evidence = {"current": clock.current, "available": list(available)}
+    evidence = {"current": clock.current, "available": None if clock.available is None else list(available)}
     better = "tsc" if "tsc" in available and clock.current != "tsc" else None
     fix = (
         Fix(write(better, CURRENT), boot_options("clocksource=tsc"), write(clock.current, CURRENT)) if better else None

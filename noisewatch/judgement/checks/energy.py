@@ -148,8 +148,9 @@ def platform_profile_saves_power(case: Case) -> Answer:
         if Knob.PLATFORM_PROFILE in knobs.absent and case.snapshot.platform.container != NONE:
             return unknown(f"{Knob.PLATFORM_PROFILE}: a container may hide it")
         return unread(case, Knob.PLATFORM_PROFILE)
-    choices = (knobs.text_by_path.get(Knob.PLATFORM_PROFILES) or "").split()
-    evidence = {"profile": profile, "choices": choices}
+    known = knobs.text_by_path.get(Knob.PLATFORM_PROFILES)
+    choices = (known or "").split()
+    evidence = {"profile": profile, "choices": None if known is None else choices}
     if profile in _FAST:
         return Answer(PASS, profile, evidence=evidence)
     if profile not in {*_SAVING, "balanced"}:
