@@ -190,7 +190,7 @@ def test_the_long_term_limit_of_each_package_is_found_by_its_name() -> None:
 
 @pytest.mark.parametrize("name", ["psys", "core", "uncore", "dram"])
 def test_other_zones_are_none_of_ours(name: str) -> None:
-    limits = read_power_limits(reading(_RAPL | {f"{POWERCAP}/intel-rapl:0/name": name}), _ANY)
+    limits = read_power_limits(reading(_RAPL | {f"{POWERCAP}/intel-rapl:0/name": f"{name}\n"}), _ANY)
     assert (limits.zones, limits.unread) == (None, None)
 
 
