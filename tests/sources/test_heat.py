@@ -197,7 +197,7 @@ def test_other_zones_are_none_of_ours(name: str) -> None:
 @pytest.mark.parametrize("name", ["package-x", "packxge-0", "rub bish", "0", "\0\0"])
 def test_a_name_that_no_zone_has_may_be_a_packages(name: str) -> None:
     second = {path.replace("intel-rapl:0", "intel-rapl-mmio:0"): text for path, text in _RAPL.items()}
-    limits = read_power_limits(reading(_RAPL | second | {f"{POWERCAP}/intel-rapl-mmio:0/name": name}), _ANY)
+    limits = read_power_limits(reading(_RAPL | second | {f"{POWERCAP}/intel-rapl-mmio:0/name": f"{name}\n"}), _ANY)
     assert (limits.zones, limits.unread) == ((_LIMIT,), f"{POWERCAP}/intel-rapl-mmio:0/name")
 
 
