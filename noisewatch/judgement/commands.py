@@ -6,12 +6,14 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from zlib import crc32
 
 from noisewatch.sources.cpulist import CpuSet, format_cpu_list
 
 BOOT_OPTIONS = "add to the kernel command line and reboot: "
 CPUS = "/sys/devices/system/cpu"
 _TMPFILES, _SYSCTL = "/etc/tmpfiles.d/noisewatch-", "/etc/sysctl.d/90-noisewatch-"  # files of ours alone
+_LONGEST_LIST = 100  # of a file's name
 _OWN_FILE = re.compile(rf"\| sudo tee ((?:{_TMPFILES}|{_SYSCTL})\S+\.conf)")
 
 
@@ -46,16 +48,24 @@ def _write_to_cpus(value: str | int, cpus: list[int], name: str) -> str:
 def persist_per_cpu(value_by_cpu: Mapping[int, str | int], name: str, about: str | None = None) -> str:
     """Has systemd-tmpfiles write to each CPU's file `name` at boot; `about` where two checks do so."""
     lines = [f"w {CPUS}/cpu{cpu}/{name} - - - - {value}" for cpu, value in sorted(value_by_cpu.items())]
-    return persist_lines(about or name.replace("/", "."), lines)
+    return persist_lines(about or name.replace("/", "."), lines, value_by_cpu)
 
 
-def persist_lines(about: str, lines: Iterable[str]) -> str:
+def persist_lines(about: str, lines: Iterable[str], cpus: Iterable[int] = ()) -> str:
     """Has systemd-tmpfiles do at boot what the lines say, by a file for them `about` which it is.
 
-    It is written whole: the same again changes nothing, and for other CPUs it replaces what stood there.
+    It is written whole, and the same again changes nothing. `cpus` are those that it is all about: what was made to
+    last for others has a file of its own, which stays. Of a setting of the whole machine there is one.
     """
     words = " ".join(map(shlex.quote, lines))
-    return f"printf '%s\\n' {words} | sudo tee {_TMPFILES}{about}.conf"
+    return f"printf '%s\\n' {words} | sudo tee {_TMPFILES}{about}{_named(frozenset(cpus))}.conf"
+
+
+def _named(cpus: CpuSet) -> str:
+    listed = format_cpu_list(cpus)
+    if len(listed) > _LONGEST_LIST:
+        listed = f"{min(cpus)}-{max(cpus)}.{crc32(listed.encode()):08x}"
+    return f".{listed}" if listed else ""
 
 
 def forget(persist: str | None) -> str | None:

@@ -205,7 +205,7 @@ def test_a_partition_that_was_there_for_other_cpus_is_made_again_by_the_undo() -
 def test_what_lasts_is_a_file_of_ours_and_goes_again() -> None:
     governor = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
     fix = _fix("governor-not-performance", {governor.format(cpu): "schedutil\n" for cpu in (2, 3)})
-    path = "/etc/tmpfiles.d/noisewatch-cpufreq.scaling_governor.conf"
+    path = "/etc/tmpfiles.d/noisewatch-cpufreq.scaling_governor.2-3.conf"
     lines = [f"w {governor.format(cpu)} - - - - performance" for cpu in (2, 3)]
     assert fix.persist == f"printf '%s\\n' '{lines[0]}' '{lines[1]}' | sudo tee {path}"
     assert fix.undo_persist == f"sudo rm -f {path}"

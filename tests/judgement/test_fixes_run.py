@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.judgement.commands import persist_per_cpu
 from noisewatch.judgement.declaration import Fix
 from noisewatch.sources.workqueues import FOLDER as WORKQUEUES
 from tests.judgement.example import Example, all_examples
@@ -136,3 +137,29 @@ def test_run_twice_is_as_once_and_the_undo_undoes_all_of_it(number: int, tmp_pat
             wrong[example.name] = [_changed(before, first), _changed(first, second), _changed(before, undone)]
     assert len(share) > 5
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("check_id", "name", "text"),
+    [
+        ("governor-not-performance", "cpufreq/scaling_governor", "schedutil\n"),
+        ("frequency-window-open", "cpufreq/scaling_min_freq", "1200000\n"),
+        ("energy-bias-not-performance", "power/energy_perf_bias", "6\n"),
+        ("deep-idle-states", "cpuidle/state3/disable", "0\n"),
+    ],
+)
+def test_what_lasts_for_other_cpus_stays(check_id: str, name: str, text: str, tmp_path: Path) -> None:
+    """Also where these are some of the same, and when what lasts for the others is taken back."""
+    changed = {f"{CPUS}/cpu{cpu}/{name}": text for cpu in (2, 3)} | {f"{CPUS}/cpufreq/boost": "1\n"}
+    targets = (frozenset({2, 3}), frozenset({3}))
+    first, second = (Example(check_id, "fail", changed, target=cpus).found().answer.fix or Fix() for cpus in targets)
+    earlier = _sh(tmp_path / "machine", first.persist)
+    both = _sh(tmp_path / "machine", second.persist)
+    assert (len(earlier), len(both), first.undo_persist == second.undo_persist) == (1, 2, False)
+    assert _sh(tmp_path / "machine", second.undo_persist, second.undo_persist) == earlier
+
+
+def test_the_name_of_what_lasts_for_many_cpus_has_room_in_a_folder() -> None:
+    names = [persist_per_cpu(dict.fromkeys(range(first, 1024, 2), 0), "online") for first in (0, 1)]
+    (even, odd) = (re.findall(r"/etc/tmpfiles.d/(\S+)", name)[0] for name in names)
+    assert (even == odd, len(even) < 255) == (False, True)

@@ -231,6 +231,7 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
         persist_lines(
             "cpufreq.scaling_limits",
             (f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in order),
+            wanted,
         ),
         " && ".join(write_per_cpu(before[name], name) for name in reversed(order)),
     )

@@ -133,7 +133,7 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
         for index, cpus in sorted(cpus_by_index.items())
         for cpu in cpus
     ]
-    return Fix(switch(1), persist_lines("cpuidle.disable", lines), switch(0))
+    return Fix(switch(1), persist_lines("cpuidle.disable", lines, deep), switch(0))
 
 
 @check(
