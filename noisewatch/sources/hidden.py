@@ -25,6 +25,7 @@ _OF_PROC = re.compile(r"/proc/(?!\d|self/|thread-self/)")  # those of processes 
 _VALUES = (
     "/sys/",
     *(f"/proc/{name}" for name in ("sys/", "1/comm", "cmdline", "consoles", "loadavg", "uptime", "version")),
+    *(f"/proc/self/{name}" for name in ("cgroup", "personality")),
 )
 _ENDS_WITHOUT_A_LINE = "/sys/kernel/security/lsm"
 _LONGEST_END = 20

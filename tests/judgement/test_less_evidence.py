@@ -29,7 +29,10 @@ from tests.written import WrittenMachine
 # Where the kernel itself, or whoever configures, says something by what is not there.
 FACTS = (
     Fact(r"/proc/\d+/(stat|task/.*)?", (ABSENT, EMPTY), "the process or the thread has ended"),
-    Fact(r"/proc/\d+/schedstat", FAULTS, "then stat tells its time, in ticks of 10 ms", ("background-job-runs",)),
+    Fact(
+        *(r"/proc/\d+/schedstat", FAULTS, "then stat tells its time, in ticks of 10 ms"),
+        ("background-job-runs", "own-load-on-target"),
+    ),
     Fact(r"/sys/devices/system/cpu/cpu\d/", (ABSENT, EMPTY), "no such CPU", ("energy-bias-not-performance",)),
     Fact(r"/sys/bus/pci/(devices/(0000:[\w:.]*/)?)?", (ABSENT, EMPTY), "no such device, as in a small machine"),
     Fact(r".*/intel_pstate/(\w+)?", FAULTS, "acpi-cpufreq sets the clock", ("clock-boosted-after-io", "clock-capped")),
@@ -77,7 +80,10 @@ FACTS = (
     ),
     Fact(r"/proc/stat", FAULTS, "bare metal is told by other files", ("hypervisor-steal",)),
     Fact(r".*/topology/(physical_package_id)?", FAULTS, "each CPU is asked for its package's count", ("throttled",)),
-    Fact(r"/etc/default/grub", (TRUNCATED,), "an editor may leave the last line without its end"),
+    Fact(r"/etc/(default/grub(\.d/.*)?|kernel/cmdline)", (TRUNCATED,), "an editor may leave the last line open"),
+    Fact(r".*/set_event", (TRUNCATED,), "no event is left, as where none is traced"),
+    Fact(r"/sys/kernel/security/lsm", (TRUNCATED,), "it never ends with its line", ("privileges-limited",)),
+    Fact(r"/proc/(stat|self/(mounts)?)", FAULTS, "the rate warns of what the time failed", ("softirqs-on-target",)),
 )
 # Where something else proves that all is well, and is told instead.
 OTHER_PROOFS = {

@@ -14,8 +14,11 @@ def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:
 
 _DEEP = {path: text for depth in range(1, 35) for path, text in _partition("member", "", "/".join("a" * depth)).items()}
 _HOG = process(900, "hog", 2, 2_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 200}, 300)}
-_MANY = {path: text for pid in range(900, 930) for path, text in process(pid, "worker", 2, 4_000_000).items()}
-_MANY_OF_ONE = crowd(900, "worker", [2] * 30, "0-3", ran_ns=4_000_000)
+_BUSY_BY_MANY = {"/proc/stat": stat_file({2: 12}, 300)}
+_MANY = _BUSY_BY_MANY | {
+    path: text for pid in range(900, 930) for path, text in process(pid, "worker", 2, 4_000_000).items()
+}
+_MANY_OF_ONE = _BUSY_BY_MANY | crowd(900, "worker", [2] * 30, "0-3", ran_ns=4_000_000)
 
 EXAMPLES = [
     Example("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),

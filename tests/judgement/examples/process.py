@@ -23,6 +23,7 @@ EXAMPLES = [
     Example("layout-not-random", "warn", {PERSONALITY: "00040000\n"}, "setarch"),
     Example("layout-not-random", "pass", {PERSONALITY: "00020000\n"}),
     Example("layout-not-random", "unknown", {PERSONALITY: "rubbish\n"}),
+    Example("layout-not-random", "unknown", {PERSONALITY: "0004"}, "cut off"),
     Example("layout-not-random", "unknown", gone=(PERSONALITY,)),
     Example("layout-not-random", "unknown", {Knob.ADDRESS_RANDOMISATION: "rubbish\n"}),
     Example("layout-not-random", "not-applicable", gone=(Knob.ADDRESS_RANDOMISATION,)),
