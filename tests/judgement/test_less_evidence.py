@@ -83,7 +83,6 @@ FACTS = (
     Fact(r"/etc/(default/grub(\.d/.*)?|kernel/cmdline)", (TRUNCATED,), "an editor may leave the last line open"),
     Fact(r".*/set_event", (TRUNCATED,), "no event is left, as where none is traced"),
     Fact(r"/sys/kernel/security/lsm", (TRUNCATED,), "it never ends with its line", ("privileges-limited",)),
-    Fact(r"/proc/(stat|self/(mounts)?)", FAULTS, "the rate warns of what the time failed", ("softirqs-on-target",)),
 )
 # Where something else proves that all is well, and is told instead.
 OTHER_PROOFS = {

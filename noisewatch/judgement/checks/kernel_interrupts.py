@@ -90,7 +90,8 @@ def _softirqs(case: Case) -> Answer:
         said = (
             f"{culprits[0].name}: up to {worst:.0f}/s on {name_cpus(often)}, where no such device interrupts as often"
         )
-        return Answer(WARN, said, worst, limit, "per second", often, None, evidence, culprits)
+        untimed = None if len(known) == len(shares) else case.why_unknown("/proc/stat")
+        return Answer(WARN, said, worst, limit, "per second", often, untimed, evidence, culprits)
     reason = _why_uncounted(case, interval)
     if reason is None and len(known) < len(shares):
         reason = case.why_unknown("/proc/stat")
