@@ -1,0 +1,6 @@
+"""The tests; README.md says which there are."""
+
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+MACHINES = CHECKOUT / "tests" / "machines"  # recordings

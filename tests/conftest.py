@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from noisewatch.faults import RAISED
+from tests.surfaces.running import quiet_tree
 
 os.environ[RAISED] = "1"  # here and in the programs that tests start: a fault that is contained would be overlooked
 _ALONE = ("live", "slow", "lab", "lab_core")
@@ -15,3 +17,9 @@ _ALONE = ("live", "slow", "lab", "lab_core")
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """None where xdist may decide; no workers where one of those is asked for."""
     return 0 if config.getoption("markexpr") in _ALONE else None
+
+
+@pytest.fixture(scope="session")
+def unchanged_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the quiet machine, for tests that change nothing in it."""
+    return quiet_tree(tmp_path_factory.mktemp("quiet"))

@@ -21,11 +21,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from noisewatch.cpus import format_cpu_list, parse_cpu_list
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Json, T
-from noisewatch.machine.recorder import Recorder
-from noisewatch.sources.cpulist import format_cpu_list, parse_cpu_list
-from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
+from noisewatch.machine.recording.recorder import Recorder
 from tests import quiet
 from tests.many_cpus_counters import Counters, Story
 from tests.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, still_files

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 
-from noisewatch.sources.cpulist import format_cpu_list
+from noisewatch.cpus import format_cpu_list
 from tests.quiet_machine import CPUS, process, quiet_files
 
 NIC_IRQ, NVME_IRQ = 200, 100

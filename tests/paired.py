@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from noisewatch.machine.calibrator.plan import GAPS
-from noisewatch.machine.calibrator.run import Calibrating, Watch, calibrate
-from noisewatch.sources.calibration import CalibrationSamples, parse_calibration
+from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
+from noisewatch.machine.spinning.calibration.plan import GAPS
+from noisewatch.machine.spinning.calibration.run import Calibrating, Watch, calibrate
 
 _NORMAL = 1.96
 

@@ -12,7 +12,7 @@ import pytest
 import noisewatch
 
 ROOT = Path(noisewatch.__file__).parent
-ROOMS = ("machine", "sources", "model", "judgement", "surfaces")
+ROOMS = ("machine", "kernel", "model", "judgement", "operations", "surfaces")
 
 
 def _imports(path: Path) -> set[str]:
@@ -46,20 +46,28 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
             "textual",
             {
                 f"surfaces/tui/{name}.py"
-                for name in ("above", "actions", "app", "bindings", "line_view", "palette", "player")
+                for name in (
+                    "app/actions",
+                    "app/bindings",
+                    "app/monitor",
+                    "app/palette",
+                    "app/player",
+                    "draw/line_view",
+                    "overlays/stack",
+                )
             },
         ),
         (
             "rich",
             {
-                "surfaces/tui/line_view.py",
-                "surfaces/tui/text_row.py",
+                "surfaces/tui/draw/line_view.py",
+                "surfaces/tui/draw/text_row.py",
                 "surfaces/cli/monitor.py",
             },
         ),
-        ("pyudev", {"sources/devices.py", "sources/device_events.py"}),
-        ("prometheus_client", {"surfaces/reports/verdict_prometheus.py"}),
-        ("psutil", {"sources/sessions.py", "sources/tasks.py"}),
+        ("pyudev", {"kernel/interrupts/devices.py", "kernel/device_events.py"}),
+        ("prometheus_client", {"surfaces/reports/verdict/prometheus.py"}),
+        ("psutil", {"kernel/tasks/sessions.py", "kernel/tasks/threads.py"}),
         ("cronsim", {"model/cron_schedule.py"}),
     ],
 )

@@ -5,25 +5,24 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from noisewatch.machine.recording import Recording
-from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli import main
-from noisewatch.surfaces.frame import Frame
-from noisewatch.surfaces.sampling import sample_frames
+from tests import MACHINES
 
-FOLDER = Path(__file__).with_name("machines")
-RECORDINGS = sorted(path.stem for path in FOLDER.glob("*.nw"))
+RECORDINGS = sorted(path.stem for path in MACHINES.glob("*.nw"))
 ISOLATED = [2, 3, 6, 7]
 
 
 def _verdict(name: str, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
-    status = main(["preflight", "--replay", str(FOLDER / f"{name}.nw"), "--format", "json", *options])
+    status = main(["preflight", "--replay", str(MACHINES / f"{name}.nw"), "--format", "json", *options])
     verdict: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert verdict["exit_status"] == status
     return verdict
@@ -34,7 +33,7 @@ def _finding(verdict: dict[str, Any], check_id: str) -> dict[str, Any]:
 
 
 def _moments(name: str) -> list[Snapshot]:
-    recording = Recording(str(FOLDER / f"{name}.nw"))
+    recording = Recording(str(MACHINES / f"{name}.nw"))
     task_reader = TaskReader()
     moments = [read_snapshot(recording, Wish(), task_reader)]
     while recording.advance():
@@ -44,17 +43,17 @@ def _moments(name: str) -> list[Snapshot]:
 
 
 def _frames(name: str) -> list[Frame]:
-    return list(sample_frames(Recording(str(FOLDER / f"{name}.nw")), Wish(), 1.0))
+    return list(sample_frames(Recording(str(MACHINES / f"{name}.nw")), Wish(), 1.0))
 
 
 def test_each_recording_is_described_in_one_line() -> None:
-    described = re.findall(r"^\| (\S+)\.nw \| .{20,}\|$", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    described = re.findall(r"^\| (\S+)\.nw \| .{20,}\|$", (MACHINES / "README.md").read_text(), re.MULTILINE)
     assert sorted(described) == RECORDINGS
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_nothing_private_is_in_it_and_it_is_small(name: str) -> None:
-    path = FOLDER / f"{name}.nw"
+    path = MACHINES / f"{name}.nw"
     text = gzip.decompress(path.read_bytes()).decode()
     assert re.findall(r"(?<!sched_ext)/(?:home|root|tmp|work|var)/[\w.-]+", text) == []
     assert json.loads(text.splitlines()[1])["read"]["text /proc/sys/kernel/hostname"] in ("host\n", "(none)\n")

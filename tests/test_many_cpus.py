@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.machine.recording import Recording
-from noisewatch.sources.snapshot import Wish
-from noisewatch.surfaces.frame import OFFLINE, Frame
-from noisewatch.surfaces.sampling import sample_frames
+from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.frame.frame import OFFLINE, Frame
+from noisewatch.operations.sampling import sample_frames
 from tests.many_cpus import INTERVALS, record_many_cpus
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
-from noisewatch.machine.tracefs import FOR_ROOT
-from noisewatch.model.disturbance import Disturbance
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.machine.tracefs.instance import FOR_ROOT
+from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.program import as_root, started_by
-from noisewatch.sources.snapshot import Wish, read_snapshot
-from noisewatch.surfaces.reports.culprit_text import root_lines
+from noisewatch.surfaces.reports.parts.culprit_text import root_lines
 from tests.quiet_machine import quiet_files
 from tests.written import WrittenMachine
 

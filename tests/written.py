@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from noisewatch.errors import Absent, Unreadable
+from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json, T
-from noisewatch.sources.reader import Reader
 
 Files = Mapping[str, str]
 # What every Linux has more of: where these can be seen, a file that is not there is known to be absent.

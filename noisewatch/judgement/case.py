@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.judgement.rules import DEFAULT, Rules
-from noisewatch.model.attribution import Attribution, Meanwhile, attribution_of
-from noisewatch.model.calibration import Calibration, CpuFigures, calibration_of
-from noisewatch.model.interval import Interval
-from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
-from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.own_process import UNKNOWN_PROCESS
-from noisewatch.sources.platform import NONE
-from noisewatch.sources.snapshot import Snapshot
+from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS
+from noisewatch.model.calibration.attribution import Attribution, Meanwhile, attribution_of
+from noisewatch.model.calibration.figures import Calibration, CpuFigures, calibration_of
+from noisewatch.model.interval.interval import Interval
 
 _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
 

@@ -1,98 +1,22 @@
-"""All checks, in the order in which they are asked."""
+"""All checks: what the modules below `checks` declare, by area, then by module, then as they stand there."""
 
 from __future__ import annotations
 
-from noisewatch.judgement.checks import (
-    boot,
-    clock,
-    confinement,
-    disks,
-    energy,
-    frequency,
-    frequency_limits,
-    hardware_errors,
-    heat,
-    idle,
-    interrupts,
-    irq_settings,
-    isolation,
-    jobs,
-    kernel,
-    kernel_build,
-    kernel_interrupts,
-    kernel_observers,
-    kernel_priorities,
-    kernel_tracing,
-    load,
-    lock,
-    machine_load,
-    memory,
-    memory_daemons,
-    memory_reclaim,
-    memory_room,
-    neighbours,
-    noise,
-    packet_steering,
-    power,
-    priority,
-    process,
-    quota,
-    scheduled,
-    scheduler,
-    scheduler_policy,
-    target,
-    target_choice,
-    temperature,
-    throughput,
-    tick,
-    timers,
-    virtual,
-)
-from noisewatch.judgement.declaration import Check
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
 
-CATALOGUE: tuple[Check, ...] = (
-    *noise.CHECKS,
-    *throughput.CHECKS,
-    *target.CHECKS,
-    *target_choice.CHECKS,
-    *neighbours.CHECKS,
-    *isolation.CHECKS,
-    *confinement.CHECKS,
-    *interrupts.CHECKS,
-    *irq_settings.CHECKS,
-    *kernel_interrupts.CHECKS,
-    *tick.CHECKS,
-    *timers.CHECKS,
-    *packet_steering.CHECKS,
-    *load.CHECKS,
-    *lock.CHECKS,
-    *machine_load.CHECKS,
-    *disks.CHECKS,
-    *frequency.CHECKS,
-    *energy.CHECKS,
-    *frequency_limits.CHECKS,
-    *idle.CHECKS,
-    *heat.CHECKS,
-    *temperature.CHECKS,
-    *power.CHECKS,
-    *clock.CHECKS,
-    *memory.CHECKS,
-    *scheduler.CHECKS,
-    *scheduler_policy.CHECKS,
-    *memory_room.CHECKS,
-    *memory_reclaim.CHECKS,
-    *memory_daemons.CHECKS,
-    *kernel.CHECKS,
-    *kernel_observers.CHECKS,
-    *kernel_tracing.CHECKS,
-    *kernel_build.CHECKS,
-    *kernel_priorities.CHECKS,
-    *quota.CHECKS,
-    *virtual.CHECKS,
-    *priority.CHECKS,
-    *process.CHECKS,
-    *jobs.CHECKS,
-    *scheduled.CHECKS,
-    *hardware_errors.CHECKS,
-    *boot.CHECKS,
-)
+from noisewatch.judgement import checks
+from noisewatch.judgement.declaration import Area, Check
+
+_AREAS = list(Area)
+
+
+def _declared() -> Iterator[Check]:
+    for found in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}."):
+        for value in vars(import_module(found.name)).values():
+            if isinstance(value, Check) and value.answer.__module__ == found.name:  # else it is imported there
+                yield value
+
+
+CATALOGUE: tuple[Check, ...] = tuple(sorted(_declared(), key=lambda each: _AREAS.index(each.area)))

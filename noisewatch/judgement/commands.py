@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from zlib import crc32
 
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list
+from noisewatch.cpus import CpuSet, format_cpu_list
 
 BOOT_OPTIONS = "add to the kernel command line and reboot: "
 CPUS = "/sys/devices/system/cpu"

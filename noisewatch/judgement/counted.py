@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.model.interval import Interval
-from noisewatch.sources.cpulist import CpuSet, name_cpus
-from noisewatch.sources.interrupts import PATH, Interrupts
+from noisewatch.kernel.interrupts.table import PATH, Interrupts
+from noisewatch.model.interval.interval import Interval
 
 _CUT_OFF = f"{PATH} was cut off: the rows of the CPUs' own, which come last, are missing"
 

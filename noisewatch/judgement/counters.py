@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.model.interval import Interval
-from noisewatch.model.stillness import stood_still
-from noisewatch.sources.memory import VMSTAT
+from noisewatch.kernel.memory.counters import VMSTAT
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.stillness import stood_still
 
 _Counters = Mapping[str, int]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import BOOT_OPTIONS, forget
 from noisewatch.judgement.limit import LIMIT, Limit
-from noisewatch.model.disturbance import Disturbance
-from noisewatch.sources.cpulist import CpuSet
+from noisewatch.model.interval.disturbance import Disturbance
 
 PASS, WARN, FAIL, UNKNOWN = "pass", "warn", "fail", "unknown"
 NOT_APPLICABLE, IGNORED = "not-applicable", "ignored"
@@ -18,6 +19,29 @@ BLOCKING, WARNING, INFORMATION = "blocking", "warning", "information"
 SEVERITIES = (BLOCKING, WARNING, INFORMATION)
 
 __all__ = ["Answer", "Case", "Check", "Fix", "Limit"]
+
+
+class Area(StrEnum):
+    """What a check is about, as people select and ignore it; in the order in which areas are told."""
+
+    CALIBRATION = "calibration"
+    TARGET = "target"
+    ISOLATION = "isolation"
+    INTERRUPTS = "interrupts"
+    LOAD = "load"
+    FREQUENCY = "frequency"
+    IDLE = "idle"
+    HEAT = "heat"
+    POWER = "power"
+    CLOCK = "clock"
+    MEMORY = "memory"
+    SCHEDULER = "scheduler"
+    KERNEL = "kernel"
+    QUOTA = "quota"
+    VIRTUAL = "virtual"
+    PROCESS = "process"
+    JOBS = "jobs"
+    HARDWARE = "hardware"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +110,7 @@ class Check:
     """A question about the target CPUs. The id names the fault, in kebab case."""
 
     id: str
-    area: str
+    area: Area
     question: str
     severity: str
     reads: tuple[str, ...]
@@ -134,7 +158,7 @@ def check(
     def declare(answer: Callable[[Case], Answer]) -> Check:
         return Check(
             id,
-            area,
+            Area(area),
             question,
             severity,
             reads,

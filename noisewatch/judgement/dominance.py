@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
-from noisewatch.model.calibration import CpuFigures
-from noisewatch.model.timeline import timelines_of
-from noisewatch.sources.calibration import CpuSamples
+from noisewatch.kernel.calibration import CpuSamples
+from noisewatch.model.calibration.figures import CpuFigures
+from noisewatch.model.calibration.timeline import timelines_of
 
 
 @dataclass(frozen=True, slots=True)

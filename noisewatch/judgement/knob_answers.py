@@ -8,8 +8,8 @@ from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_knob, write
 from noisewatch.judgement.declaration import FAIL, PASS, Answer, Fix, not_applicable, unknown
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.platform import NONE
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import NONE
 
 
 def hardware_without(case: Case, what: str) -> Answer:

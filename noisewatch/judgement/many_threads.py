@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from noisewatch.model.disturbance import Disturbance
-from noisewatch.sources.tasks import Tasks
+from noisewatch.kernel.tasks.threads import Tasks
+from noisewatch.model.interval.disturbance import Disturbance
 
 Members = tuple[Disturbance, ...]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.declaration import FAIL, PASS, UNKNOWN, WARN, Answer, Limit, unknown
-from noisewatch.model.calibration import CpuFigures
-from noisewatch.model.disturbance import Disturbance, disturbances_of
-from noisewatch.sources.cpulist import name_cpus
+from noisewatch.model.calibration.figures import CpuFigures
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 
 AREA = "calibration"
 MICROBENCHMARK = "the microbenchmark on each target CPU"

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from noisewatch.model.statistics import coefficient_of_variation
-from noisewatch.model.timeline import Timelines, timelines_of
-from noisewatch.sources.calibration import CalibrationSamples, CpuSamples
+from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
+from noisewatch.model.calibration.statistics import coefficient_of_variation
+from noisewatch.model.calibration.timeline import Timelines, timelines_of
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 CONFIDENCE = 0.90  # of the interval

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 
 from noisewatch.judgement.case import Case
-from noisewatch.sources.platform import NONE
-from noisewatch.sources.tasks import Task
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.tasks.threads import Task
 
 _KERNELS_NAME = 15  # bytes: the kernel keeps no more of a name
 

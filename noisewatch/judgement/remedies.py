@@ -6,20 +6,20 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
+from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.checks.interrupts import steer
-from noisewatch.judgement.checks.isolation import INIT, move_threads
-from noisewatch.judgement.checks.kernel_observers import PROFILERS
-from noisewatch.judgement.checks.quota import lift
-from noisewatch.judgement.checks.scheduler import confine_work, rcu_callbacks_on_target, target_not_tickless
+from noisewatch.judgement.checks.cgroup.quota import lift
+from noisewatch.judgement.checks.cpus.isolation import INIT, move_threads
+from noisewatch.judgement.checks.cpus.scheduler import confine_work, rcu_callbacks_on_target, target_not_tickless
+from noisewatch.judgement.checks.interrupts.devices import steer
+from noisewatch.judgement.checks.trace.observers import PROFILERS
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.knob_answers import turned
 from noisewatch.judgement.processes import running
-from noisewatch.model.disturbance import Disturbance
-from noisewatch.model.timers import TIMER_INTERRUPTS
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.interval.timers import TIMER_INTERRUPTS
 from noisewatch.program import as_root
-from noisewatch.sources.cpulist import format_cpu_list
-from noisewatch.sources.knobs import Knob
 
 _OF_THE_WORK = (
     "It is the process at work there that calls itself: another of its threads unmaps or protects memory, or the like."

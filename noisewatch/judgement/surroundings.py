@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
-from noisewatch.model.disturbance import Disturbance, disturbances_of
-from noisewatch.model.interval import Interval
-from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.topology import CPUS, CpuPlace
+from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval.interval import Interval
 
 _MOST_CULPRITS = 3
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.model.interval import Interval
-from noisewatch.model.stillness import stood_still
-from noisewatch.sources.cpulist import CpuSet, name_cpus
-from noisewatch.sources.run_queue import CPUACCT, PATH
+from noisewatch.kernel.cpus.run_queue import CPUACCT, PATH
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.stillness import stood_still
 
 
 def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:

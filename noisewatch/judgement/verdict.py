@@ -28,6 +28,7 @@ from noisewatch.judgement.declaration import (
     Check,
     not_applicable,
 )
+from noisewatch.judgement.gravity import Gravity
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
 
 STABLE, UNSTABLE, UNDECIDED = "stable", "unstable", "unknown"
@@ -87,6 +88,20 @@ class Finding:
     @property
     def is_unknown(self) -> bool:
         return self.status == UNKNOWN and self.severity != INFORMATION
+
+    def gravity(self, is_strict: bool) -> Gravity:
+        """What it does to the verdict, which `is_strict` makes out of warnings too."""
+        if self.status == PASS:  # most of them
+            return Gravity.PASSED
+        if self.is_blocking_failure or (is_strict and self.is_warning):
+            return Gravity.FAILED
+        if self.is_blocking_unknown or (is_strict and self.is_unknown):
+            return Gravity.UNANSWERED
+        if self.is_warning:
+            return Gravity.WARNED
+        if self.is_note:
+            return Gravity.NOTED
+        return Gravity.OPEN if self.status == UNKNOWN else Gravity.LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import FAIL, WARN, Answer
-from noisewatch.model.disturbance import Disturbance, disturbances_of
-from noisewatch.model.timers import TIMER
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval.timers import TIMER
 
 THREADS = frozenset({"thread", "kernel-thread"})
 WHEN = "during the calibration"

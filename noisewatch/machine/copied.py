@@ -10,8 +10,8 @@ from pathlib import Path
 
 from noisewatch.errors import NO_SUCH_FILE, Unreadable, UsageError
 from noisewatch.machine import Json, T
-from noisewatch.machine.descriptors import read_file
 from noisewatch.machine.live import reason_of
+from noisewatch.machine.open_files import read_file
 
 
 class CopiedTree:

@@ -13,8 +13,8 @@ from typing import Generic
 
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable
 from noisewatch.machine import Json, T
-from noisewatch.machine.descriptors import OpenFiles
 from noisewatch.machine.hung_reads import AGAIN_AFTER, MOST_STUCK, HungReads
+from noisewatch.machine.open_files import OpenFiles
 
 READ_DEADLINE_S = 1.0  # the slowest honest file met, cpufreq on old kernels, takes 0.02 s a CPU
 _ASK_DEADLINE_S = 10.0  # a library that is imported and goes through all devices: 1.5 s on an emulated machine

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from noisewatch.errors import Malformed
-from noisewatch.sources.jobs import WallClock
+from noisewatch.kernel.tasks.jobs import WallClock
 
 _FIELDS_BY_NICKNAME = {
     "@hourly": "0 * * * *",

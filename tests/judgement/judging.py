@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.verdict import Finding, Verdict, judge
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
-from noisewatch.model.interval import interval_between
-from noisewatch.sources.calibration import parse_calibration
-from noisewatch.sources.cpulist import CpuSet
-from noisewatch.sources.snapshot import Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
+from noisewatch.model.interval.interval import interval_between
 from tests.calibrated import written_calibration
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine

@@ -8,9 +8,9 @@ import pytest
 
 from noisewatch.judgement.declaration import NOT_APPLICABLE, PASS, WARN
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, PERSONALITY, STAT, STATUS
-from noisewatch.sources.target import OWN_AFFINITY
+from noisewatch.kernel.cpus.target import OWN_AFFINITY
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, PERSONALITY, STAT, STATUS
 from tests.judgement.example import Example
 from tests.judgement.judging import finding
 from tests.quiet.process import own_limits, own_stat, own_status

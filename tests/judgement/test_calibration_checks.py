@@ -11,10 +11,10 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.model.interval import interval_between
-from noisewatch.sources.calibration import parse_calibration
-from noisewatch.sources.snapshot import Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.model.interval.interval import interval_between
 from tests.calibrated import CHAIN_NS, WORK_NS, steady, written_calibration
 from tests.judgement.judging import finding
 from tests.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files

@@ -11,8 +11,8 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import BLOCKING, Answer, Check
 from noisewatch.judgement.limit import LIMIT, MINIMUM
 from noisewatch.judgement.verdict import judge
-from noisewatch.model.interval import interval_between
-from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL, Example, all_examples
 from tests.judgement.judging import finding, judged, judged_by_settings, quiet_calibration
 from tests.quiet_machine import ANSWERS, CPUS, crowd, loaded_files, process, quiet_files, stat_file

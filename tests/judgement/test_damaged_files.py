@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import answered, finding, judged
 from tests.quiet.heat import CHIP, ZONE
 from tests.quiet.kernel import TRACING

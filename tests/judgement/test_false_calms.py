@@ -9,8 +9,8 @@ import pytest
 from noisewatch.errors import Absent
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
 from noisewatch.machine.live import unreadable
-from noisewatch.sources.snapshot import Wish, read_snapshot
 from tests.judgement.judging import answered, finding, judged
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 from tests.written import WrittenMachine

@@ -6,8 +6,8 @@ import pytest
 
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.idle import LATENCY_REQUEST
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
+from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import finding, judged
 from tests.quiet.frequency import UNCORE
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files

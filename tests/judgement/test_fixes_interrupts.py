@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from noisewatch.judgement.declaration import Fix
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import answered, finding, judged_by_settings
 from tests.quiet.packets import QUEUE
 from tests.quiet_machine import ANSWERS, quiet_files

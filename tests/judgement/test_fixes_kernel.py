@@ -11,8 +11,8 @@ import pytest
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import judge
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
 from tests.judgement.example import Example
 from tests.judgement.judging import answered, finding, judged, quiet_calibration
 from tests.quiet.kernel import TRACING

@@ -6,10 +6,10 @@ import pytest
 
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import Finding
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import ENVIRONMENT, PARENT, STAT, STATUS
-from noisewatch.sources.target import OWN_AFFINITY
-from noisewatch.sources.timers import QUESTION
+from noisewatch.kernel.cpus.target import OWN_AFFINITY
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.own_process import ENVIRONMENT, PARENT, STAT, STATUS
+from noisewatch.kernel.tasks.systemd_timers import QUESTION
 from tests.judgement.example import Example, all_examples
 from tests.quiet.jobs import MINUTE_US, NOW_US
 from tests.quiet.process import own_stat, own_status

@@ -12,7 +12,7 @@ import pytest
 
 from noisewatch.judgement.commands import persist_per_cpu
 from noisewatch.judgement.declaration import Fix
-from noisewatch.sources.workqueues import FOLDER as WORKQUEUES
+from noisewatch.kernel.tasks.workqueues import FOLDER as WORKQUEUES
 from tests.judgement.example import Example, all_examples
 from tests.quiet_machine import CPUS, quiet_files
 from tests.written import write_tree

@@ -8,10 +8,10 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
-from noisewatch.model.interval import interval_between
-from noisewatch.model.task_runs import run_tasks
-from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader, Tasks
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader, Tasks
+from noisewatch.model.interval.interval import interval_between
+from noisewatch.model.interval.task_runs import run_tasks
 from tests.judgement.example import VIRTUAL
 from tests.judgement.judging import answered, finding, judged, judged_by_settings
 from tests.quiet_machine import ANSWERS, CPUS, TARGET, cpu_row, process, quiet_files, stat_file

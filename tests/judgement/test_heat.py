@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.judgement.verdict import Finding
-from noisewatch.sources.throttling import MOST_CORES, throttle_path
+from noisewatch.kernel.frequency.throttling import MOST_CORES, throttle_path
 from tests.judgement.judging import finding, judged
 from tests.quiet.heat import THERMAL
 from tests.quiet_machine import ANSWERS, CPUS, quiet_files

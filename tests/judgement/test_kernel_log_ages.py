@@ -6,8 +6,8 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
-from noisewatch.sources.kernel_log import QUESTION
-from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.system.log import QUESTION
 from tests.judgement.judging import finding
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine

@@ -8,8 +8,8 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import judge
-from noisewatch.sources.calibration import parse_calibration
-from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
 from tests.calibrated import WORK_NS, written_calibration
 from tests.judgement.judging import finding
 from tests.quiet_machine import ANSWERS, CPUS, quiet_files

@@ -16,7 +16,7 @@ from noisewatch.judgement.noise_floor import (
     t_quantile,
     worst_floors,
 )
-from noisewatch.sources.calibration import CalibrationSamples, parse_calibration
+from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
 from tests.calibrated import WORK_NS, steady, written_calibration
 
 _MS = 1_000_000

@@ -8,13 +8,13 @@ from noisewatch.judgement.dominance import MEMORY, QUOTA, dominating_cause
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.model.attribution import Meanwhile
-from noisewatch.model.interval import Interval
-from noisewatch.sources.calibration import parse_calibration
-from noisewatch.sources.trace import Trace, parse_trace
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.trace.runs import Trace, parse_trace
+from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.interval.interval import Interval
 from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
-from tests.model.sampling import interval_of
+from tests.model.interval.sampling import interval_of
 from tests.traced import written_trace
 from tests.written import Files, mounted
 

@@ -9,11 +9,11 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
-from noisewatch.model.disturbance import Disturbance
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.snapshot import Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
-from noisewatch.surfaces.frame import KINDS
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.operations.frame.frame import KINDS
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
 from tests.written import Files, WrittenMachine
 

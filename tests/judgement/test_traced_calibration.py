@@ -9,14 +9,14 @@ import pytest
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Finding, judge
-from noisewatch.model.attribution import Meanwhile
-from noisewatch.sources.calibration import parse_calibration
-from noisewatch.sources.snapshot import Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
-from noisewatch.sources.trace import Trace, parse_trace
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.trace.runs import Trace, parse_trace
+from noisewatch.model.calibration.attribution import Meanwhile
 from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
-from tests.model.sampling import interval_of
+from tests.model.interval.sampling import interval_of
 from tests.quiet_machine import ANSWERS, process, quiet_files
 from tests.traced import written_trace
 from tests.written import WrittenMachine

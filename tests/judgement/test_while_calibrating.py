@@ -11,12 +11,12 @@ import pytest
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Finding, judge
-from noisewatch.model.attribution import Meanwhile
-from noisewatch.model.interval import Interval, interval_between
-from noisewatch.sources.calibration import parse_calibration
-from noisewatch.sources.snapshot import Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
-from noisewatch.sources.trace import NOT_TRACED, Trace, parse_trace
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, parse_trace
+from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.interval.interval import Interval, interval_between
 from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
 from tests.quiet_machine import ANSWERS, loaded_files, process, quiet_files, stat_file

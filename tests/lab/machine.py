@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests import CHECKOUT
+
 _KERNELS = CHECKOUT / ".lab"
 _BIN = Path(sys.prefix) / "bin"
 

@@ -6,8 +6,9 @@ import shutil
 import sys
 from collections.abc import Callable
 
+from tests import CHECKOUT
 from tests.lab.lab import Lab
-from tests.lab.machine import CHECKOUT, ISOLATED, ONE_CPU, PLAIN, Variant, kernel_image
+from tests.lab.machine import ISOLATED, ONE_CPU, PLAIN, Variant, kernel_image
 
 _FOLDER = CHECKOUT / "tests" / "machines"
 _CPU_7 = "/sys/devices/system/cpu/cpu7/online"

@@ -11,7 +11,7 @@ from tests.lab.expected import ISOLATED_CPUS
 from tests.lab.lab import Lab
 
 _ONLINE = "/sys/devices/system/cpu/cpu7/online"
-_SPINNERS = "pgrep -f noisewatch.machine.calibrator"
+_SPINNERS = "pgrep -f noisewatch.machine.spinning.calibration"
 
 
 def _calibrated(lab: Lab, report: str) -> dict[int, dict[str, Any]]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.machine.recording import Recording
-from noisewatch.sources.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.machine.recording.replay import Recording
 from tests.lab.expected import ISOLATED_CPUS, finding
 from tests.lab.lab import Lab
 from tests.lab.screen import Screen, shown

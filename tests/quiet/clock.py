@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from noisewatch.kernel.system.clock_rate import QUESTION
 from noisewatch.machine import Json
-from noisewatch.sources.clock_rate import QUESTION
 
 ANSWERS: dict[str, Json] = {QUESTION: {"status": 0x2001, "tick": 10_000, "freq": 12 * 65_536}}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 
 CPUS = "/sys/devices/system/cpu"
 UNCORE = f"{CPUS}/intel_uncore_frequency/package_00_die_00"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
+from noisewatch.kernel.system.log import QUESTION
 from noisewatch.machine import Json
-from noisewatch.sources.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
-from noisewatch.sources.kernel_log import QUESTION
 
 PORT = "0000:00:1c.0"
 ANSWERS: dict[str, Json] = {QUESTION: {"troubles": {}, "is_complete": True}}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from noisewatch.kernel.frequency.idle import LATENCY_REQUEST, NO_LIMIT_US
+from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.machine import Json
-from noisewatch.sources.idle import LATENCY_REQUEST, NO_LIMIT_US
-from noisewatch.sources.knobs import Knob
 
 CPUS = "/sys/devices/system/cpu"
 STATES = (("POLL", 0, 0), ("C1", 2, 0), ("C1E", 10, 0), ("C6", 133, 1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from noisewatch.sources.jobs import CLOCK_QUESTION
-from noisewatch.sources.timers import BOOTED, QUESTION
+from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION
+from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION
 
 NOW_US = int(datetime(2026, 11, 21, 14, 12, tzinfo=UTC).timestamp()) * 1_000_000
 MINUTE_US = 60_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 
 TRACING = "/sys/kernel/tracing"
 CONFIG = "/boot/config-6.14.0"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
+from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 from noisewatch.machine import Json
-from noisewatch.sources.sessions import QUESTION as SESSIONS
-from noisewatch.sources.temporary_files import QUESTION as TEMPORARY_FILES
 
 MDSTAT = """\
 Personalities : [raid1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from noisewatch.sources.machine_lock import NAMESPACE
+from noisewatch.kernel.tasks.machine_lock import NAMESPACE
 
 ANSWERS: dict[str, Any] = {NAMESPACE: 4026531836}
 

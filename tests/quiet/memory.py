@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 
 MEMINFO = """\
 MemTotal:       16316412 kB

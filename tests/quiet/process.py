@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PARENT, PERSONALITY, STAT, STATUS
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PARENT, PERSONALITY, STAT, STATUS
 
 SHELL = 700
 ROOTS_CAPABILITIES = "000001ffffffffff"

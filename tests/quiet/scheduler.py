@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 
 WORKQUEUES = "/sys/devices/virtual/workqueue"
 SYSTEM = "/sys/fs/cgroup/system.slice"

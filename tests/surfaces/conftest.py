@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.surfaces.cli import main
-from tests.surfaces.running import Ran, Run, quiet_tree
+from tests.surfaces.running import Ran, Run
 
 
 @pytest.fixture
@@ -22,9 +22,3 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Ran(status, said.out, said.err)
 
     return noisewatch
-
-
-@pytest.fixture(scope="session")
-def unchanged_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the quiet machine, for tests that change nothing in it."""
-    return quiet_tree(tmp_path_factory.mktemp("quiet"))

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from noisewatch.kernel.calibration import QUESTION
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.trace.runs import QUESTION as TRACE
 from noisewatch.machine import Json
-from noisewatch.machine.frames import SAMPLE
-from noisewatch.machine.recorder import Recorder
-from noisewatch.sources.calibration import QUESTION
-from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
-from noisewatch.sources.trace import QUESTION as TRACE
+from noisewatch.machine.recording.format import SAMPLE
+from noisewatch.machine.recording.recorder import Recorder
 from tests.calibrated import written_calibration
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import Files, WrittenMachine, write_tree

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from noisewatch.machine.core import load_core
+from noisewatch.machine.spinning.loops import load_core
 from tests.truth import collect
 from tests.truth.conditions import CONDITIONS
 from tests.truth.report import case_rows, summary_lines

@@ -11,9 +11,9 @@ import timeit
 from pathlib import Path
 from typing import Any
 
-from noisewatch.machine.calibrator.plan import plan_slots
-from noisewatch.machine.calibrator.run import Calibrating, calibrate
-from noisewatch.machine.core import NATIVE
+from noisewatch.machine.spinning.calibration.plan import plan_slots
+from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate
+from noisewatch.machine.spinning.loops import NATIVE
 
 STATEMENTS = (
     "sum(range(1000))",

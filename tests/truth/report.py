@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
-from noisewatch.model.statistics import coefficient_of_variation
-from noisewatch.sources.calibration import parse_calibration
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.model.calibration.statistics import coefficient_of_variation
 
 _BUDGET = 0.05  # relative standard deviation
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"

@@ -12,7 +12,7 @@ from noisewatch.errors import CannotMeasure, NoisewatchError
 from noisewatch.faults import describe_fault
 from noisewatch.surfaces.cli.arguments import command_of, parse_arguments
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.reports.formats import Format, format_named_in
+from noisewatch.surfaces.reports.verdict.formats import Format, format_named_in
 
 _USAGE_ERROR = _INTERNAL_ERROR = 2
 _NOT_MEASURED = 3

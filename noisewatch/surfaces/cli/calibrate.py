@@ -6,30 +6,31 @@ import json
 import sys
 from argparse import Namespace
 
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.kernel.snapshot.snapshot import read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
-from noisewatch.machine.recording import Recording
-from noisewatch.sources.cpulist import CpuSet, name_cpus
-from noisewatch.sources.snapshot import read_snapshot
-from noisewatch.sources.tasks import TaskReader
-from noisewatch.surfaces.allowed import allowed_now
-from noisewatch.surfaces.aside import move_aside
-from noisewatch.surfaces.calibrating import calibrate_cpus
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.allowed import allowed_now
+from noisewatch.operations.calibrate import calibrate_cpus
+from noisewatch.operations.machines import open_machine, parse_cpus, wish_of
+from noisewatch.operations.pinning import move_aside
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
 from noisewatch.surfaces.cli.live import LivePicture
-from noisewatch.surfaces.cli.machines import open_machine, parse_cpus, report_damage, wish_of
+from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.calibration_json import describe_calibration, describe_comparison, describe_floors
-from noisewatch.surfaces.reports.calibration_text import text_of_calibration, text_of_comparison
-from noisewatch.surfaces.reports.machine_json import SCHEMA
-from noisewatch.surfaces.reports.pyperf_json import describe_for_pyperf
+from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_comparison, describe_floors
+from noisewatch.surfaces.reports.calibration.pyperf_json import describe_for_pyperf
+from noisewatch.surfaces.reports.calibration.text import text_of_calibration, text_of_comparison
+from noisewatch.surfaces.reports.machine.json import SCHEMA
 
 
 def run(arguments: Namespace) -> int:
     """Calibrates and reports. Raises CannotMeasure where not one CPU could be calibrated."""
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     against = parse_cpus("--against", arguments.against, machine) if arguments.against is not None else None
     with opened_output(arguments.output) as output, recorded(machine, arguments.record) as source:
         target, calibrated = _calibrate(source, arguments, against)
@@ -41,7 +42,7 @@ def run(arguments: Namespace) -> int:
 def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -> tuple[CpuSet, Calibrated]:
     if isinstance(machine, Recording):
         machine.go_to_aside()
-    asked, task_reader = wish_of(arguments, machine), TaskReader()
+    asked, task_reader = wish_of(machine_options(arguments), machine), TaskReader()
     snapshot = read_snapshot(machine, asked, task_reader)
     remark = move_aside(snapshot)
     if remark is not None:

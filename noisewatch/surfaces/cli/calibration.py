@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.noise_floor import Budget
+from noisewatch.kernel.calibration import CalibrationWish
 from noisewatch.machine import Machine
-from noisewatch.machine.recorder import Recorder
-from noisewatch.sources.calibration import CalibrationWish
+from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.surfaces.output import opened_output
 
 _NO_INTERVAL_S = 1.0  # a recording made on the way has two moments or one; a replay shows each for so long

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.rules import Rules
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
-from noisewatch.machine.frames import SAMPLE
-from noisewatch.machine.recording import Recording
-from noisewatch.machine.trace_instances import remove_stale_where_mounted
-from noisewatch.model.interval import interval_between
-from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
-from noisewatch.surfaces.aside import move_aside
-from noisewatch.surfaces.audience import Audience
-from noisewatch.surfaces.calibrating import calibrate_cpus
+from noisewatch.machine.recording.format import SAMPLE
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.machine.tracefs.instances import remove_stale_where_mounted
+from noisewatch.model.interval.interval import interval_between
+from noisewatch.operations.calibrate import calibrate_cpus
+from noisewatch.operations.pinning import move_aside
+from noisewatch.operations.progress import Audience
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish
 from noisewatch.surfaces.cli.live import TerminalAudience
 from noisewatch.surfaces.cli.values import SHORTEST_SAMPLE_S

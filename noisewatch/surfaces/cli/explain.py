@@ -11,10 +11,10 @@ from noisewatch.judgement.declaration import Check
 from noisewatch.surfaces.cli.rules import areas, check_named
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.reports.explain_json import describe_check
-from noisewatch.surfaces.reports.explain_markdown import markdown_of_catalogue, markdown_of_check
-from noisewatch.surfaces.reports.explain_text import text_of_catalogue, text_of_check
-from noisewatch.surfaces.reports.verdict_schema import schema_of_verdict
+from noisewatch.surfaces.reports.explain.json import describe_check
+from noisewatch.surfaces.reports.explain.markdown import markdown_of_catalogue, markdown_of_check
+from noisewatch.surfaces.reports.explain.text import text_of_catalogue, text_of_check
+from noisewatch.surfaces.reports.verdict.schema import schema_of_verdict
 
 _WIDEST = 100
 

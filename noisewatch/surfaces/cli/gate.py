@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
+from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.sources.cpulist import CpuSet, format_cpu_list
-from noisewatch.surfaces.audience import Audience
+from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.progress import Audience
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.examination import Examination
-from noisewatch.surfaces.cli.machines import open_machine, wish_of
+from noisewatch.surfaces.cli.machines import machine_options
 from noisewatch.surfaces.cli.rules import rules_of
 
 
@@ -23,8 +24,8 @@ def examine(arguments: Namespace, allowed: CpuSet, cpus: CpuSet, audience: Audie
     """
     asked = parse_arguments(["preflight"])
     asked.sysroot, asked.replay = arguments.sysroot, arguments.replay
-    machine = open_machine(asked)
-    wish = replace(wish_of(arguments, machine, allowed), asks_jobs=True)
+    machine = open_machine(machine_options(asked))
+    wish = replace(wish_of(machine_options(arguments), machine, allowed), asks_jobs=True)
     examination = Examination(machine, wish, rules_of(asked), asked, audience)
     case = replace(examination.sampled(), starts_benchmark=False)
     if case.target != cpus:

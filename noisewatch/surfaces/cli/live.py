@@ -7,10 +7,10 @@ import shutil
 import sys
 import time
 
-from noisewatch.machine.calibrator.run import Progress
+from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.operations.live_gaps import LiveGaps
 from noisewatch.surfaces.cli.terminal import Progress as ProgressLine
-from noisewatch.surfaces.live_gaps import LiveGaps
-from noisewatch.surfaces.live_lines import live_lines, progress_line
+from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12

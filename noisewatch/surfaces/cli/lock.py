@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from noisewatch.errors import Malformed, Unreadable, UsageError
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.tasks.machine_lock import PATH, MachineLock, Owner, lock_of, parse_lock, read_owner
 from noisewatch.machine import Machine
 from noisewatch.machine.lock_file import FileHeld, claim, release
-from noisewatch.sources.machine_lock import PATH, MachineLock, Owner, lock_of, parse_lock, read_owner
-from noisewatch.sources.reader import Reader
-from noisewatch.sources.snapshot import Snapshot
 
 
 class Lock:

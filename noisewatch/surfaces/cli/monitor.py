@@ -9,26 +9,27 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.allowed import allowed_now
-from noisewatch.surfaces.cli.machines import open_machine, parse_cpus, wish_of
+from noisewatch.operations.allowed import allowed_now
+from noisewatch.operations.machines import open_machine, parse_cpus, wish_of
+from noisewatch.operations.sampler import SamplerOptions
+from noisewatch.surfaces.cli.machines import machine_options
 from noisewatch.surfaces.cli.terminal import is_interactive, width
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.sampler_command import command_line
 
 if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
     from noisewatch.judgement.verdict import Verdict
     from noisewatch.machine import Machine
-    from noisewatch.sources.cpulist import CpuSet
-    from noisewatch.surfaces.audience import Audience
-    from noisewatch.surfaces.tui.asked_screen import Sources
-    from noisewatch.surfaces.tui.screen_model import ScreenModel
+    from noisewatch.operations.progress import Audience
+    from noisewatch.surfaces.tui.overlays.overlay import Sources
+    from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _PLAIN_HEIGHT = 40
 
 
 def run(arguments: Namespace) -> int:
     """Opens the monitor; without a terminal prints one picture of it."""
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     if arguments.cpus is not None:
         parse_cpus("--cpus", arguments.cpus, machine)  # told before the screen is taken over
     if arguments.sentinel and not machine.is_live:
@@ -37,12 +38,19 @@ def run(arguments: Namespace) -> int:
         if arguments.sentinel:
             raise UsageError("--sentinel: one picture is too short to measure; it needs a terminal, or see calibrate")
         return _print_once(arguments)
-    from noisewatch.surfaces.tui.sampler_process import SamplerProcess
+    from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 
-    sampler = SamplerProcess(command_line(arguments, allowed_now()))
+    options = SamplerOptions(
+        machine=machine_options(arguments),
+        interval_s=arguments.interval,
+        sentinel=arguments.sentinel,
+        allowed=allowed_now(),
+        observer=os.getpid(),
+    )
+    sampler = SamplerProcess(options.command())
     sampler.begin()  # it gets ready while Textual is imported
-    from noisewatch.surfaces.tui.app import MonitorApp
-    from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for
+    from noisewatch.surfaces.tui.app.monitor import MonitorApp
+    from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
 
     glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
     app = MonitorApp(sampler, glyphs, sources_of(arguments), arguments.interval)
@@ -52,7 +60,7 @@ def run(arguments: Namespace) -> int:
 
 def sources_of(arguments: Namespace) -> Sources:
     """What the monitor may ask of the machine that the options name, beside the sampler's frames."""
-    from noisewatch.surfaces.tui.asked_screen import Sources
+    from noisewatch.surfaces.tui.overlays.overlay import Sources
 
     allowed = allowed_now()
 
@@ -61,16 +69,16 @@ def sources_of(arguments: Namespace) -> Sources:
 
         return examine(arguments, allowed, cpus, audience)
 
-    return Sources(partial(open_machine, arguments), examined)
+    return Sources(partial(open_machine, machine_options(arguments)), examined)
 
 
 def _print_once(arguments: Namespace) -> int:
     from rich.cells import set_cell_size
 
-    from noisewatch.surfaces.tui.glyphs import ASCII, glyphs_for
-    from noisewatch.surfaces.tui.overview import overview_rows
+    from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
+    from noisewatch.surfaces.tui.screens.overview import overview_rows
 
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     model = _model_of(machine, arguments)
     glyphs = ASCII if arguments.ascii else glyphs_for(sys.stdout.encoding)
     rows = overview_rows(model, width(), _PLAIN_HEIGHT, glyphs)
@@ -84,11 +92,11 @@ def _print_once(arguments: Namespace) -> int:
 
 def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
     """What the picture shows: of a recording the worst interval, as one look has to be enough."""
-    from noisewatch.surfaces.sampling import sample_frames
-    from noisewatch.surfaces.tui.screen_model import ScreenModel
+    from noisewatch.operations.sampling import sample_frames
+    from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
     model = ScreenModel()
-    for frame in sample_frames(machine, wish_of(arguments, machine), arguments.interval):
+    for frame in sample_frames(machine, wish_of(machine_options(arguments), machine), arguments.interval):
         model.add(frame)
         if machine.is_live and frame.seconds > 0:
             break

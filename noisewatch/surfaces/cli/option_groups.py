@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from noisewatch.sources.trace import EVENTS, TRACERS
+from noisewatch.kernel.trace.runs import EVENTS, TRACERS
 from noisewatch.surfaces.cli.values import inflation, sample_count, sample_length, seconds, share
 
 _SHORTEST_INTERVAL_S = 0.1

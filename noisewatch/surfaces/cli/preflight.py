@@ -9,25 +9,26 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from noisewatch.errors import UsageError
+from noisewatch.judgement.finding_words import summary_of_verdict
 from noisewatch.judgement.verdict import STABLE
+from noisewatch.operations.machines import open_machine, wish_of
 from noisewatch.surfaces.cli.calibration import recorded
 from noisewatch.surfaces.cli.examination import Examination
 from noisewatch.surfaces.cli.lock import locked
-from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.cli.scripts import opened_scripts
 from noisewatch.surfaces.cli.step_summary import fill_step_summary
 from noisewatch.surfaces.cli.terminal import takes_colour, width
 from noisewatch.surfaces.cli.waiting import verdict_in_time
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.finding_words import summary_of_verdict
-from noisewatch.surfaces.reports.formats import FORMATS, Occasion
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
 
 
 def run(arguments: Namespace) -> int:
     """Samples, calibrates, judges, reports; the exit status is the verdict's."""
     rules = rules_of(arguments)
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     if arguments.wait and not machine.is_live:
         raise UsageError("--wait: only this host can become any quieter")
     with ExitStack() as stack:
@@ -36,7 +37,9 @@ def run(arguments: Namespace) -> int:
         output = None if is_printed else stack.enter_context(opened_output(arguments.output))
         source = stack.enter_context(recorded(machine, arguments.record))
         lock = stack.enter_context(locked(machine, arguments.lock))
-        examination = Examination(source, replace(wish_of(arguments, source), asks_jobs=True), rules, arguments)
+        examination = Examination(
+            source, replace(wish_of(machine_options(arguments), source), asks_jobs=True), rules, arguments
+        )
         verdict, has_run_out = verdict_in_time(examination, arguments.wait, lock)
         wanted = FORMATS[arguments.format]
         exit_status = 0 if arguments.exit_zero else wanted.exit_status(verdict, has_run_out)

@@ -7,7 +7,7 @@ from argparse import SUPPRESS, ArgumentParser
 from noisewatch.judgement.rules import MICRO, PROFILES
 from noisewatch.surfaces.cli.option_groups import add_budget, add_machine_options, add_output, add_record
 from noisewatch.surfaces.cli.values import calibration_seconds, sample_seconds, seconds
-from noisewatch.surfaces.reports.formats import FORMATS
+from noisewatch.surfaces.reports.verdict.formats import FORMATS
 
 
 def _add_rules(parser: ArgumentParser) -> None:

@@ -7,16 +7,17 @@ import time
 from argparse import Namespace
 
 from noisewatch.errors import UsageError
-from noisewatch.machine.recorder import Recorder
-from noisewatch.sources.calibration import CalibrationWish
-from noisewatch.sources.snapshot import Snapshot, Wish, read_snapshot
-from noisewatch.sources.tasks import TaskReader
-from noisewatch.surfaces.aside import move_aside
-from noisewatch.surfaces.calibrating import calibrate_cpus
+from noisewatch.kernel.calibration import CalibrationWish
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine.recording.recorder import Recorder
+from noisewatch.operations.calibrate import calibrate_cpus
+from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.pinning import move_aside
+from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.surfaces.cli.live import LivePicture
-from noisewatch.surfaces.cli.machines import open_machine, wish_of
+from noisewatch.surfaces.cli.machines import machine_options
 from noisewatch.surfaces.cli.terminal import Progress
-from noisewatch.surfaces.sampling import TASK_BUDGET_SHARE
 
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last moment counts
 
@@ -26,10 +27,10 @@ def run(arguments: Namespace) -> int:
 
     It is written where it belongs from the start, as a recorder that is killed must not take the frames with it.
     """
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     if not machine.is_live:
         raise UsageError("only this host can be recorded")
-    wish = wish_of(arguments, machine)
+    wish = wish_of(machine_options(arguments), machine)
     try:
         with open(arguments.file, "wb") as output:
             recorder = Recorder(machine, output, arguments.interval, arguments.identify)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.checks.lock import machine_locked
+from noisewatch.judgement.checks.tasks.lock import machine_locked
 from noisewatch.judgement.declaration import SEVERITIES, Check
 from noisewatch.judgement.limit import FAILS, Limit
 from noisewatch.judgement.rules import Rules

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
-from noisewatch.machine.recording import Recording
-from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.sampling import sample_frames
+from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.cli.monitor import sources_of
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.picture import png_of
-from noisewatch.surfaces.sampling import sample_frames
 
 if TYPE_CHECKING:
-    from noisewatch.surfaces.tui.screen_model import ScreenModel
+    from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LARGEST = 1000
 
@@ -50,7 +51,7 @@ def _parse_size(text: str) -> tuple[int, int]:
 
 def _parse_keys(text: str) -> list[str]:
     """Textual's names of keys. Raises UsageError for a name that no key has: it would be pressed in vain."""
-    from noisewatch.surfaces.tui.bindings import KEY_NAMES, is_key
+    from noisewatch.surfaces.tui.app.bindings import KEY_NAMES, is_key
 
     keys = [key for key in text.split(",") if key]
     for key in keys:
@@ -79,13 +80,13 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
 
 async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) -> str:
     """The screen after all frames and keys, as SVG; the same input makes the same bytes."""
-    from noisewatch.surfaces.tui.app import MonitorApp
-    from noisewatch.surfaces.tui.glyphs import UNICODE
+    from noisewatch.surfaces.tui.app.monitor import MonitorApp
+    from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     if arguments.at is not None and not isinstance(machine, Recording):
         raise UsageError("--at: only a recording has other moments (--replay FILE)")
-    wish = wish_of(arguments, machine)
+    wish = wish_of(machine_options(arguments), machine)
     app = MonitorApp(glyphs=UNICODE, sources=sources_of(arguments))
     begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from noisewatch.errors import UsageError
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.fix_script import fix_script, undo_script
+from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
 
 PRINTED = "-"
 

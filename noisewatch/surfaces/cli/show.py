@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from noisewatch.machine.recording import Recording
-from noisewatch.sources.snapshot import read_snapshot
-from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.kernel.snapshot.snapshot import read_snapshot
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.machine_json import describe_snapshot
-from noisewatch.surfaces.reports.machine_text import text_of_snapshot
+from noisewatch.surfaces.reports.machine.json import describe_snapshot
+from noisewatch.surfaces.reports.machine.text import text_of_snapshot
 
 
 def run(arguments: Namespace) -> int:
     """Prints the machine as read; of a recording its last moment."""
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     with opened_output(arguments.output) as output:
-        wish = wish_of(arguments, machine)
+        wish = wish_of(machine_options(arguments), machine)
         if isinstance(machine, Recording):
             machine.go_to_end()
         snapshot = read_snapshot(machine, wish)

@@ -26,7 +26,7 @@ def fill_step_summary(verdict: Verdict) -> None:
 
 
 def _fitting(verdict: Verdict, most_bytes: int) -> bytes:
-    from noisewatch.surfaces.reports.verdict_markdown import markdown_of_verdict
+    from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
 
     separated = "\n" + markdown_of_verdict(verdict, most_bytes - 1)
     return separated.encode("utf-8", "replace") if len(separated) > 1 else b""

@@ -7,21 +7,22 @@ import sys
 from argparse import Namespace
 
 from noisewatch.errors import UsageError
-from noisewatch.machine.recording import Recording
-from noisewatch.sources.snapshot import Snapshot
-from noisewatch.surfaces.aside import move_aside
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.pinning import move_aside
+from noisewatch.operations.trace import follow
 from noisewatch.surfaces.cli.calibration import recorded
-from noisewatch.surfaces.cli.machines import open_machine, report_damage, wish_of
+from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.cli.terminal import Progress, width
-from noisewatch.surfaces.following import follow
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.trace_json import describe_followed
-from noisewatch.surfaces.reports.trace_text import text_of_followed
+from noisewatch.surfaces.reports.trace.json import describe_followed
+from noisewatch.surfaces.reports.trace.text import text_of_followed
 
 
 def run(arguments: Namespace) -> int:
     """Follows the target CPUs, and reports. Raises CannotMeasure where there are none."""
-    machine = open_machine(arguments)
+    machine = open_machine(machine_options(arguments))
     if not machine.is_live and not isinstance(machine, Recording):
         raise UsageError("a copied tree stands still: nothing can be followed in it")
     progress = Progress("following")
@@ -29,7 +30,7 @@ def run(arguments: Namespace) -> int:
         try:
             followed = follow(
                 source,
-                wish_of(arguments, source),
+                wish_of(machine_options(arguments), source),
                 arguments.duration,
                 lambda done_s: progress.show(done_s, arguments.duration),
                 _stand_aside,

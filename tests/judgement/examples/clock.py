@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from noisewatch.kernel.system.clock_rate import QUESTION
 from noisewatch.machine import Json
-from noisewatch.sources.clock_rate import QUESTION
 from tests.judgement.example import Example
 
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0"

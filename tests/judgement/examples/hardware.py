@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
-from noisewatch.sources.kernel_log import QUESTION
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
+from noisewatch.kernel.system.log import QUESTION
 from tests.judgement.example import VIRTUAL, Example
 from tests.quiet.hardware import PORT
 from tests.quiet_machine import quiet_files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.idle import LATENCY_REQUEST
+from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
 from tests.judgement.example import Example
 from tests.quiet_machine import CPUS
 

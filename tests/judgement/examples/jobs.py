@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.jobs import CLOCK_QUESTION
-from noisewatch.sources.timers import BOOTED, QUESTION
+from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION
+from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION
 from tests.judgement.example import Example
 from tests.quiet.jobs import MINUTE_US, NOW_US
 from tests.quiet_machine import CPUS, process, stat_file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
 from tests.quiet.kernel import CONFIG, CONFIG_TEXT
 from tests.quiet.packets import QUEUE

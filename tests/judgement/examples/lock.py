@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.sources.machine_lock import NAMESPACE, PATH
+from noisewatch.kernel.tasks.machine_lock import NAMESPACE, PATH
 from tests.judgement.example import Example
 from tests.quiet_machine import process
 

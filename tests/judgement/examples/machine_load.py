@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.sessions import QUESTION as SESSIONS
-from noisewatch.sources.temporary_files import QUESTION as TEMPORARY_FILES
+from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
+from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 from tests.judgement.example import Example
 from tests.quiet.load import MDSTAT, diskstats
 from tests.quiet_machine import CPUS, process, stat_file

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noisewatch.sources.event_sources import FOLDER
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PERSONALITY, STATUS
-from noisewatch.sources.target import OWN_AFFINITY
+from noisewatch.kernel.cpus.target import OWN_AFFINITY
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PERSONALITY, STATUS
+from noisewatch.kernel.trace.event_sources import FOLDER
 from tests.judgement.example import Example
 from tests.quiet.process import own_limits, own_status
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.knobs import Knob
+from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
 from tests.quiet_machine import CPUS, cpu_row
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.sources.knobs import Knob
-from noisewatch.sources.own_process import NAMESPACE, STAT, STATUS
-from noisewatch.sources.platform import DMI
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import DMI
+from noisewatch.kernel.tasks.own_process import NAMESPACE, STAT, STATUS
 from tests.judgement.example import Example
 from tests.quiet.process import own_stat, own_status
 from tests.written import mounted

@@ -1,0 +1,174 @@
+"""Area `calibration`: how much samples will vary, and what interrupts the target CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.case import Calibrated, Case
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.dominance import dominating_cause
+from noisewatch.judgement.measured import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
+from noisewatch.judgement.noise_floor import TEST
+from noisewatch.judgement.remedies import remedy_of
+from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.units import describe_ns
+
+
+@check(
+    id="noise-floor-above-budget",
+    area=AREA,
+    question="Will samples of the wanted length vary less than the budget allows?",
+    severity=BLOCKING,
+    reads=(MICROBENCHMARK,),
+    limits=(
+        Limit(
+            "fails",
+            "relative standard deviation of samples",
+            0.01,
+            "share",
+            "set by --max-cv, for samples as long as --at",
+            set_by="--max-cv",
+        ),
+    ),
+    why=(
+        "What the machine alone adds to a sample bounds what a benchmark here can show: it is predicted from the gaps "
+        "and the fixed work of the calibration, as an interval that holds nine of ten runs. All of the interval within "
+        "the budget passes, all of it above fails; in between nobody can say."
+    ),
+    remedy=(
+        "Remove what the other findings name; take longer samples, or more of them; or accept the floor with --max-cv."
+    ),
+    sources=("https://doi.org/10.1109/SC.2010.12",),
+    asks_calibration=True,
+)
+def noise_floor_above_budget(case: Case) -> Answer:
+    calibrated = case.calibrated
+    if calibrated is None:
+        return not_calibrated(case)
+    floor, budget = calibrated.floor, calibrated.budget
+    if floor is None:
+        return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
+    length = describe_ns(floor.sample_ns)
+    said = (
+        f"samples of {length} vary by {floor.cv_expected:.1%} ({floor.cv_low:.1%} to {floor.cv_high:.1%}) on "
+        f"CPU {floor.cpu}, the worst one of {floor.samples} takes up to {floor.max_inflation:.2f} times as long"
+        + ("" if floor.bounded else " (so many take longer than was calibrated: something rarer may hit them)")
+    )
+    evidence = {
+        "cv_low": floor.cv_low,
+        "cv_expected": floor.cv_expected,
+        "cv_high": floor.cv_high,
+        "max_inflation": floor.max_inflation,
+        "max_inflation_limit": budget.max_inflation,
+        "dominated_by": None,
+        "test": TEST,
+    }
+    above = calibrated.cpus_above_budget
+    if above:
+        cause = dominating_cause(calibrated, floor)
+        return Answer(
+            FAIL,
+            f"{said}; too much on {name_cpus(above)}, mostly {cause.said}",
+            floor.cv_expected,
+            budget.max_cv,
+            "share",
+            cpus=above,
+            evidence={**evidence, "dominated_by": cause.name},
+            culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
+        )
+    reason = why_incomplete(calibrated) or _why_undecided(calibrated, said)
+    if reason is not None:
+        return Answer(UNKNOWN, said, floor.cv_expected, budget.max_cv, "share", reason=reason, evidence=evidence)
+    return Answer(PASS, said, floor.cv_expected, budget.max_cv, "share", evidence=evidence)
+
+
+_TOO_LITTLE = "too little was measured: calibrate longer"
+
+
+def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
+    """Why the floor is not known well enough to pass; None where it is."""
+    floor, budget = calibrated.floor, calibrated.budget
+    if floor is None:
+        return _TOO_LITTLE
+    if calibrated.doubt is not None:
+        return calibrated.doubt
+    if calibrated.unpredicted:
+        return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
+    if floor.extrapolated:
+        return f"{said}: extrapolated, as too little was measured for samples of this length: calibrate longer"
+    if floor.cv_high > budget.max_cv:
+        return f"{said}: the budget of {budget.max_cv:.1%} lies within"
+    if budget.max_inflation is not None and not floor.bounded:
+        return f"{said}: too short a calibration to bound the worst sample"
+    return None
+
+
+_STOLEN_PASSES = Limit("passes", "stolen share that passes", 0.0005, "share", "the ticks of an otherwise idle CPU")
+_STOLEN_FAILS = Limit("fails", "stolen share that fails", 0.005, "share", "half of a change of 1 %")
+_GAP_PASSES = Limit("gap-passes", "longest gap that passes", 100_000, "ns", "an interrupt with its softirq")
+_GAP_FAILS = Limit("gap-fails", "longest gap that fails", 1_000_000, "ns", "something else was scheduled")
+
+
+@check(
+    id="target-cpus-interrupted",
+    area=AREA,
+    question="Does a loop on the target CPUs run without interruption?",
+    severity=WARNING,
+    reads=(f"{MICROBENCHMARK}: gaps",),
+    limits=(_STOLEN_PASSES, _STOLEN_FAILS, _GAP_PASSES, _GAP_FAILS),
+    why=(
+        "A loop that only reads the clock sees whatever takes the CPU away, the hypervisor and the firmware included, "
+        "which no counter of the kernel's shows."
+    ),
+    remedy="Move away what tasks-on-target and device-interrupts-on-target name; what is left is outside this system.",
+    sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
+    asks_calibration=True,
+    severity_in={LATENCY: BLOCKING, STRICT: BLOCKING},
+)
+def target_cpus_interrupted(case: Case) -> Answer:
+    calibrated = case.calibrated
+    if calibrated is None:
+        return not_calibrated(case)
+    known = [figures for figures in calibrated.complete if figures.stolen_share is not None]
+    evidence = {
+        str(figures.cpu): {
+            "stolen_share": figures.stolen_share,
+            "gaps_per_s": figures.gaps_per_s,
+            "gap_max_ns": figures.gap_max_ns,
+        }
+        for figures in known
+    }
+    if not known:
+        return unknown(why_incomplete(calibrated) or calibrated.doubt or "no gaps were measured")
+    worst = max(known, key=lambda figures: figures.stolen_share or 0.0)
+    longest = max(known, key=lambda figures: figures.gap_max_ns or 0)
+    stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
+    said = f"{stolen:.2%} of CPU {worst.cpu} is lost in gaps, the longest {describe_ns(gap_ns)} (CPU {longest.cpu})"
+    if stolen > case.bound(_STOLEN_FAILS) or gap_ns > case.bound(_GAP_FAILS):
+        cpus = frozenset(
+            figures.cpu
+            for figures in known
+            if (figures.stolen_share or 0) > case.bound(_STOLEN_FAILS)
+            or (figures.gap_max_ns or 0) > case.bound(_GAP_FAILS)
+        )
+        said += (
+            f" (up to {case.bound(_STOLEN_FAILS):.1%} and {describe_ns(round(case.bound(_GAP_FAILS)))} are tolerated)"
+        )
+        culprits = culprits_on(case, worst.cpu)
+        fix = remedy_of(culprits[0], case).fix if culprits else None
+        return Answer(FAIL, said, stolen, case.bound(_STOLEN_FAILS), "share", cpus, None, evidence, culprits, fix)
+    if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
+        reason = why_incomplete(calibrated) or calibrated.doubt or "no gaps were looked for on some of the CPUs"
+        return Answer(UNKNOWN, said, stolen, reason=reason, evidence=evidence)
+    status = PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else WARN
+    return Answer(status, said, stolen, case.bound(_STOLEN_FAILS), "share", evidence=evidence)

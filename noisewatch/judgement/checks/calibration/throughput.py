@@ -1,0 +1,200 @@
+"""Area `calibration`: how steadily the target CPUs work, answer and run."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, UNKNOWN, WARN, WARNING, Answer, Limit, check, unknown
+from noisewatch.judgement.measured import AREA, MICROBENCHMARK, judged_worst
+from noisewatch.judgement.rules import MEMORY, STRICT
+
+_MAD_PASSES = Limit("passes", "median deviation that passes", 0.005, "share", "a machine at rest stays well below")
+_MAD_FAILS = Limit("fails", "median deviation that fails", 0.02, "share", "no change of 2 % could be seen")
+_TAIL_PASSES = Limit(
+    "tail-passes", "99th or 1st percentile off the median that passes", 0.02, "share", "a tick and a short interrupt"
+)
+_TAIL_FAILS = Limit(
+    "tail-fails", "99th or 1st percentile off the median that fails", 0.10, "share", "one sample in a hundred is off"
+)
+
+
+@check(
+    id="fixed-work-unsteady",
+    area=AREA,
+    question="Does the same piece of work take the same time, again and again?",
+    severity=WARNING,
+    reads=(f"{MICROBENCHMARK}: fixed work in blocks of 1 ms",),
+    limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
+    why=(
+        "Work that needs no memory and no system call varies only with the CPU itself: interruptions, its clock, and "
+        "whatever shares its core, which may be a sibling that a virtual machine cannot see."
+    ),
+    remedy="Switch off turbo and the sibling; on a virtual machine ask for a core of your own.",
+    sources=("https://pyperf.readthedocs.io/en/latest/analyze.html",),
+    asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
+)
+def fixed_work_unsteady(case: Case) -> Answer:
+    tail = judged_worst(
+        case,
+        lambda figures: figures.work.tail_share if figures.work is not None else None,
+        _TAIL_PASSES,
+        _TAIL_FAILS,
+        "one block in a hundred takes {value:.1%} longer, or shorter, than the median (CPU {cpu})",
+        "too little fixed work was measured",
+    )
+    middle = judged_worst(
+        case,
+        lambda figures: figures.work.mad_share if figures.work is not None else None,
+        _MAD_PASSES,
+        _MAD_FAILS,
+        "half of the blocks deviate by more than {value:.2%} from the median (CPU {cpu})",
+        "too little fixed work was measured",
+    )
+    return _graver(middle, tail)
+
+
+def _graver(*answers: Answer) -> Answer:
+    order = (PASS, WARN, UNKNOWN, FAIL)
+    return max(answers, key=lambda answer: order.index(answer.status) if answer.status in order else -1)
+
+
+_MEMORY_PASSES = Limit(
+    "passes", "median deviation of memory accesses that passes", 0.01, "share", "caches that nobody shares"
+)
+_MEMORY_FAILS = Limit(
+    "fails", "median deviation of memory accesses that fails", 0.03, "share", "a neighbour evicts our lines"
+)
+
+
+@check(
+    id="memory-unsteady",
+    area=AREA,
+    question="Does the last-level cache answer in the same time, again and again?",
+    severity=WARNING,
+    reads=(f"{MICROBENCHMARK}: accesses to 4 MB",),
+    limits=(_MEMORY_PASSES, _MEMORY_FAILS),
+    why="Whoever shares the last-level cache, or the way to memory, slows down what no other measurement notices.",
+    remedy="Keep the other CPUs of that cache idle, or give them a part of it (resctrl).",
+    sources=("https://docs.kernel.org/filesystems/resctrl.html",),
+    asks_calibration=True,
+    severity_in={MEMORY: BLOCKING, STRICT: BLOCKING},
+)
+def memory_unsteady(case: Case) -> Answer:
+    if _is_of_command(case):
+        return unknown("the workload was calibrated with, not the memory")
+    return judged_worst(
+        case,
+        lambda figures: figures.memory.mad_share if figures.memory is not None else None,
+        _MEMORY_PASSES,
+        _MEMORY_FAILS,
+        "half of the accesses deviate by more than {value:.1%} from the median (CPU {cpu})",
+        "too few accesses were measured",
+    )
+
+
+def _is_of_command(case: Case) -> bool:
+    return case.calibrated is not None and bool(case.calibrated.calibration.samples.command)
+
+
+_DRIFT_PASSES = Limit("passes", "drift that passes", 0.005, "share", "half of a change of 1 %")
+_DRIFT_FAILS = Limit("fails", "drift that fails", 0.02, "share", "the order of runs would decide which is faster")
+
+
+@check(
+    id="throughput-drifts",
+    area=AREA,
+    question="Is the CPU as fast at the end of the calibration as at its beginning?",
+    severity=WARNING,
+    reads=(f"{MICROBENCHMARK}: the last third of the fixed work against the first",),
+    limits=(_DRIFT_PASSES, _DRIFT_FAILS),
+    why="A clock that sinks with heat, or a neighbour that comes or goes, makes what runs later look slower or faster.",
+    remedy="Let the machine warm up; switch off turbo; interleave the variants that you compare.",
+    sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
+    asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
+)
+def throughput_drifts(case: Case) -> Answer:
+    return judged_worst(
+        case,
+        lambda figures: None if figures.throughput_drift_share is None else abs(figures.throughput_drift_share),
+        _DRIFT_PASSES,
+        _DRIFT_FAILS,
+        "the time of a block differs by {value:.2%} between the last third and the first (CPU {cpu})",
+        "too little fixed work was measured",
+    )
+
+
+_HUMPS_PASS = Limit("passes", "mvalue that passes", 2.8, "mvalue", "one hump, with what chance adds")
+_HUMPS_FAIL = Limit("fails", "mvalue that fails", 4.2, "mvalue", "two humps, or more")
+
+
+@check(
+    id="throughput-multimodal",
+    area=AREA,
+    question="Does the fixed work take one time, rather than one of several?",
+    severity=WARNING,
+    reads=(f"{MICROBENCHMARK}: the humps in the histogram of the fixed work",),
+    limits=(_HUMPS_PASS, _HUMPS_FAIL),
+    why="A CPU that switches between two speeds gives a mean that no run ever takes; deviation alone does not show it.",
+    remedy="Look for what comes and goes: turbo, a sibling, a periodic task.",
+    sources=("https://www.brendangregg.com/FrequencyTrails/modes.html",),
+    asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
+)
+def throughput_multimodal(case: Case) -> Answer:
+    return judged_worst(
+        case,
+        lambda figures: figures.mvalue,
+        _HUMPS_PASS,
+        _HUMPS_FAIL,
+        "mvalue {value:.1f} on CPU {cpu} (2 is one hump)",
+        "too little fixed work was measured",
+    )
+
+
+_CLOCK_PASSES = Limit("passes", "spread of the clock that passes", 0.005, "share", "what krun accepts of APERF/MPERF")
+_CLOCK_FAILS = Limit("fails", "spread of the clock that fails", 0.02, "share", "it moves by more than most changes do")
+
+
+@check(
+    id="effective-frequency-moves",
+    area=AREA,
+    question="Do the target CPUs run at one clock frequency under load?",
+    severity=WARNING,
+    reads=(f"{MICROBENCHMARK}: chains of dependent multiplications",),
+    limits=(_CLOCK_PASSES, _CLOCK_FAILS),
+    why=(
+        "A chain in which each multiplication waits for the one before takes a known number of cycles: its time tells "
+        "the clock that was delivered, whatever the settings say, and in a virtual machine too."
+    ),
+    remedy="Set governor performance, switch turbo off, pin the frequency; cool the machine.",
+    sources=("https://uops.info/", "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
+    asks_calibration=True,
+    severity_in={STRICT: BLOCKING},
+)
+def effective_frequency_moves(case: Case) -> Answer:
+    answer = judged_worst(
+        case,
+        lambda figures: figures.effective_khz_spread_share,
+        _CLOCK_PASSES,
+        _CLOCK_FAILS,
+        "the clock of CPU {cpu} moved by {value:.2%}",
+        "only the compiled core measures it",
+    )
+    figures = case.calibrated.complete if case.calibrated is not None else []
+    if answer.status == UNKNOWN and figures and not any(each.effective_khz for each in figures):
+        return _inferred_from_work(case, answer)
+    return answer
+
+
+def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
+    """Work that takes one time ran at one clock; work that does not may have had other reasons."""
+    steady = judged_worst(
+        case,
+        lambda figures: figures.work.tail_share if figures.work is not None else None,
+        _CLOCK_PASSES,
+        _CLOCK_FAILS,
+        "fixed work took the same time within {value:.2%} (CPU {cpu}), and so had one clock",
+        "too little fixed work was measured",
+    )
+    return steady if steady.status == PASS else otherwise

@@ -1,0 +1,1 @@
+"""Checks of control groups: confinement, quota, priority."""

@@ -1,0 +1,138 @@
+"""Area `isolation`: whether cgroups and affinities confine the benchmark to the CPUs that were meant."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import cycle
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, pin, write
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.processes import why_unseen
+from noisewatch.judgement.rules import PARALLEL
+from noisewatch.kernel.cgroup.partitions import Partition
+from noisewatch.kernel.tasks.threads import Task
+
+_CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
+
+
+@check(
+    id="partition-invalid",
+    area="isolation",
+    question="Are the cgroup partitions for the target CPUs valid?",
+    severity=BLOCKING,
+    reads=("/sys/fs/cgroup/**/cpuset.cpus.partition",),
+    why=(
+        "Making a partition succeeds and may read back invalid, or become so when another group claims its CPUs: "
+        "its processes then run there like everywhere else, and so may all others."
+    ),
+    remedy="Remove the reason that the kernel gives, as a list of CPUs that overlaps another group's.",
+    sources=(_CPUSET_DOC,),
+)
+def partition_invalid(case: Case) -> Answer:
+    partitions = case.snapshot.isolation.partitions
+    invalid = [each for each in partitions.all if each.invalid_reason is not None]
+    concerned = [each for each in invalid if not each.wanted or each.wanted & case.target]
+    evidence = {"partitions": {each.folder: each.invalid_reason or each.kind for each in partitions.all}}
+    if concerned:
+        said = "; ".join(map(_describe, concerned))
+        cpus = frozenset().union(*(each.wanted or frozenset() for each in concerned))
+        return Answer(FAIL, said, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
+    if partitions.unseen is not None:
+        return unknown(partitions.unseen)
+    if partitions.isolated is None:
+        return unknown(case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts"))
+    unread = [path for path in sorted(case.snapshot.reason_by_path) if path.endswith("/cpuset.cpus.partition")]
+    if unread:
+        return unknown(case.why_unknown(unread[0]))
+    if not partitions.all:
+        return not_applicable("there is no cgroup partition")
+    said = "all valid" if not invalid else f"valid for the target CPUs; {'; '.join(map(_describe, invalid))}"
+    return Answer(PASS, said, evidence=evidence)
+
+
+def _describe(partition: Partition) -> str:
+    wanted = f"{name_cpus(partition.wanted)}: " if partition.wanted else ""
+    return f"{wanted}{partition.folder} is no {partition.kind} partition ({partition.invalid_reason})"
+
+
+def _dissolve(invalid: list[Partition]) -> Fix:
+    """Only its maker knows which of two overlapping groups is to have the CPUs; a plain member misleads nobody."""
+    return Fix(
+        " && ".join(write("member", f"{each.folder}/cpuset.cpus.partition") for each in invalid),
+        f"give it CPUs that no other group has, and make it again: {invalid[0].kind}",
+        " && ".join(write(each.kind, f"{each.folder}/cpuset.cpus.partition") for each in invalid),
+    )
+
+
+@check(
+    id="threads-confined-to-isolated-cpus",
+    area="isolation",
+    question="Is every thread that is confined to isolated CPUs pinned to one of them?",
+    severity=WARNING,
+    reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
+    why=(
+        "Isolated CPUs have no load balancer: threads that may use several of them stay where they started, often "
+        "all on the first, while the others idle. A benchmark with several threads then measures itself."
+    ),
+    remedy=(
+        "Pin each thread to a CPU of its own, or use a partition of type `root`, whose CPUs are balanced among "
+        "themselves."
+    ),
+    sources=(_CPUSET_DOC, "https://docs.kernel.org/admin-guide/kernel-parameters.html"),
+    severity_in={PARALLEL: BLOCKING},
+)
+def threads_confined_to_isolated_cpus(case: Case) -> Answer:
+    isolated, tasks = case.snapshot.isolation.isolated, case.snapshot.tasks
+    if isolated is None:
+        return unknown(case.why_unknown(f"{CPUS}/isolated"))
+    concerned = isolated & case.target
+    if len(concerned) < 2:
+        return not_applicable("fewer than two of the target CPUs are isolated")
+    if tasks is None:
+        return unknown(case.why_unknown("/proc/PID"))
+    confined: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
+    others = [task for task in tasks.by_tid.values() if not task.is_kernel and task.pid not in case.snapshot.own_pids]
+    for task in others:
+        allowed = task.allowed or frozenset()
+        if len(allowed) > 1 and allowed <= isolated and allowed & concerned:
+            confined[task.pid, allowed].append(task)
+    crowds = [threads for threads in confined.values() if len(threads) > 1]
+    if crowds:
+        said = "; ".join(_describe_crowd(threads) for threads in crowds)
+        cpus = frozenset().union(*(thread.allowed or frozenset() for threads in crowds for thread in threads))
+        return Answer(WARN, said, cpus=cpus, fix=_pin_each(crowds))
+    unseen = why_unseen(case)
+    if unseen is not None:
+        return unknown(unseen)
+    if any(task.allowed is None and task.cpu in isolated for task in others):
+        return unknown("not all tasks could be asked where they may run")
+    return Answer(PASS, "no process has several threads that share isolated CPUs")
+
+
+def _describe_crowd(threads: list[Task]) -> str:
+    first = threads[0]
+    allowed, on = format_cpu_list(first.allowed or ()), format_cpu_list({thread.cpu for thread in threads})
+    return f"{len(threads)} threads of {first.name} (pid {first.pid}) may use isolated CPUs {allowed}, and are on {on}"
+
+
+def _pin_each(crowds: list[list[Task]]) -> Fix:
+    """One CPU after the other; back again with the affinity that was read."""
+    now, undo = [], []
+    for threads in crowds:
+        for thread, cpu in zip(threads, cycle(sorted(threads[0].allowed or ())), strict=False):
+            now.append(pin(thread.tid, frozenset({cpu})))
+            undo.append(pin(thread.tid, thread.allowed or frozenset()))
+    return Fix("; ".join(now), "pin each thread where the benchmark starts it", "; ".join(undo))

@@ -1,0 +1,128 @@
+"""Area `virtual`: whether the benchmark will weigh as much as others where it shares a CPU with them."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import write
+from noisewatch.judgement.declaration import FAIL, PASS, WARN, WARNING, Answer, Fix, Limit, check, unknown
+from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
+from noisewatch.kernel.cgroup.weights import UNCLAMPED, CpuWeight, CpuWeights
+from noisewatch.kernel.tasks.own_process import STAT, Scheduling
+from noisewatch.text import clean
+
+_NICE = Limit("nice", "nice value that passes", 0, "nice", "each step above it takes a fifth of the weight")
+_WEIGHT = Limit("weight", "weight of a cgroup that passes", 1.0, "of the default", "less than others get by default")
+_LOWERED_BY_POLICY = {3: "batch", 5: "idle"}  # in linux/sched.h
+_POLICIES = {0: "other", 1: "fifo", 2: "rr", 6: "deadline", 7: "ext"} | _LOWERED_BY_POLICY
+_AS_EVERYBODY = 0
+
+
+@check(
+    id="priority-lowered",
+    area="virtual",
+    question="Will the benchmark weigh as much as other tasks?",
+    severity=WARNING,
+    reads=(STAT, MEMBERSHIP, "cpu.weight, cpu.idle, cpu.uclamp.max (v2), cpu.shares (v1), from here to the root"),
+    limits=(_NICE, _WEIGHT),
+    why=(
+        "What is started from here inherits nice value, scheduling policy and cgroup. CI runners, containers and "
+        "services lower them without a word: then whoever else is runnable on the CPU comes first, and with a clamp "
+        "the frequency stays low."
+    ),
+    remedy="Start the benchmark from a shell or a service with the usual priority: Nice=0, CPUWeight=100.",
+    sources=(
+        "https://man7.org/linux/man-pages/man7/sched.7.html",
+        "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files",
+    ),
+    asks_starter=True,
+)
+def priority_lowered(case: Case) -> Answer:
+    own, weights = case.snapshot.settings.own.scheduling, case.snapshot.settings.cpu_weights
+    levels = weights.levels if weights is not None else ()
+    evidence = {
+        "nice": None if own is None else own.nice,
+        "policy": None if own is None else _POLICIES.get(own.policy, str(own.policy)),
+        "cgroups": {level.folder: _described(level) for level in levels},
+    }
+    grave = [*_lowered_policy(own), *(f"{clean(level.folder)} is idle" for level in levels if level.is_idle)]
+    slight = [*_lowered_nice(case, own), *_lowered_weights(case, weights)]
+    if grave or slight:
+        said, fix = "; ".join([*grave, *slight]), _fix(case, weights)
+        if grave:
+            return Answer(FAIL, said, evidence=evidence, fix=fix)
+        return Answer(WARN, said, reason=_why_unread(case, own, weights), evidence=evidence, fix=fix)
+    why_not = _why_unread(case, own, weights)
+    if own is None or weights is None or why_not is not None:
+        return unknown(why_not or "unknown")
+    if not weights.reaches_root:
+        return unknown("inside a container: what weight it has cannot be seen")
+    return Answer(PASS, f"nice {own.nice}, and no cgroup that weighs less than others", evidence=evidence)
+
+
+def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
+    """Why there may be a lower priority than what was found; None where all was read."""
+    if own is None:
+        return case.why_unknown(STAT)
+    unread = next((level for level in weights.levels if not level.is_known), None) if weights is not None else None
+    if weights is None or unread is not None:
+        return case.why_unknown(unread.folder if unread is not None else MEMBERSHIP, "/proc/self/mounts")
+    return None
+
+
+def _described(level: CpuWeight) -> dict[str, float | bool | None]:
+    return {"weight": level.weight, "idle": level.is_idle, "uclamp_max_percent": level.clamp_percent}
+
+
+def _lowered_policy(own: Scheduling | None) -> list[str]:
+    policy = _LOWERED_BY_POLICY.get(own.policy) if own is not None else None
+    return [] if policy is None else [f"the scheduling policy is {policy}"]
+
+
+def _lowered_nice(case: Case, own: Scheduling | None) -> list[str]:
+    return [f"the nice value is {own.nice}"] if own is not None and own.nice > case.bound(_NICE) else []
+
+
+def _lowered_weights(case: Case, weights: CpuWeights | None) -> list[str]:
+    """A group that is idle has no weight, which goes without saying."""
+    said = []
+    for level in weights.levels if weights is not None else ():
+        if weights is not None and _is_light(case, weights, level) and not level.is_idle:
+            said.append(f"{clean(level.folder)} has {level.weight} of {weights.default} {weights.file}")
+        if level.clamp_percent is not None and level.clamp_percent < UNCLAMPED:
+            said.append(f"{clean(level.folder)} is clamped to {level.clamp_percent:g}% of the capacity")
+    return said
+
+
+def _is_light(case: Case, weights: CpuWeights, level: CpuWeight) -> bool:
+    return level.weight is not None and level.weight < case.bound(_WEIGHT) * weights.default
+
+
+def _fix(case: Case, weights: CpuWeights | None) -> Fix:
+    """Raises the process that this one was started from, as a rule the shell, and the groups; back as they were."""
+    steps = _raised_parent(case)
+    for level in weights.levels if weights is not None else ():
+        if weights is not None and _is_light(case, weights, level) and not level.is_idle:
+            path = f"{level.folder}/{weights.file}"
+            steps.append((write(weights.default, path), write(str(level.weight), path)))
+        if level.is_idle:
+            path = f"{level.folder}/cpu.idle"
+            steps.append((write(0, path), write(1, path)))
+        if level.clamp_percent is not None and level.clamp_percent < UNCLAMPED:
+            path = f"{level.folder}/cpu.uclamp.max"
+            steps.append((write("max", path), write(f"{level.clamp_percent:.2f}", path)))
+    now, undo = " && ".join(step for step, _ in steps), " && ".join(step for _, step in steps)
+    return Fix(now or None, "start the benchmark with Nice=0 and CPUWeight=100, or without nice", undo or None)
+
+
+def _raised_parent(case: Case) -> list[tuple[str, str]]:
+    """Nothing where only this process was lowered: the next one that the shell starts will not be."""
+    parent = case.snapshot.settings.own.parent
+    if parent is None or parent.pid in {1, *case.snapshot.own_pids}:
+        return []
+    steps = []
+    nice, policy = parent.scheduling.nice, _LOWERED_BY_POLICY.get(parent.scheduling.policy)
+    if policy is not None:
+        steps.append((f"sudo chrt --other -p 0 {parent.pid}", f"sudo chrt --{policy} -p 0 {parent.pid}"))
+    if nice > case.bound(_NICE):
+        steps.append((f"sudo renice -n {_AS_EVERYBODY} -p {parent.pid}", f"sudo renice -n {nice} -p {parent.pid}"))
+    return steps

@@ -1,0 +1,138 @@
+"""Area `quota`: what a container or a service manager takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import write
+from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.limit import MINIMUM
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
+from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.interval.stillness import stood_still
+from noisewatch.model.interval.throttles import Throttle, uncounted_between
+from noisewatch.units import describe_ns
+
+_THROTTLED = Limit(
+    "fails", "throttled periods in the sample", 0, "periods", "each one stops all threads for tens of milliseconds"
+)
+
+
+@check(
+    id="cpu-quota",
+    area="quota",
+    question="May the benchmark use its CPUs all the time?",
+    severity=BLOCKING,
+    reads=(
+        MEMBERSHIP,
+        MOUNT_ROOTS,
+        "cpu.max and cpu.stat (v2), cpu.cfs_quota_us and cpu.stat (v1), from here to the root",
+    ),
+    limits=(_THROTTLED,),
+    why=(
+        "A quota lets a container run until it is used up and then stops it for the rest of each period, usually "
+        "100 ms: timings fall off a cliff. Containers and CI runners have one more often than not. From inside of "
+        "a container nobody can say that no group further out has one: there the calibration answers."
+    ),
+    answered_by="noise-floor-above-budget",
+    remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
+    sources=(
+        "https://docs.kernel.org/scheduler/sched-bwc.html",
+        "https://docs.kernel.org/admin-guide/cgroup-v2.html",
+    ),
+)
+def cpu_quota(case: Case) -> Answer:
+    cgroup = case.snapshot.cgroup
+    quota, wanted = cgroup.cpu_quota_share, len(case.target)
+    throttles = [throttle for interval in case.intervals for throttle in interval.throttles]
+    evidence = {
+        "quota_share": None if quota is None else ("none" if quota == UNLIMITED else quota),
+        "known_quota_share": "none" if cgroup.known_quota_share == UNLIMITED else cgroup.known_quota_share,
+        "limited_by": cgroup.limited_by,
+        "throttled_periods_since_start": cgroup.throttled_periods,
+        "throttled_periods_in_sample": case.interval.throttled_periods if case.interval is not None else None,
+        "throttled_by": {each.level.folder: {"periods": each.periods, "ns": each.ns} for each in throttles},
+    }
+    if throttles:
+        return _throttled(case, throttles, evidence)
+    if cgroup.known_quota_share < wanted:
+        known = cgroup.known_quota_share
+        said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
+        fix = lift(cgroup.limited_by, cgroup.limit_text)
+        return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
+    inferred = _looks_throttled(case, evidence)
+    if inferred is not None:
+        return inferred
+    counted = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
+    if quota is None or None in counted:
+        folder = cgroup.folder or "/sys/fs/cgroup"
+        paths = (MEMBERSHIP, f"{folder}/cpu.max", f"{folder}/cpu.stat", folder, MOUNT_ROOTS, "/proc/self/mounts")
+        reason = "; ".join([case.why_unknown(*paths), *_long_stops_said(case)])
+        return replace(unknown(reason), evidence=evidence)
+    if quota != UNLIMITED:
+        uncounted = _uncounted(case)
+        if uncounted:
+            return replace(unknown(stood_still(f"{uncounted[0].folder}/cpu.stat")), evidence=evidence)
+        said = f"a quota of {quota:g} CPUs covers the {wanted} target CPUs"
+        fix = lift(cgroup.limited_by, cgroup.limit_text)
+        return Answer(WARN, said, quota, wanted, "CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
+    return Answer(PASS, "no quota", evidence=evidence)
+
+
+def _uncounted(case: Case) -> list[CgroupLevel]:
+    """The groups under whose quota we ran, and whose counters stood still all the same."""
+    return [
+        level
+        for interval in case.intervals
+        for level in uncounted_between(interval.before.cgroup.levels, interval.after.cgroup.levels, interval.length_ns)
+    ]
+
+
+def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:
+    """In the sample, or under the load of the calibration, which are two and not one."""
+    worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
+    periods = max(each.periods for each in throttles)
+    said = f"throttled in {periods} period{'s' if periods != 1 else ''} ({worst.level.described})"
+    level = worst.level
+    fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
+    return Answer(FAIL, said, periods, 0, "periods", evidence=evidence, culprits=_culprits(case), fix=fix)
+
+
+def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
+    """By the stops of the calibration alone, where the group that has the quota cannot be seen."""
+    culprits = _culprits(case)
+    if not culprits:
+        return None
+    worst = culprits[0]
+    said = f"{worst.share or 0.0:.1%} of CPU {worst.cpu} is lost to {worst.name}"
+    cpus = frozenset(each.cpu for each in culprits)
+    return Answer(FAIL, said, worst.share, None, "share", cpus, None, evidence, culprits)
+
+
+def _long_stops_said(case: Case) -> list[str]:
+    """Those of the worst CPU, which are too few to look like a quota's."""
+    stops = case.calibrated.attribution.long_stops_by_cpu if case.calibrated is not None else {}
+    if not stops:
+        return []
+    worst = max(stops, key=lambda cpu: max(stops[cpu]))
+    longest = describe_ns(max(stops[worst]))
+    return [f"CPU {worst} was taken from the loop for {longest} at a time, as by a quota: a longer calibration tells"]
+
+
+def _culprits(case: Case) -> tuple[Disturbance, ...]:
+    found = case.calibrated.attribution.quota_by_cpu.values() if case.calibrated is not None else ()
+    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
+
+
+def lift(folder: str | None, limit_text: str | None) -> Fix | None:
+    """Whoever set the quota of the group should lift it; this is the file that it ends up in."""
+    if folder is None or limit_text is None:
+        return None
+    is_version_2 = " " in limit_text  # with its period; in version 1 that has a file of its own
+    name, unlimited = ("cpu.max", "max") if is_version_2 else ("cpu.cfs_quota_us", "-1")
+    path = f"{folder}/{name}"
+    return Fix(write(unlimited, path), "start it without a CPU limit", write(limit_text, path))

@@ -1,0 +1,1 @@
+"""Checks of the target CPUs: their choice, isolation, neighbours, scheduling."""

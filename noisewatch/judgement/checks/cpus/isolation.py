@@ -1,0 +1,264 @@
+"""Area `isolation`: what keeps other work off the target CPUs, and whether any got there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+
+from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, boot_options, pin, write
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.many_threads import Members, many_threads
+from noisewatch.judgement.processes import why_unseen
+from noisewatch.judgement.rules import PARALLEL, STRICT
+from noisewatch.judgement.untimed import why_untimed
+from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
+from noisewatch.kernel.cgroup.partitions import Partition
+from noisewatch.kernel.tasks.threads import Task
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval.interval import Interval
+
+
+@check(
+    id="target-not-isolated",
+    area="isolation",
+    question="Does the scheduler's load balancer leave the target CPUs alone?",
+    severity=WARNING,
+    reads=(
+        f"{CPUS}/isolated",
+        "/sys/fs/cgroup/cpuset.cpus.isolated",
+        "/sys/fs/cgroup/**/cpuset.cpus.partition",
+    ),
+    why=(
+        "On a CPU that is not isolated any task may be placed at any moment. Whether one was is measured by "
+        "tasks-on-target; isolation is what keeps it so for the whole benchmark."
+    ),
+    remedy="Make an isolated cgroup partition now, or boot with isolcpus.",
+    sources=(
+        "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset",
+        "https://docs.kernel.org/admin-guide/kernel-parameters.html",
+    ),
+    severity_in={STRICT: BLOCKING},
+    not_asked_in={PARALLEL: "several threads need the load balancer; tasks-on-target tells who else runs there"},
+)
+def target_not_isolated(case: Case) -> Answer:
+    isolation = case.snapshot.isolation
+    if isolation.isolated is None:
+        return unknown(case.why_unknown(f"{CPUS}/isolated"))
+    open_cpus = case.target - isolation.isolated
+    evidence = {
+        "boot": None if isolation.boot is None else sorted(isolation.boot),
+        "partition": None if isolation.partition is None else sorted(isolation.partition),
+    }
+    if not open_cpus and case.target:
+        return Answer(PASS, f"{name_cpus(case.target)}: isolated", cpus=case.target, evidence=evidence)
+    said = f"{name_cpus(open_cpus)}: not isolated"
+    if isolation.partition is None:
+        said += " at boot; whether a cgroup partition isolates it is unknown"
+    if isolation.partition is not None:
+        return Answer(FAIL, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
+    why_not = case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts")
+    return Answer(WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=_isolate(case))
+
+
+def _isolate(case: Case) -> Fix:
+    """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
+    listed = format_cpu_list(case.target)
+    if not case.online - case.target:
+        return Fix(None, "choose fewer target CPUs: all other work needs one that is not isolated", needs_root=False)
+    persist = boot_options(f"isolcpus=domain,managed_irq,{listed}")
+    root = case.snapshot.isolation.partitions.root
+    if root is None:
+        return Fix(None, persist, None)
+    folder, control = f"{root.folder}/benchmark", f"{root.folder}/cgroup.subtree_control"
+    now = [
+        *([] if root.delegates_cpuset else [write("+cpuset", control)]),
+        f"sudo mkdir -p {shlex.quote(folder)}",
+        write(listed, f"{folder}/cpuset.cpus"),
+        write("isolated", f"{folder}/cpuset.cpus.partition"),
+    ]
+    earlier = next((each for each in case.snapshot.isolation.partitions.all if each.folder == folder), None)
+    if earlier is not None:
+        return Fix(" && ".join(now), persist, _made_as_before(earlier))
+    quoted = shlex.quote(folder)
+    undo = [
+        f"{{ [ ! -d {quoted} ] || sudo rmdir {quoted}; }}",
+        *([] if root.delegates_cpuset else [write("-cpuset", control)]),
+    ]
+    return Fix(" && ".join(now), persist, " && ".join(undo))
+
+
+def _made_as_before(partition: Partition) -> str | None:
+    """The partition that was there already, for other CPUs; None where those are unknown."""
+    if not partition.wanted:
+        return None
+    cpus = write(format_cpu_list(partition.wanted), f"{partition.folder}/cpuset.cpus")
+    return f"{cpus} && {write(partition.kind, f'{partition.folder}/cpuset.cpus.partition')}"
+
+
+INIT = frozenset({1, 2})  # and kthreadd
+
+_TASK_SHARE = Limit(
+    "fails",
+    "share of a target CPU that one task may use",
+    0.005,
+    "share",
+    "below the 1 % that benchmarks want to resolve, above what scheduler ticks and kernel threads need",
+)
+
+
+@check(
+    id="tasks-on-target",
+    area="isolation",
+    question="Did any other task run on a target CPU, and may any?",
+    severity=BLOCKING,
+    reads=(
+        "/proc/PID/task/TID/{stat,schedstat,status,sched}",
+        "/proc/stat and /proc/schedstat over the sample",
+        "the kernel's trace of the calibration",
+    ),
+    limits=(_TASK_SHARE,),
+    why=(
+        "This is the truth that isolation tries to guarantee, and it can be told without isolation, in containers "
+        "and without root. Time that no visible thread explains counts too: short-lived children, or another "
+        "container's processes, are just as much in the way."
+    ),
+    remedy="Stop the task, or move it with taskset; keep services away with AllowedCPUs or an isolated partition.",
+    sources=("https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",),
+    asks_rates=True,
+)
+def tasks_on_target(case: Case) -> Answer:
+    interval = case.interval
+    found = [each for cpu in sorted(case.target) for each in disturbances_of(interval, cpu)] if interval else []
+    tasks = [each for each in found if each.kind in (*THREADS, "unexplained")]
+    later = threads_while_calibrating(case)
+    many_sampled, many_later = _many(case, interval, tasks), _many(case, case.under_load, later)
+    had_more = _in_the_worse((*tasks, *many_sampled), (*later, *many_later))
+    culprits = tuple(each for each in had_more if (each.share or 0) > case.bound(_TASK_SHARE))
+    if culprits:
+        worst = culprits[0].share or 0.0
+        said = "; ".join(_describe(each) + (f" {WHEN}" if had_more[each] else "") for each in culprits[:3]) + (
+            f"; {len(culprits) - 3} more" if len(culprits) > 3 else ""
+        )
+        cpus = frozenset(each.cpu for each in culprits)
+        members = many_sampled | many_later
+        blamed = tuple(each for culprit in culprits for each in members.get(culprit, (culprit,)))
+        movable = _movable(case, blamed)
+        if movable and blamed[0].tid not in movable:
+            said += f"; only {', '.join(task.name for task in movable.values())} can be moved"
+        return Answer(
+            FAIL,
+            said,
+            worst,
+            case.bound(_TASK_SHARE),
+            "share",
+            cpus,
+            culprits=culprits,
+            fix=move_threads(case, blamed),
+        )
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    if interval.before.tasks is None or interval.after.tasks is None:
+        return unknown(case.why_unknown("/proc/PID"))
+    if any(cpu not in interval.load_by_cpu for cpu in case.target):
+        return unknown(case.why_unknown("/proc/stat"))
+    why_untold = why_untimed(case, interval, case.target)
+    if why_untold is not None:
+        return unknown(why_untold)
+    return _nobody_ran(case, tasks, list(interval.after.tasks.by_tid.values()))
+
+
+def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -> dict[Disturbance, Members]:
+    tasks = interval.after.tasks if interval is not None else case.snapshot.tasks
+    return many_threads((each for each in found if each.kind in THREADS), tasks, case.bound(_TASK_SHARE))
+
+
+def _in_the_worse(sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> dict[Disturbance, bool]:
+    """Whoever ran, once, with whether that was in the calibration; the costliest first. A thread may rename itself."""
+    looks_by_who: dict[tuple[int, int | None, int | str], tuple[list[Disturbance], list[Disturbance]]] = {}
+    for is_later, found in enumerate((sampled, later)):
+        for each in found:
+            looks_by_who.setdefault((each.cpu, each.pid, each.tid or _crowd(each.name)), ([], []))[is_later].append(
+                each
+            )
+    worst: dict[Disturbance, bool] = {}
+    for looks in looks_by_who.values():
+        had_more = max(looks, key=lambda look: sum(each.share or 0.0 for each in look))
+        kept = had_more if had_more[0].tid is None else [max(had_more, key=lambda each: each.share or 0.0)]
+        worst |= dict.fromkeys(kept, had_more is looks[1])
+    return dict(sorted(worst.items(), key=lambda pair: -(pair[0].share or 0.0)))
+
+
+def _crowd(name: str) -> str:
+    """What `children of make` and `cc1 (523 ended children of make)`, both with the pid of make, have in common."""
+    of_whom = re.search(r"\b(children|ended threads) of ", name)
+    return of_whom[1] if of_whom is not None else re.sub(r" \(\d+ ", " (", name)
+
+
+def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answer:
+    """Nothing to speak of ran there; whether something may is the lesser question."""
+    largest = max(found, key=lambda each: each.share or 0.0, default=None)
+    share = largest.share or 0.0 if largest is not None else 0.0
+    ran = (
+        f"nothing above {case.bound(_TASK_SHARE):.1%} (most: {_describe(largest)})"
+        if largest is not None
+        else "no task ran there"
+    )
+    own = case.snapshot.own_pids
+    others = [task for task in tasks if task.pid not in own and not task.is_bound]
+    allowed = [task for task in others if task.allowed is not None and task.allowed & case.target]
+    unasked = [task for task in others if task.allowed is None]
+    evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
+    unseen = why_unseen(case)
+    if unseen is not None:
+        said = f"{ran}, as far as is known: {unseen}"
+        return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
+    if allowed or unasked:
+        count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
+        said = f"{ran}, but {count} of {len(tasks)} tasks may run there"
+        return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
+    return Answer(PASS, f"{ran}, and no task may", share, case.bound(_TASK_SHARE), "share", evidence=evidence)
+
+
+def _describe(culprit: Disturbance) -> str:
+    share = f"{'~' if culprit.is_inferred else ''}{culprit.share or 0:.1%} of CPU {culprit.cpu}"
+    process = f" ({culprit.process})" if culprit.process is not None else ""
+    return f"{culprit.name}{process}: {share}"
+
+
+def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
+    """Threads that can be moved go to the housekeeping CPUs; back again with the affinity that was read.
+
+    Never init: all that the system starts from then on would inherit the pin.
+    """
+    movable = list(_movable(case, culprits).values())
+    if not movable or not case.housekeeping:
+        return None
+    undo = [pin(task.tid, task.allowed) for task in movable if task.allowed]
+    housekeeping = format_cpu_list(case.housekeeping)
+    return Fix(
+        "; ".join(dict.fromkeys(pin(task.tid, case.housekeeping) for task in movable)),
+        None if all(task.is_kernel for task in movable) else f"for a service: AllowedCPUs={housekeeping} in its unit",
+        "; ".join(dict.fromkeys(undo)) if len(undo) == len(movable) else None,
+    )
+
+
+def _movable(case: Case, culprits: tuple[Disturbance, ...]) -> dict[int, Task]:
+    """By thread. Those that are there still; who has started others that ended is not one of them."""
+    looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
+    tasks = {tid: task for look in looks if look is not None for tid, task in look.by_tid.items()}
+    blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}
+    return {tid: task for tid, task in blamed.items() if not task.is_bound and task.pid not in INIT}

@@ -1,0 +1,220 @@
+"""Area `target`: the CPUs that share a core, or a last-level cache, with those that the benchmark will run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, boot_options, write_per_cpu
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.rules import MEMORY
+from noisewatch.judgement.surroundings import busiest, cache_neighbourhoods, uncached, why_no_cache
+from noisewatch.judgement.untimed import why_untimed
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+
+_CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
+
+_SIBLING_QUIET = Limit(
+    "passes", "busy share of an isolated sibling that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
+)
+_SIBLING_BUSY = Limit(
+    "fails",
+    "busy share of a sibling that fails",
+    0.05,
+    "share",
+    "a thread on the sibling slows its neighbour by a third and more while it runs: 5 % of the time is visible",
+)
+_CANNOT_SEE = "cannot see which CPUs of its host share a core"
+
+
+@check(
+    id="busy-sibling",
+    area="target",
+    question="Is the other hardware thread of each target core idle?",
+    severity=BLOCKING,
+    reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", "/proc/stat over the sample"),
+    limits=(_SIBLING_QUIET, _SIBLING_BUSY),
+    why=(
+        "Two hardware threads share execution units, first- and second-level caches and the power budget. "
+        "Work on the sibling slows the benchmark without taking a nanosecond of CPU time from it."
+    ),
+    remedy="Take the sibling offline during the benchmark, boot with nosmt, or isolate it together with the target.",
+    sources=("https://llvm.org/docs/Benchmarking.html", _CPU_LIST_DOC),
+)
+def busy_sibling(case: Case) -> Answer:
+    unplaced = [
+        cpu for cpu in case.target if (place := case.snapshot.topology.get(cpu)) is None or place.siblings is None
+    ]
+    if unplaced or not case.target:
+        cpu = min(unplaced, default=0)
+        return unknown(case.why_unknown(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))
+    foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
+    if foreign:
+        return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
+    answer = _with_siblings(case) if case.siblings else _without_siblings(case)
+    if answer.status != FAIL and case.doubtful_siblings:
+        doubtful = f"{name_cpus(case.doubtful_siblings)}, on a core of the target: neither known online nor offline"
+        return unknown(f"{doubtful} ({CPUS}/online, {CPUS}/offline)")
+    return answer
+
+
+def _without_siblings(case: Case) -> Answer:
+    cores = {cpu: case.snapshot.topology[cpu].siblings or frozenset() for cpu in case.target}
+    pairs = [cpu for cpu, core in cores.items() if (core - {cpu}) & case.target]
+    if pairs:
+        said = f"CPUs {format_cpu_list(pairs)} share cores among themselves: two benchmarks there disturb each other"
+        return Answer(WARN, said, cpus=frozenset(pairs))
+    if case.snapshot.platform.virtual == NONE:
+        return Answer(PASS, "no other thread shares a target core")
+    return Answer(WARN, f"no sibling shows, but {case.guest_words} {_CANNOT_SEE}")
+
+
+def _with_siblings(case: Case) -> Answer:
+    listed = name_cpus(case.siblings)
+    removable = case.siblings - {0}  # the boot CPU stays
+    fix = Fix(
+        write_per_cpu(dict.fromkeys(removable, 0), "online") or None,
+        boot_options("nosmt"),
+        write_per_cpu(dict.fromkeys(removable, 1), "online") or None,
+    )
+    if case.interval is None:
+        return Answer(
+            WARN,
+            f"siblings on {listed} are online; how busy they are was not sampled",
+            cpus=case.siblings,
+            fix=fix,
+        )
+    busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
+    known = {cpu: share for cpu, share in busy.items() if share is not None}
+    worst = max(known.values(), default=0.0)
+    loaded = frozenset(cpu for cpu, share in known.items() if share > case.bound(_SIBLING_BUSY))
+    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    if loaded:
+        said = f"sibling on {name_cpus(loaded)}: {worst:.0%} busy"
+        culprits = tuple(_sibling_culprit(case, cpu) for cpu in sorted(loaded))
+        return Answer(FAIL, said, worst, case.bound(_SIBLING_BUSY), "share", loaded, None, evidence, culprits, fix)
+    why_untold = why_untimed(case, case.interval, case.siblings)
+    if len(known) < len(busy) or why_untold is not None:
+        return Answer(UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
+    isolated = case.snapshot.isolation.isolated or frozenset()
+    is_quiet = worst <= case.bound(_SIBLING_QUIET) and case.siblings <= isolated
+    said = f"sibling on {listed}: online, {worst:.1%} busy"
+    if is_quiet and case.snapshot.platform.virtual != NONE:
+        said += f"; {case.guest_words} {_CANNOT_SEE}"
+        is_quiet = False
+    status = PASS if is_quiet else WARN
+    return Answer(
+        status,
+        said,
+        worst,
+        case.bound(_SIBLING_BUSY),
+        "share",
+        case.siblings,
+        None,
+        evidence,
+        (),
+        None if status == PASS else fix,
+    )
+
+
+def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
+    """The sibling's load, under the name of what runs there most."""
+    interval = case.interval
+    sources = disturbances_of(interval, cpu) if interval is not None else []
+    share = interval.busy_share(cpu) if interval is not None else None
+    if not sources:
+        return Disturbance("sibling", "unknown work", cpu, None, share, None)
+    most = sources[0]
+    return Disturbance("sibling", most.name, cpu, None, share, None, pid=most.pid, tid=most.tid)
+
+
+_CACHE_QUIET = Limit(
+    "passes", "load of all cache neighbours together that passes", 0.3, "CPUs", "what services at rest add up to"
+)
+_CACHE_BUSY = Limit(
+    "fails",
+    "load of all cache neighbours together that fails",
+    0.9,
+    "CPUs",
+    "one neighbour that never rests can sweep the cache, or fill the way to memory, however many others idle",
+)
+_VISIBLE = 0.05  # of a CPU: who is named among its neighbours
+
+
+@check(
+    id="busy-cache-neighbour",
+    area="target",
+    question="Are the other CPUs of the target's last-level cache idle?",
+    severity=WARNING,
+    reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample"),
+    limits=(_CACHE_QUIET, _CACHE_BUSY),
+    why=(
+        "Isolation divides the CPUs, and not what they share: the last-level cache, the way to memory, the power "
+        "budget. Whoever works there evicts the benchmark's lines and lowers its clock."
+    ),
+    remedy="Stop the neighbour, move it to CPUs of another cache, or give it a part of the cache (resctrl).",
+    sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
+    asks_rates=True,
+    answered_by="memory-unsteady",
+    severity_in={MEMORY: BLOCKING},
+    is_hidden_from_guests=True,
+)
+def busy_cache_neighbour(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    if case.snapshot.online.online is None:
+        return unknown(case.why_unknown(f"{CPUS}/online"))
+    caches = set(cache_neighbourhoods(case).values())
+    if None in caches or not caches:
+        return unknown(why_no_cache(case, case.target))
+    neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
+    busy = {cpu: interval.busy_share(cpu) for cpu in sorted(frozenset().union(*neighbours))}
+    known = {cpu: share for cpu, share in busy.items() if share is not None}
+    worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
+    load = _sum_of(known, worst)
+    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
+    working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
+    what = (
+        "last-level cache" if all(_has_read(case, cache) for cache in caches) else "package (no shared cache is told)"
+    )
+    said = f"{name_cpus(working)}, in one {what} with the target: {load:.1f} CPUs busy" if worst else "none"
+    if load > case.bound(_CACHE_BUSY):
+        culprits = busiest(interval, worst)
+        return Answer(FAIL, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, culprits)
+    why_untold = why_untimed(case, interval, frozenset(busy))
+    if len(known) < len(busy) or why_untold is not None:
+        return Answer(UNKNOWN, said, load, reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
+    if uncached(case):
+        return Answer(UNKNOWN, said, load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
+    if load > case.bound(_CACHE_QUIET):
+        said += f" (passes up to {case.bound(_CACHE_QUIET):g})"
+        return Answer(
+            WARN, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, busiest(interval, worst)
+        )
+    if case.snapshot.platform.virtual != NONE:
+        reason = f"{said}; {case.guest_words} cannot see who else is in its cache"
+        return Answer(UNKNOWN, said, load, case.bound(_CACHE_BUSY), "CPUs", reason=reason, evidence=evidence)
+    return Answer(PASS, said, load, case.bound(_CACHE_BUSY), "CPUs", evidence=evidence)
+
+
+def _has_read(case: Case, cache: CpuSet | None) -> bool:
+    return any(place.last_level_cache == cache for place in case.snapshot.topology.values())
+
+
+def _sum_of(shares: dict[int, float], cpus: Iterable[int]) -> float:
+    return sum(shares.get(cpu, 0.0) for cpu in cpus)

@@ -1,0 +1,185 @@
+"""Area `scheduler`: which of the kernel's own work is kept off the target CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, boot_options, pin, write
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.kernel.system.build_options import PACKED
+from noisewatch.kernel.system.release import COMMAND_LINE
+from noisewatch.kernel.tasks.threads import Task
+from noisewatch.kernel.tasks.workqueues import FOLDER as WORKQUEUES
+from noisewatch.kernel.tasks.workqueues import Workqueues
+
+_OPTIONS_DOC = "https://docs.kernel.org/admin-guide/kernel-parameters.html"
+_THREADS_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
+_BOOT_CPU = frozenset({0})  # keeps the time, and so its tick
+
+
+def _has(case: Case, option: str) -> bool | None:
+    """Whether the kernel was built with the option; None is unknown."""
+    config = case.snapshot.platform.config
+    return None if config is None else config.is_set(option)
+
+
+@check(
+    id="target-not-tickless",
+    area="scheduler",
+    question="Does the scheduler's tick stop on the target CPUs while one thread runs there?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    reads=(f"{CPUS}/nohz_full", "/proc/config.gz (CONFIG_NO_HZ_FULL)"),
+    why=(
+        "The tick interrupts a working CPU 100 to 1000 times a second, 1 to 5 µs each time. Whether it has really "
+        "stopped is told by the counts of the timer interrupt under load, and not by this setting."
+    ),
+    remedy="Boot with nohz_full for the target CPUs.",
+    sources=("https://docs.kernel.org/timers/no_hz.html", _OPTIONS_DOC),
+)
+def target_not_tickless(case: Case) -> Answer:
+    tickless = case.snapshot.isolation.nohz_full
+    if _has(case, "NO_HZ_FULL") is False:
+        return not_applicable("this kernel cannot stop the tick (it lacks CONFIG_NO_HZ_FULL)")
+    if tickless is None:
+        return unknown(case.why_unknown(f"{CPUS}/nohz_full", COMMAND_LINE))
+    evidence = {"nohz_full": sorted(tickless)}
+    ticking = case.target - tickless
+    if case.target and not ticking:
+        return Answer(PASS, f"{name_cpus(case.target)}: the tick can stop", cpus=case.target, evidence=evidence)
+    wanted = (tickless | case.target) - _BOOT_CPU
+    is_possible = ticking - _BOOT_CPU and case.online - wanted
+    fix = Fix(None, boot_options(f"nohz_full={format_cpu_list(wanted)}"), None) if is_possible else None
+    return Answer(FAIL, f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, evidence=evidence, fix=fix)
+
+
+@check(
+    id="rcu-callbacks-on-target",
+    area="scheduler",
+    question="Is what RCU has put off run on other CPUs than the target?",
+    severity=INFORMATION,
+    severity_in={STRICT: WARNING},
+    reads=(COMMAND_LINE, f"{CPUS}/nohz_full", "/proc/PID/task/TID/status of rcuo threads", "/proc/config.gz"),
+    why=(
+        "The kernel frees much of its memory later, in callbacks on the CPU that asked for it: in a softirq behind a "
+        "tick, hundreds at a time. Offloaded CPUs leave that to threads that may run elsewhere."
+    ),
+    remedy="Boot with rcu_nocbs for the target CPUs, and pin the rcuo threads to the others.",
+    sources=(_THREADS_DOC, _OPTIONS_DOC),
+)
+def rcu_callbacks_on_target(case: Case) -> Answer:
+    offloaded, why_not = _offloaded(case)
+    if offloaded is None:
+        return unknown(why_not)
+    evidence = {"rcu_nocbs": sorted(offloaded)}
+    kept = case.target - offloaded
+    if kept and case.snapshot.isolation.nohz_full is None:
+        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))  # which would offload them as well
+    if kept or not case.target:
+        option = boot_options(f"rcu_nocbs={format_cpu_list(offloaded | case.target)}")
+        said = f"{name_cpus(kept)}: callbacks are run where they arise{why_not}"
+        fix = None if why_not else Fix(None, option, None)
+        return Answer(FAIL, said, cpus=kept, evidence=evidence, fix=fix)
+    if not _can_offload(case):
+        return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option says nothing
+    return _where_threads_run(case, evidence)
+
+
+def _can_offload(case: Case) -> bool:
+    """Whether the kernel is known to have RCU_NOCB_CPU, which NO_HZ_FULL brings along; only it has rcuo threads."""
+    tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
+    has_threads = any(task.is_kernel and task.name.startswith("rcuo") for task in tasks)
+    return bool(_has(case, "RCU_NOCB_CPU") or case.snapshot.isolation.nohz_full or has_threads)
+
+
+def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
+    """The CPUs whose callbacks others run, and why it is not known, or none."""
+    if _has(case, "RCU_NOCB_CPU") is False:
+        return frozenset(), ", as this kernel lacks CONFIG_RCU_NOCB_CPU"
+    given, options = case.snapshot.isolation.rcu_nocbs, case.snapshot.platform.options
+    if given is None or options is None:
+        return None, case.why_unknown(COMMAND_LINE)
+    is_all = _has(case, "RCU_NOCB_CPU_DEFAULT_ALL") and "rcu_nocbs" not in options
+    return (given | case.online if is_all else given), ""
+
+
+def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
+    """Offloaded is half of it: without a balancer that keeps away, the threads may run on the target CPUs again."""
+    isolated = case.snapshot.isolation.isolated or frozenset()
+    tasks = case.snapshot.tasks
+    if case.target <= isolated:
+        return Answer(PASS, "offloaded, and the target CPUs are isolated", evidence=evidence)
+    if tasks is None:
+        return unknown(case.why_unknown("/proc/PID"))
+    threads = [task for task in tasks.by_tid.values() if task.is_kernel and task.name.startswith("rcuo")]
+    may_come = [task for task in threads if task.allowed is not None and task.allowed & case.target]
+    if may_come:
+        cpus = frozenset().union(*(task.allowed or frozenset() for task in may_come)) & case.target
+        said = f"offloaded to {len(may_come)} threads that may run on {name_cpus(cpus)}"
+        return Answer(WARN, said, cpus=cpus, evidence=evidence, fix=_pin_threads(case, may_come))
+    if not threads or not tasks.is_complete or any(task.allowed is None for task in threads):
+        return unknown("not all rcuo threads could be asked where they may run")
+    return Answer(PASS, "offloaded to threads on other CPUs", evidence=evidence)
+
+
+def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
+    movable = [task for task in threads if not task.is_bound]
+    if not movable or not case.housekeeping:
+        return None
+    return Fix(
+        "; ".join(pin(task.tid, case.housekeeping) for task in movable),
+        boot_options(f"nohz_full={format_cpu_list(case.target - _BOOT_CPU)}") if case.target - _BOOT_CPU else None,
+        "; ".join(pin(task.tid, task.allowed or frozenset()) for task in movable),
+    )
+
+
+@check(
+    id="workqueues-on-target",
+    area="scheduler",
+    question="Is the kernel's unbound work kept off the target CPUs?",
+    severity=INFORMATION,
+    severity_in={STRICT: WARNING},
+    reads=(f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask"),
+    why=(
+        "Writing back to disks, encrypting, and much of what drivers put off is done by kernel threads that may run "
+        "wherever this mask lets them. CPUs that are isolated are taken out of it."
+    ),
+    remedy="Write the mask of the housekeeping CPUs there, or boot with workqueue.unbound_cpus.",
+    sources=("https://docs.kernel.org/core-api/workqueue.html", _THREADS_DOC),
+)
+def workqueues_on_target(case: Case) -> Answer:
+    queues = case.snapshot.settings.kernel.workqueues
+    if queues.allowed is None:
+        return unknown(case.why_unknown(f"{WORKQUEUES}/cpumask"))
+    shared = queues.allowed & case.target
+    may_come = [name for name in queues.own_by_queue if (queues.allowed_to(name) or frozenset()) & case.target]
+    evidence = {"allowed": sorted(queues.allowed), "queues": sorted(may_come)}
+    if not shared:
+        return Answer(PASS, "unbound work runs on other CPUs", evidence=evidence)
+    said = f"unbound work may run on {name_cpus(shared)}"
+    return Answer(FAIL, said, cpus=shared, evidence=evidence, fix=confine_work(case, queues))
+
+
+def confine_work(case: Case, queues: Workqueues) -> Fix | None:
+    """Keeps unbound kernel work on the housekeeping CPUs."""
+    if not case.housekeeping:
+        return None
+    path = f"{WORKQUEUES}/cpumask"
+    before = queues.requested or queues.allowed or frozenset()
+    return Fix(
+        write(format_cpu_mask(case.housekeeping), path),
+        boot_options(f"workqueue.unbound_cpus={format_cpu_list(case.housekeeping)}"),
+        write(format_cpu_mask(before), path),
+    )

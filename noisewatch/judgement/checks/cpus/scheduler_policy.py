@@ -1,0 +1,204 @@
+"""Area `scheduler`: who decides where tasks run and how fast, beside the scheduler itself."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, persist_per_cpu, write_per_cpu
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.knob_answers import unread
+from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.tasks.services import INIT_NAME, INIT_STATUS, ServiceGroup
+from noisewatch.text import clean
+
+_INIT_SCOPE = "init.scope"
+_OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes these
+
+
+@check(
+    id="services-on-target",
+    area="scheduler",
+    question="Are services and sessions started on other CPUs than the target?",
+    severity=INFORMATION,
+    reads=(INIT_STATUS, "/sys/fs/cgroup/{system,user,machine}.slice/cpuset.cpus.effective"),
+    why=(
+        "All that systemd starts inherits its affinity and the CPUs of its slice. A timer or a login in the middle of "
+        "the benchmark brings tasks that were not there when tasks-on-target looked."
+    ),
+    remedy="Set AllowedCPUs for the slices, or CPUAffinity for systemd itself, to the housekeeping CPUs.",
+    sources=(
+        "https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html",
+        "https://www.freedesktop.org/software/systemd/man/latest/systemd-system.conf.html",
+    ),
+)
+def services_on_target(case: Case) -> Answer:
+    services = case.snapshot.settings.kernel.services
+    if case.snapshot.platform.container not in (None, NONE):
+        return not_applicable("a container has no services of the machine's")
+    if case.snapshot.platform.container is None:
+        return unknown("whether this is a container is unknown")
+    if services.init_name is None:
+        return unknown(case.why_unknown(INIT_NAME))
+    if services.init_name != "systemd" and not any(each.name in _OF_SYSTEMD for each in services.groups or ()):
+        return not_applicable(f"{clean(services.init_name)} starts the services, and not systemd")
+    if services.groups is None:
+        return unknown(case.why_unknown("/sys/fs/cgroup", "/proc/self/mounts"))
+    if services.init_allowed is None:
+        return unknown(case.why_unknown(INIT_STATUS))
+    allowed = {each: _allowed_to(each, services.init_allowed) for each in services.groups}
+    evidence = {
+        "systemd": sorted(services.init_allowed),
+        "groups": {each.name: None if cpus is None else sorted(cpus) for each, cpus in allowed.items()},
+    }
+    coming = {each: cpus & case.target for each, cpus in allowed.items() if cpus is not None and cpus & case.target}
+    shared = frozenset().union(*coming.values())
+    if not services.groups:
+        shared = services.init_allowed & case.target
+    if shared:
+        names = ", ".join(each.name for each in coming) or "what systemd starts"
+        said = f"{names} may use {name_cpus(shared)}"
+        return Answer(FAIL, said, cpus=shared, evidence=evidence, fix=_confine(case, list(coming)))
+    silent = next((each for each, cpus in allowed.items() if cpus is None), None)
+    if silent is not None:
+        return unknown(case.why_unknown(f"{silent.folder}/cpuset.cpus.effective"))
+    return Answer(PASS, "systemd starts everything on other CPUs", evidence=evidence)
+
+
+def _allowed_to(group: ServiceGroup, inherited: CpuSet) -> CpuSet | None:
+    """Where what is started in the group runs, unless it asks for something else; None is unknown."""
+    if not group.has_limit:
+        return inherited
+    return None if group.allowed is None else inherited & group.allowed
+
+
+def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
+    listed = format_cpu_list(case.housekeeping)
+    if not listed:
+        return None
+    persist = f"CPUAffinity={listed.replace(',', ' ')} in /etc/systemd/system.conf, and reboot"
+    own = case.snapshot.cgroup.folder or ""  # to confine the group that we are in would confine the benchmark
+    slices = [each for each in groups if each.name != _INIT_SCOPE and not f"{own}/".startswith(f"{each.folder}/")]
+    if not slices:
+        return Fix(None, persist, None)
+    is_known = all(each.wanted is not None for each in slices if each.has_limit)
+    undo = " && ".join(_allow(each, format_cpu_list(each.wanted or ()), "--runtime ") for each in slices)
+    return Fix(
+        " && ".join(_allow(each, listed, "--runtime ") for each in slices),
+        " && ".join(_allow(each, listed) for each in slices),
+        undo if is_known else None,
+        undo_unit=" && ".join(_allow_again(each) for each in slices) if is_known else None,
+    )
+
+
+def _allow_again(group: ServiceGroup) -> str:
+    """For good: what had no limit loses the file that set-property writes."""
+    if group.has_limit:
+        return _allow(group, format_cpu_list(group.wanted or ()))
+    return f"sudo rm -f /etc/systemd/system.control/{group.name}.d/50-AllowedCPUs.conf && sudo systemctl daemon-reload"
+
+
+def _allow(group: ServiceGroup, listed: str, how_long: str = "") -> str:
+    return f"sudo systemctl set-property {how_long}-- {group.name} AllowedCPUs={listed}"
+
+
+@check(
+    id="custom-scheduler-loaded",
+    area="scheduler",
+    question="Is the kernel's own scheduler at work?",
+    severity=WARNING,
+    reads=(Knob.SCHED_EXT_STATE, Knob.SCHED_EXT_OPS),
+    why=(
+        "A scheduler loaded as a BPF program places tasks and cuts their time by rules of its own, which may change "
+        "with its version or its options, and which know nothing of a benchmark."
+    ),
+    remedy="Stop the service or the program that loaded it.",
+    sources=("https://docs.kernel.org/scheduler/sched-ext.html",),
+)
+def custom_scheduler_loaded(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    state = knobs.word(Knob.SCHED_EXT_STATE)
+    if state not in ("disabled", "enabled", "enabling", "disabling"):
+        return unread(case, Knob.SCHED_EXT_STATE)
+    if state == "disabled":
+        return Answer(PASS, "no other scheduler is loaded", evidence={"state": state})
+    name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "one without a name")
+    fix = Fix("echo S | sudo tee /proc/sysrq-trigger", "disable the service that loads it", None)
+    return Answer(FAIL, f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
+
+
+@check(
+    id="clock-waits-for-tick",
+    area="scheduler",
+    question="Does the clock of tickless CPUs follow something else than their tick?",
+    severity=INFORMATION,
+    reads=(f"{CPUS}/nohz_full", f"{CPUS}/cpuN/cpufreq/scaling_driver", f"{CPUS}/cpuN/cpufreq/scaling_governor"),
+    why=(
+        "Without hardware that chooses the clock by itself, intel_pstate moves it when the scheduler looks at the "
+        "CPU. On a CPU without its tick that is seldom, and the clock of an idle moment may stay for the whole run."
+    ),
+    remedy="Set the governor to performance, or trust the measured clock if it has been calibrated.",
+    sources=(
+        "https://docs.kernel.org/admin-guide/pm/intel_pstate.html",
+        "https://bugzilla.redhat.com/show_bug.cgi?id=1378529",
+    ),
+    answered_by="effective-frequency-moves",
+    is_hidden_from_guests=True,
+)
+def clock_waits_for_tick(case: Case) -> Answer:
+    tickless = case.snapshot.isolation.nohz_full
+    if tickless is None:
+        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))
+    concerned = sorted(tickless & case.target)
+    if not concerned:
+        return not_applicable("no target CPU is tickless")
+    if case.snapshot.frequency.driver == NO_DRIVER:
+        return not_applicable("this kernel has no cpufreq driver")
+    clocks = {cpu: case.snapshot.frequency.cpus.get(cpu, CpuFrequency(cpu)) for cpu in concerned}
+    evidence = {"governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()}}
+    waiting = {cpu: str(clock.governor) for cpu, clock in clocks.items() if _follows_the_tick(clock)}
+    if waiting:
+        said = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
+        return Answer(FAIL, said, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
+    silent = [cpu for cpu, clock in clocks.items() if _is_silent(clock)]
+    if silent:
+        folder = f"{CPUS}/cpu{silent[0]}/cpufreq"
+        names = ("scaling_driver", "scaling_governor", "energy_performance_preference")
+        return unknown(case.why_unknown(*(f"{folder}/{name}" for name in names), folder))
+    return Answer(PASS, "the clock does not wait for the tick", evidence=evidence)
+
+
+def _follows_the_tick(clock: CpuFrequency) -> bool:
+    """Only with hardware that chooses the clock does intel_pstate show an energy preference."""
+    is_open = clock.min_khz is None or clock.min_khz != clock.max_khz
+    return _chooses(clock) and clock.energy_preference == NO_PREFERENCE and is_open
+
+
+def _chooses(clock: CpuFrequency) -> bool:
+    return clock.driver == "intel_pstate" and clock.governor == "powersave"
+
+
+def _is_silent(clock: CpuFrequency) -> bool:
+    is_undecided = _chooses(clock) and clock.energy_preference is None
+    return clock.governor is None or clock.driver is None or is_undecided
+
+
+def _hold(governor_by_cpu: dict[int, str]) -> Fix:
+    held = dict.fromkeys(governor_by_cpu, "performance")
+    name = "cpufreq/scaling_governor"
+    return Fix(
+        write_per_cpu(held, name),
+        persist_per_cpu(held, name, "tickless.scaling_governor"),
+        write_per_cpu(governor_by_cpu, name),
+    )

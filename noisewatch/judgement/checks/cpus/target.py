@@ -1,0 +1,92 @@
+"""Area `target`: the CPUs that the benchmark will run on."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, write_per_cpu
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    Answer,
+    Fix,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.kernel.cpus.target import PinTrial
+
+_CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
+
+
+@check(
+    id="target-cpu-unusable",
+    area="target",
+    question="Are the target CPUs online, and can a process be pinned to exactly them?",
+    severity=BLOCKING,
+    reads=(f"{CPUS}/online", "sched_setaffinity(2), tried on a sleeping thread of ours"),
+    why=(
+        "A pin that a container's or a partition's cpuset narrows without a word makes the benchmark run elsewhere, "
+        "and every other answer is then about the wrong CPUs. The affinity a process starts with says nothing: "
+        "isolated CPUs are not in it, and can be pinned to all the same."
+    ),
+    remedy=(
+        "Bring the CPU online, choose others with --cpus, or run where they are allowed: in a container, start it "
+        "with --cpuset-cpus; in an isolated partition, from a process inside its cgroup."
+    ),
+    sources=("https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html", _CPU_LIST_DOC),
+)
+def target_cpu_unusable(case: Case) -> Answer:
+    online = case.snapshot.online
+    listed = name_cpus(case.target)
+    if online.online is None:
+        return unknown(case.why_unknown(f"{CPUS}/online"))
+    if not case.target:
+        return unknown("there is no CPU to judge")
+    if case.snapshot.target.doubt is not None:
+        return unknown(f"{listed} may be the wrong target (give --cpus): {case.snapshot.target.doubt}")
+    offline = case.target - online.online
+    if offline:
+        fix = Fix(
+            write_per_cpu(dict.fromkeys(offline, 1), "online"),
+            undo=write_per_cpu(dict.fromkeys(offline, 0), "online"),
+        )
+        return Answer(
+            FAIL,
+            f"{name_cpus(offline)}: not online",
+            cpus=offline,
+            evidence={"online_by": online.said_by},
+            fix=fix,
+        )
+    trial = _worst_trial(case)
+    evidence = {
+        "online_by": online.said_by,
+        "granted": None if trial.granted is None else sorted(trial.granted),
+    }
+    if trial.granted is None and trial.reason is None:
+        if case.snapshot.is_live:
+            return unknown("pinning could not be tried")
+        return not_applicable(f"{listed}: online by {online.said_by}; pinning is tried on a live machine only")
+    if trial.granted is None:
+        return Answer(FAIL, f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target, evidence=evidence)
+    refused = case.target - trial.granted
+    if refused:
+        granted = format_cpu_list(trial.granted)
+        said = f"pinned to {listed}, the kernel grants {granted} only: a cpuset excludes the rest"
+        return Answer(FAIL, said, cpus=refused, evidence=evidence)
+    return Answer(PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
+
+
+def _worst_trial(case: Case) -> PinTrial:
+    """Of all moments that were looked at: a cpuset may be narrowed while we look."""
+    looks = [case.snapshot, *(look for each in case.intervals for look in (each.before, each.after))]
+    trials = [look.pin_trial for look in looks if look.target.cpus == case.target]
+    return min(trials, key=lambda trial: _rank(trial, case.target))
+
+
+def _rank(trial: PinTrial, wanted: CpuSet) -> int:
+    """Refused, not known, granted."""
+    if trial.granted is None:
+        return 0 if trial.reason is not None else 1
+    return 2 if wanted <= trial.granted else 0

@@ -1,0 +1,1 @@
+"""Checks of clocks, idle states, heat and power."""

@@ -1,0 +1,237 @@
+"""Area `frequency`: what may move the clock of the target CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import CPUS, persist_knob, persist_lines, persist_per_cpu, write, write_per_cpu
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    unknown,
+)
+from noisewatch.judgement.rules import STRICT
+from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, CpuFrequency
+from noisewatch.kernel.system.platform import NONE
+
+_CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
+_PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
+
+# There `powersave` is not the slowest clock but the driver's own algorithm, and the only other choice.
+ACTIVE_DRIVERS = frozenset({"intel_pstate", "amd-pstate-epp"})
+INTEL_DRIVERS = frozenset({"intel_pstate", "intel_cpufreq"})  # one module, active and passive
+
+_MOST_WINDOWS = 3  # ranges of frequency that are told one by one
+
+
+def clocks_of(case: Case) -> dict[int, CpuFrequency]:
+    known = case.snapshot.frequency.cpus
+    return {cpu: known.get(cpu, CpuFrequency(cpu)) for cpu in sorted(case.target)}
+
+
+def why_no_clock(case: Case, cpu: int, name: str) -> str:
+    reason = case.why_unknown(f"{CPUS}/cpu{cpu}/cpufreq/{name}", f"{CPUS}/cpu{cpu}/cpufreq")
+    is_guest = case.snapshot.platform.virtual not in (None, NONE)
+    if case.snapshot.frequency.driver == NO_DRIVER:
+        return f"this kernel has no cpufreq driver{', as usual in a virtual machine' if is_guest else ''} ({reason})"
+    return reason
+
+
+@check(
+    id="governor-not-performance",
+    area="frequency",
+    question="Does the governor hold the target CPUs at their highest clock?",
+    severity=BLOCKING,
+    reads=(f"{CPUS}/cpuN/cpufreq/scaling_governor", f"{CPUS}/cpuN/cpufreq/scaling_driver"),
+    why="Every other governor follows the load with a delay, so that short benchmarks measure how fast it reacts.",
+    remedy="Set the governor to performance.",
+    sources=(_CPUFREQ_DOC, _PSTATE_DOC),
+    answered_by="effective-frequency-moves",
+    is_hidden_from_guests=True,
+)
+def governor_not_performance(case: Case) -> Answer:
+    clocks = clocks_of(case)
+    evidence = {
+        "driver": case.snapshot.frequency.driver,
+        "governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()},
+    }
+    others = {
+        cpu: clock.governor
+        for cpu, clock in clocks.items()
+        if clock.governor is not None and clock.governor != "performance" and not _is_fixed(clock)
+    }
+    failing = {
+        cpu: name for cpu, name in others.items() if not (name == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS)
+    }
+    fix = Fix(
+        write_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
+        persist_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
+        write_per_cpu({cpu: str(name) for cpu, name in others.items()}, "cpufreq/scaling_governor"),
+    )
+    if failing:
+        said = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
+        return Answer(FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
+    silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
+    if silent or not clocks:
+        return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
+    if others:
+        drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
+        said = f"governor powersave of {drivers} on {name_cpus(others)}: its own algorithm moves the clock"
+        return Answer(WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
+    names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
+    return Answer(PASS, f"governor {names}", evidence=evidence)
+
+
+def _is_fixed(clock: CpuFrequency) -> bool:
+    """The governor `userspace` with nothing left to choose."""
+    return clock.governor == "userspace" and clock.min_khz is not None and clock.min_khz == clock.max_khz
+
+
+@check(
+    id="turbo-enabled",
+    area="frequency",
+    question="Is the clock kept from exceeding its base frequency?",
+    severity=WARNING,
+    reads=(
+        f"{CPUS}/intel_pstate/no_turbo",
+        f"{CPUS}/cpufreq/boost",
+        f"{CPUS}/cpuN/cpufreq/boost",
+        f"{CPUS}/cpuN/cpufreq/cpb",
+    ),
+    why=(
+        "How far the clock may go above its base depends on temperature, on how many cores are busy and on the "
+        "instructions they use: on everything but the code under test."
+    ),
+    remedy="Switch turbo off for the time of the benchmark, or pin the frequency at or below the base frequency.",
+    sources=(_CPUFREQ_DOC, _PSTATE_DOC),
+    answered_by="effective-frequency-moves",
+    severity_in={STRICT: BLOCKING},
+    is_hidden_from_guests=True,
+)
+def turbo_enabled(case: Case) -> Answer:
+    frequency = case.snapshot.frequency
+    if frequency.turbo is None:
+        return unknown(_why_no_turbo(case))
+    evidence = {"turbo": frequency.turbo, "said_by": frequency.turbo_path}
+    if not _has_turbo(case):
+        return Answer(PASS, "turbo is off", evidence=evidence)
+    return Answer(FAIL, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
+
+
+def _why_no_turbo(case: Case) -> str:
+    own = (f"{CPUS}/cpu{cpu}/cpufreq/{name}" for name in ("boost", "cpb") for cpu in sorted(case.target))
+    paths = (f"{CPUS}/intel_pstate/no_turbo", *own, f"{CPUS}/cpufreq/boost")
+    noted = next((path for path in paths if path in case.snapshot.reason_by_path), None)
+    return "neither no_turbo, boost nor cpb can be read" if noted is None else case.why_unknown(noted)
+
+
+def _has_turbo(case: Case) -> bool:
+    """Whether turbo is on for a target CPU."""
+    own = case.snapshot.frequency.turbo_by_cpu
+    if own:
+        return any(own.get(cpu, True) for cpu in case.target)
+    return case.snapshot.frequency.turbo != "off"
+
+
+def _turbo_off(case: Case) -> Fix:
+    path = case.snapshot.frequency.turbo_path or ""
+    if path.endswith("no_turbo"):
+        return Fix(write(1, path), persist_knob(path, 1), write(0, path))
+    own = case.snapshot.frequency.turbo_by_cpu
+    if own:
+        name = "cpufreq/" + path.rsplit("/", 1)[1]
+        off = {cpu: 0 for cpu in case.target if own.get(cpu)}
+        return Fix(write_per_cpu(off, name), persist_per_cpu(off, name), write_per_cpu(dict.fromkeys(off, 1), name))
+    return Fix(write(0, path), persist_knob(path, 0), write(1, path))
+
+
+@check(
+    id="frequency-window-open",
+    area="frequency",
+    question="Is the frequency pinned to one value?",
+    severity=WARNING,
+    reads=tuple(f"{CPUS}/cpuN/cpufreq/{name}" for name in ("scaling_min_freq", "scaling_max_freq", "base_frequency")),
+    why=(
+        "Between the lowest and the highest frequency allowed, the clock moves with load and temperature. Pinned above "
+        "the base frequency it is still at the mercy of temperature and power."
+    ),
+    remedy="Set the lowest and the highest frequency to the base frequency.",
+    sources=(_CPUFREQ_DOC,),
+    answered_by="effective-frequency-moves",
+    is_hidden_from_guests=True,
+)
+def frequency_window_open(case: Case) -> Answer:
+    clocks = clocks_of(case)
+    silent = [cpu for cpu, clock in clocks.items() if clock.min_khz is None or clock.max_khz is None]
+    if silent or not clocks:
+        return unknown(why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
+    window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
+    evidence = {"window_khz_by_cpu": window}
+    open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
+    if open_cpus:
+        is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
+        said = _said_of_windows(clocks, open_cpus)
+        if is_held:
+            return Answer(PASS, said + ", held at the top by governor performance without turbo", evidence=evidence)
+        return Answer(
+            WARN,
+            said,
+            cpus=frozenset(open_cpus),
+            evidence=evidence,
+            fix=_narrow(clocks, case.snapshot.frequency.driver),
+        )
+    above = [
+        cpu for cpu, clock in clocks.items() if clock.base_khz is not None and (clock.max_khz or 0) > clock.base_khz
+    ]
+    if above:
+        said = f"pinned above the base frequency on {name_cpus(above)}, in the turbo range"
+        return Answer(
+            WARN, said, cpus=frozenset(above), evidence=evidence, fix=_narrow(clocks, case.snapshot.frequency.driver)
+        )
+    if _has_turbo(case) and any(clock.base_khz is None for clock in clocks.values()):
+        said = "pinned, but turbo is not off, and may take the clock above the limits"
+        return Answer(WARN, said, evidence=evidence)
+    return Answer(PASS, "pinned", evidence=evidence)
+
+
+def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
+    """Each range with its CPUs, the widest first, and no more of them than a line holds."""
+    windows: dict[tuple[int, int], list[int]] = {}
+    for cpu in cpus:
+        windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)
+    widest = sorted(windows.items(), key=lambda each: (each[0][0] - each[0][1], each[1]))
+    told = [f"between {low} and {high} kHz on {name_cpus(own)}" for (low, high), own in widest[:_MOST_WINDOWS]]
+    others = [cpu for _, own in widest[_MOST_WINDOWS:] for cpu in own]
+    return "; ".join([*told, *([f"others on {name_cpus(others)}"] if others else [])])
+
+
+def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
+    """To the base frequency; acpi-cpufreq, which does not tell it, keeps turbo outside of its limits."""
+    is_acpi = driver == "acpi-cpufreq"
+    values = {cpu: clock.base_khz or (clock.hardware_max_khz if is_acpi else None) for cpu, clock in clocks.items()}
+    wanted = {cpu: value for cpu, value in values.items() if value is not None}
+    if len(wanted) < len(clocks):
+        return None
+    lowest, highest = "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq"
+    # The kernel refuses a lowest frequency above the highest: what makes room goes first, and last on the way back.
+    raises = any(khz > (clocks[cpu].max_khz or 0) for cpu, khz in wanted.items())
+    order = (highest, lowest) if raises else (lowest, highest)
+    before = {
+        lowest: {cpu: clock.min_khz or 0 for cpu, clock in clocks.items()},
+        highest: {cpu: clock.max_khz or 0 for cpu, clock in clocks.items()},
+    }
+    return Fix(
+        " && ".join(write_per_cpu(wanted, name) for name in order),
+        persist_lines(
+            "cpufreq.scaling_limits",
+            (f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in order),
+            wanted,
+        ),
+        " && ".join(write_per_cpu(before[name], name) for name in reversed(order)),
+    )

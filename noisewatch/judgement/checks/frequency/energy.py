@@ -1,0 +1,210 @@
+"""Area `frequency`: hints and profiles that trade speed for energy, and the daemons that set them."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import name_cpus
+from noisewatch.errors import quoted
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, INTEL_DRIVERS, clocks_of, why_no_clock
+from noisewatch.judgement.commands import CPUS, persist_knob, persist_per_cpu, write, write_per_cpu
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.knob_answers import hardware_without, unread
+from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.kernel.frequency.cpufreq import NO_PREFERENCE, CpuFrequency
+from noisewatch.kernel.snapshot.hardware import bias_path
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.model.interval.disturbance import Disturbance
+
+_PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
+_DRIVERS_WITH_PREFERENCE = INTEL_DRIVERS | {"amd-pstate", "amd-pstate-epp"}
+_FASTEST = frozenset({"performance", "0"})
+_PREFERENCE = "cpufreq/energy_performance_preference"
+
+
+@check(
+    id="energy-preference-not-performance",
+    area="frequency",
+    question="Is the hardware told to prefer speed to saving energy?",
+    severity=WARNING,
+    reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
+    why=(
+        "Where the hardware chooses the clock (HWP, CPPC), this hint decides how long it hesitates to raise it, and "
+        "whether it ever goes to the top."
+    ),
+    remedy="Set the preference to performance; governor performance of an active driver does it too.",
+    sources=(_PSTATE_DOC, "https://docs.kernel.org/admin-guide/pm/amd-pstate.html"),
+    answered_by="effective-frequency-moves",
+    is_hidden_from_guests=True,
+)
+def energy_preference_not_performance(case: Case) -> Answer:
+    clocks = clocks_of(case)
+    evidence = {"preference_by_cpu": {str(cpu): clock.energy_preference for cpu, clock in clocks.items()}}
+    others = {
+        cpu: clock.energy_preference
+        for cpu, clock in clocks.items()
+        if clock.energy_preference is not None and clock.energy_preference not in _FASTEST | {NO_PREFERENCE}
+    }
+    if others:
+        fix = Fix(
+            write_per_cpu(dict.fromkeys(others, "performance"), _PREFERENCE),
+            persist_per_cpu(dict.fromkeys(others, "performance"), _PREFERENCE),
+            write_per_cpu(others, _PREFERENCE),
+        )
+        said = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
+        is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
+        said += ", which governor performance would set right" if is_blamed else ""
+        severity = INFORMATION if is_blamed else None  # governor-not-performance warns of it
+        return Answer(FAIL, said, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
+    if clocks and not any(_takes_preference(case, clock) for clock in clocks.values()):
+        return not_applicable(f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} takes none")
+    silent = [
+        cpu for cpu, clock in clocks.items() if clock.energy_preference is None and _takes_preference(case, clock)
+    ]
+    if silent or not clocks:
+        return unknown(why_no_clock(case, min(silent, default=0), "energy_performance_preference"))
+    return Answer(PASS, "performance", evidence=evidence)
+
+
+def _takes_preference(case: Case, clock: CpuFrequency) -> bool:
+    """Whether its driver passes a preference on to the hardware, as far as known."""
+    if clock.energy_preference is not None or clock.driver is None:
+        return clock.energy_preference != NO_PREFERENCE
+    if f"{CPUS}/cpu{clock.cpu}/{_PREFERENCE}" in case.snapshot.reason_by_path:
+        return True  # it is there, and cannot be read
+    return clock.driver in _DRIVERS_WITH_PREFERENCE
+
+
+_BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-power", 15: "power"}
+
+
+@check(
+    id="energy-bias-not-performance",
+    area="frequency",
+    question="Is the processor's energy bias set to speed?",
+    severity=INFORMATION,
+    reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
+    why=(
+        "Intel's older hint, from 0 (performance) to 15 (power saving), which many processors still heed for turbo and "
+        "the uncore. The kernel sets it to 6 at boot where firmware leaves it at 0."
+    ),
+    remedy="Set it to 0 for the time of the benchmark.",
+    sources=("https://docs.kernel.org/admin-guide/pm/intel_epb.html",),
+    is_hidden_from_guests=True,
+)
+def energy_bias_not_performance(case: Case) -> Answer:
+    known = case.snapshot.hardware.energy_bias
+    biases = {cpu: known.integer(bias_path(cpu)) for cpu in sorted(case.target)}
+    evidence = {"bias_by_cpu": {str(cpu): bias for cpu, bias in biases.items()}}
+    others = {cpu: bias for cpu, bias in biases.items() if bias}
+    if others:
+        name = "power/energy_perf_bias"
+        zero = dict.fromkeys(others, 0)
+        fix = Fix(write_per_cpu(zero, name), persist_per_cpu(zero, name), write_per_cpu(others, name))
+        worst = max(others.values())
+        said = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
+        return Answer(FAIL, said, worst, cpus=frozenset(others), evidence=evidence, fix=fix)
+    if biases and all(bias_path(cpu) in known.absent for cpu in biases):
+        return hardware_without(case, "energy bias")
+    silent = [cpu for cpu, bias in biases.items() if bias is None]
+    if silent or not biases:
+        return unknown(case.why_unknown(bias_path(min(silent, default=0))))
+    return Answer(PASS, "performance", 0, evidence=evidence)
+
+
+_SAVING = frozenset({"low-power", "quiet", "cool"})
+_FAST = frozenset({"performance", "balanced-performance"})
+
+
+@check(
+    id="platform-profile-saves-power",
+    area="frequency",
+    question="Does the platform's profile let the processor run at full speed?",
+    severity=WARNING,
+    reads=(Knob.PLATFORM_PROFILE, Knob.PLATFORM_PROFILES),
+    why=(
+        "On laptops and some workstations firmware derives power limits and fan curves from this profile, which a key "
+        "or a desktop's menu changes without a trace in cpufreq."
+    ),
+    remedy="Choose the profile performance.",
+    sources=("https://docs.kernel.org/userspace-api/sysfs-platform_profile.html",),
+    is_hidden_from_guests=True,
+)
+def platform_profile_saves_power(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    profile = knobs.word(Knob.PLATFORM_PROFILE)
+    if profile is None:
+        if Knob.PLATFORM_PROFILE in knobs.absent and case.snapshot.platform.container != NONE:
+            return unknown(f"{Knob.PLATFORM_PROFILE}: a container may hide it")
+        return unread(case, Knob.PLATFORM_PROFILE)
+    known = knobs.text_by_path.get(Knob.PLATFORM_PROFILES)
+    choices = (known or "").split()
+    evidence = {"profile": profile, "choices": None if known is None else choices}
+    if profile in _FAST:
+        return Answer(PASS, profile, evidence=evidence)
+    if profile not in {*_SAVING, "balanced"}:
+        return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not understood")
+    path, fix = Knob.PLATFORM_PROFILE, None
+    if "performance" in choices:
+        fix = Fix(write("performance", path), persist_knob(path, "performance"), write(profile, path))
+    said = f"the platform's profile is {profile}"
+    return Answer(FAIL if profile in _SAVING else WARN, said, evidence=evidence, fix=fix)
+
+
+_AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # every few seconds, by load
+_UNITS = {
+    **{name: name for name in ("power-profiles-daemon", "thermald", "tuned", "tuned-ppd", "asusd")},
+    **{name: name for name in ("auto-cpufreq", "cpufreqd")},
+}
+_DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"})
+
+
+@check(
+    id="frequency-daemon-runs",
+    area="frequency",
+    question="Will nobody change the frequency settings back?",
+    severity=INFORMATION,
+    reads=("/proc/PID/stat",),
+    why=(
+        "Power daemons write governor, preference, turbo and power limits when the charger, the load or the profile "
+        "changes; some do every few seconds, and undo what was set by hand."
+    ),
+    remedy="Stop the daemon for the time of the benchmark.",
+    sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
+)
+def frequency_daemon_runs(case: Case) -> Answer:
+    found = running(case, _DAEMONS)
+    names = sorted({next(name for name in _DAEMONS if name[:15] == task.name[:15]) for task in found})
+    if names:
+        units = " ".join(_UNITS[name] for name in names if name in _UNITS)
+        fix = Fix(
+            f"sudo systemctl stop {units}",
+            f"sudo systemctl disable {units}",
+            f"sudo systemctl start {units}",
+            undo_unit=f"sudo systemctl enable {units}",
+        )
+        culprits = tuple(
+            Disturbance("thread", task.name, task.cpu, None, None, None, pid=task.pid)
+            for task in sorted(found, key=lambda task: task.pid)
+        )
+        return Answer(
+            FAIL,
+            f"{', '.join(names)} may change them at any time",
+            evidence={"daemons": names},
+            culprits=culprits,
+            fix=fix if units else None,
+            severity=WARNING if set(names) & _AT_ANY_TIME else None,
+        )
+    reason = why_unseen(case)
+    return Answer(PASS, "no power daemon runs") if reason is None else unknown(reason)

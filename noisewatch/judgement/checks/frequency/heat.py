@@ -1,0 +1,165 @@
+"""Area `heat`: whether the processor, or the kernel, slows the clock down to cool it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.cpus import name_cpus
+from noisewatch.errors import quoted
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    Answer,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.kernel.frequency.cooling import FOLDER as COOLING
+from noisewatch.kernel.frequency.cooling import MOST_WATCHED, CoolingDevice
+from noisewatch.kernel.frequency.throttling import CPUS, cpus_of_core, cpus_of_package, throttle_path
+from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.model.interval.interval import Interval
+
+_EVENTS = Limit("fails", "times that heat slowed the CPU down", 0, "events", "each changes the clock for a while")
+_THERMAL_INTERRUPT = "TRM"
+
+
+@check(
+    id="throttled",
+    area="heat",
+    question="Did the processor never slow itself down for heat?",
+    severity=BLOCKING,
+    reads=(
+        f"{CPUS}/cpuN/thermal_throttle/{{core,package}}_throttle_count over the sample and the calibration",
+        f"{INTERRUPTS} ({_THERMAL_INTERRUPT}), for cores beyond the first 64",
+    ),
+    limits=(_EVENTS,),
+    why=(
+        "A processor that gets too hot lowers its clock until it has cooled, whatever was set. Intel's count how often "
+        "that began; one that was too hot all the time counts nothing, and shows in its temperature."
+    ),
+    remedy="Let the machine cool down, clean its fans, or pin a frequency that it can hold.",
+    sources=("https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c",),
+    asks_rates=True,
+    sees_load=True,
+    answered_by="throughput-drifts",
+    is_hidden_from_guests=True,
+)
+def throttled(case: Case) -> Answer:
+    if not case.intervals or not case.target:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    counted = [count for interval in case.intervals for count in _events(interval).items()]
+    events = sum(count or 0 for _, count in counted)
+    evidence = {
+        "events": {path: sum(count or 0 for name, count in counted if name == path) for path in sorted(dict(counted))}
+    }
+    if events > case.bound(_EVENTS):
+        cpus = frozenset(cpu for interval in case.intervals for cpu in _throttled_cpus(interval))
+        said = f"heat slowed {name_cpus(cpus)} down {events} time{'s' if events > 1 else ''}"
+        return Answer(FAIL, said, events, case.bound(_EVENTS), _EVENTS.unit, cpus, None, evidence)
+    silent = [path for path, count in counted if count is None]
+    if silent:
+        return unknown(case.why_unknown(*silent))
+    doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
+    if doubtful:
+        return unknown("thermal interrupts on more cores than are looked at")
+    return Answer(PASS, "no throttling", events, case.bound(_EVENTS), _EVENTS.unit, evidence=evidence)
+
+
+def _events(interval: Interval) -> dict[str, int | None]:
+    """By how much each counter grew; None is unknown."""
+    before, after = interval.before.background.throttling, interval.after.background.throttling
+    return {
+        **_grown("core", before.count_by_core_cpu, after.count_by_core_cpu),
+        **_grown("package", before.count_by_package_cpu, after.count_by_package_cpu),
+    }
+
+
+def _grown(what: str, before: Mapping[int, int | None], after: Mapping[int, int | None]) -> dict[str, int | None]:
+    grown: dict[str, int | None] = {}
+    for cpu, last in after.items():
+        first = before.get(cpu)
+        is_known = first is not None and last is not None and last >= first
+        grown[throttle_path(cpu, what)] = last - first if is_known and first is not None and last is not None else None
+    return grown
+
+
+def _throttled_cpus(interval: Interval) -> frozenset[int]:
+    """The target CPUs of the cores and packages that counted."""
+    events, topology, target = _events(interval), interval.after.topology, interval.after.target.cpus
+    found: set[int] = set()
+    for cpu in interval.after.background.throttling.count_by_core_cpu:
+        if events.get(throttle_path(cpu, "core")):
+            found |= cpus_of_core(cpu, target, topology)
+    for cpu in interval.after.background.throttling.count_by_package_cpu:
+        if events.get(throttle_path(cpu, "package")):
+            found |= cpus_of_package(cpu, target, topology)
+    return frozenset(found)
+
+
+def _are_uncounted_calm(interval: Interval) -> bool:
+    """Whether the cores whose counters are too many to read took no thermal interrupt: without one nothing counts."""
+    uncounted = interval.after.background.throttling.uncounted
+    if not uncounted:
+        return True
+    table, rows = interval.after.interrupts, interval.interrupts.rows
+    if table is None or rows is None or all(row.label != _THERMAL_INTERRUPT for row in table.rows):
+        return False
+    if not uncounted <= interval.interrupts.cpus:
+        return False
+    return not any(row.count_by_cpu.get(cpu) for row in rows if row.label == _THERMAL_INTERRUPT for cpu in uncounted)
+
+
+@check(
+    id="cooling-active",
+    area="heat",
+    question="Does the kernel let the processor run at full speed?",
+    severity=BLOCKING,
+    reads=(f"{COOLING}/cooling_device*/{{type,cur_state}}",),
+    why=(
+        "At a trip point of temperature the kernel lowers the clock or makes CPUs idle, and raises it again when they "
+        "have cooled. On AMD and ARM nothing else tells of it."
+    ),
+    remedy="Let the machine cool down, or pin a frequency that it can hold.",
+    sources=("https://docs.kernel.org/driver-api/thermal/sysfs-api.html",),
+    answered_by="throughput-drifts",
+    is_hidden_from_guests=True,
+)
+def cooling_active(case: Case) -> Answer:
+    cooling = case.snapshot.settings.cooling
+    if cooling.devices is None:
+        return unknown(case.why_unknown(COOLING))
+    states = {device: _states(case, device) for device in cooling.devices}
+    evidence = {"states_by_device": {device.path: seen for device, seen in states.items()}}
+    at_work = [device for device, seen in states.items() if any(state is not None and state > 0 for state in seen)]
+    slowing = [device for device in at_work if device.slows_the_processor]
+    if slowing:
+        kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
+        return Answer(FAIL, f"the processor is slowed down to cool it ({kinds})", len(slowing), evidence=evidence)
+    silent = [device.path for device, seen in states.items() if device.kind is None or None in seen]
+    if silent:
+        return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
+    if at_work:
+        path, kind = at_work[0].path, at_work[0].kind
+        return unknown(f"{path} is at work, and what it slows down is unknown (type {quoted(str(kind))})")
+    unwatched = sum(device.kind is not None for device in cooling.devices) - MOST_WATCHED
+    if unwatched > 0 and case.intervals:
+        return unknown(f"{unwatched} cooling devices are too many to be watched")
+    if cooling.devices:
+        return Answer(PASS, "nothing slows the processor down", 0, evidence=evidence)
+    if case.snapshot.platform.virtual != NONE:
+        return unknown(f"{case.guest_words} cannot see what its host does about heat")
+    if not cooling.is_complete:
+        return unknown(f"{COOLING}: no cooling device of the processor was copied")
+    return not_applicable("nothing is registered with this kernel that slows the processor down")
+
+
+def _states(case: Case, device: CoolingDevice) -> list[int | None]:
+    """What it was seen at: when the settings were read, and in each snapshot that watched it."""
+    snapshots = [case.snapshot, *(each for interval in case.intervals for each in (interval.before, interval.after))]
+    watched = [each.background.cooling_states for each in snapshots]
+    return [device.state, *(states[device.path] for states in watched if device.path in states)]

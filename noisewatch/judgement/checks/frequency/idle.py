@@ -1,0 +1,185 @@
+"""Area `idle`: how CPUs that have nothing to do wait, and how long they take to wake up."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import boot_options, persist_lines, write_per_cpu
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.knob_answers import hardware_without
+from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
+from noisewatch.kernel.frequency.idle import CPUS, LATENCY_REQUEST, POLL, CpuIdle, IdleState
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.system.release import COMMAND_LINE
+
+_CPUIDLE_DOC = "https://docs.kernel.org/admin-guide/pm/cpuidle.html"
+_LATENCY = Limit("fails", "time to wake up", 10, "µs", "C1E takes up to 10 µs, the deeper states 100 µs and more")
+_LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody requests anything it is 2000 s
+
+
+@check(
+    id="deep-idle-states",
+    area="idle",
+    question="Do the target CPUs wake up quickly?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, PARALLEL: WARNING, IO: WARNING},
+    reads=(
+        f"{CPUS}/cpuN/cpuidle/stateK/{{name,latency,disable}}",
+        f"{CPUS}/cpuN/power/pm_qos_resume_latency_us",
+        f"{LATENCY_REQUEST} (as root)",
+    ),
+    limits=(_LATENCY,),
+    why=(
+        "A CPU that sleeps deeply takes a hundred microseconds and more to wake up, and has lost its caches by then. "
+        "It matters to work that waits for input, timers or other threads, and not to a loop that never sleeps."
+    ),
+    remedy="Disable the deep states of the target CPUs for the time of the benchmark.",
+    sources=(_CPUIDLE_DOC, "https://docs.kernel.org/power/pm_qos_interface.html"),
+    is_hidden_from_guests=True,
+)
+def deep_idle_states(case: Case) -> Answer:
+    idle = case.snapshot.settings.idle
+    evidence = {
+        "states_by_cpu": {
+            str(cpu): [[state.name, state.latency_us, state.is_disabled] for state in own.states or ()]
+            for cpu, own in idle.cpus.items()
+        },
+        "limit_us_by_cpu": {str(cpu): own.limit_us for cpu, own in idle.cpus.items()},
+        "request_us": idle.request_us,
+    }
+    deep = {cpu: found for cpu in sorted(case.target) if (found := _deep(case, idle.cpus.get(cpu)))}
+    if deep:
+        latency_us, name = max((state.latency_us or 0, str(state.name)) for states in deep.values() for state in states)
+        said = f"{name_cpus(deep)} may sleep in {name}, {latency_us} µs from waking up"
+        if idle.request_us is None:
+            said += f"; whether a request forbids it is not known ({case.why_unknown(LATENCY_REQUEST)})"
+        status = WARN if idle.request_us is None else FAIL
+        limit = case.bound(_LATENCY)
+        return Answer(status, said, latency_us, limit, "µs", frozenset(deep), None, evidence, fix=_shallow(deep))
+    silent = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]
+    if silent or not case.target:
+        folder = f"{CPUS}/cpu{min(silent, default=0)}"
+        return unknown(case.why_unknown(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us"))
+    if not any(own.states for own in idle.cpus.values()):
+        return hardware_without(case, "idle states: a CPU that has nothing to do is halted")
+    if _is_left_to_the_host(case):
+        return unknown(f"{case.guest_words} leaves it to its host how deep the CPUs sleep")
+    return Answer(PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
+
+
+def _limit_us(case: Case, own: CpuIdle) -> float:
+    """The longest time to wake up that is allowed, as far as known."""
+    limits = [limit for limit in (own.limit_us, case.snapshot.settings.idle.request_us) if limit is not None]
+    return min(limits, default=float("inf"))
+
+
+def _deep(case: Case, own: CpuIdle | None) -> list[IdleState]:
+    """The states that take too long, and that nothing forbids."""
+    if own is None:
+        return []
+    most = _limit_us(case, own)
+    return [
+        state
+        for state in own.states or ()
+        if state.is_disabled is False
+        and state.latency_us is not None
+        and case.bound(_LATENCY) < state.latency_us <= most
+    ]
+
+
+def _is_known(own: CpuIdle | None) -> bool:
+    if own is None or own.states is None or own.limit_us is None:
+        return False
+    return all(state.is_disabled is not None and state.latency_us is not None for state in own.states)
+
+
+def _is_left_to_the_host(case: Case) -> bool:
+    """Whether this is a guest that may halt: how long that takes is not in its tables."""
+    settings = case.snapshot.settings
+    if case.snapshot.platform.virtual == NONE and settings.knobs.word(Knob.IDLE_DRIVER) != "haltpoll":
+        return False
+    return any(
+        state.is_sleep and not state.is_disabled for own in settings.idle.cpus.values() for state in own.states or ()
+    )
+
+
+def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
+    """Disables the states, and enables them again: they are enabled now."""
+    cpus_by_index: dict[int, list[int]] = {}
+    for cpu, states in deep.items():
+        for state in states:
+            cpus_by_index.setdefault(state.index, []).append(cpu)
+
+    def switch(value: int) -> str:
+        names = {index: f"cpuidle/state{index}/disable" for index in sorted(cpus_by_index)}
+        return " && ".join(
+            write_per_cpu(dict.fromkeys(cpus_by_index[index], value), name) for index, name in names.items()
+        )
+
+    lines = [
+        f"w {CPUS}/cpu{cpu}/cpuidle/state{index}/disable - - - - 1"
+        for index, cpus in sorted(cpus_by_index.items())
+        for cpu in cpus
+    ]
+    return Fix(switch(1), persist_lines("cpuidle.disable", lines, deep), switch(0))
+
+
+@check(
+    id="idle-cpus-spin",
+    area="idle",
+    question="Do idle CPUs sleep instead of spinning?",
+    severity=INFORMATION,
+    reads=(f"{COMMAND_LINE} (idle=)", f"{LATENCY_REQUEST} (as root)", f"{CPUS}/cpuN/cpuidle/state0/name"),
+    why=(
+        "With idle=poll, or while a process requests a latency of 0, each CPU that has nothing to do runs a loop: it "
+        "takes execution units from its sibling, and power and heat from the turbo of all others."
+    ),
+    remedy="Boot without idle=poll; stop who holds /dev/cpu_dma_latency open; disable deep states instead.",
+    sources=("https://docs.kernel.org/admin-guide/kernel-parameters.html", _CPUIDLE_DOC),
+)
+def idle_cpus_spin(case: Case) -> Answer:
+    idle = case.snapshot.settings.idle
+    evidence = {"idle": idle.boot_option, "request_us": idle.request_us}
+    is_felt = bool(case.siblings) and case.rules.profile != LATENCY
+    severity = WARNING if is_felt else None
+    if idle.boot_option == "poll":
+        fix = Fix(persist=boot_options("without idle=poll"))
+        return Answer(FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
+    bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
+    if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
+        said = f"a request for {idle.request_us} µs lets idle CPUs spin ({LATENCY_REQUEST})"
+        return Answer(FAIL, said, idle.request_us, unit="µs", evidence=evidence, severity=severity)
+    if idle.boot_option is None or idle.request_us is None:
+        return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))
+    doubtful = next((cpu for cpu, (_, enough) in bounds.items() if idle.request_us < enough), None)
+    if doubtful is not None:
+        return unknown(case.why_unknown(f"{CPUS}/cpu{doubtful}/cpuidle"))
+    return Answer(PASS, "idle CPUs sleep", evidence=evidence)
+
+
+def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:
+    """Requests below the first leave the CPU nothing but spinning, and those from the second on let it sleep.
+
+    They differ where the name of its first state or a latency is unknown; both are 0 where that state is a sleep.
+    """
+    if own is None or own.states is None:
+        return 0, _LONGEST_US
+    if not own.states or own.states[0].name not in (None, POLL):
+        return 0, 0
+    sleeps = [state.latency_us for state in own.states[1:]]
+    known = [latency_us for latency_us in sleeps if latency_us is not None]
+    enough = max(min(known, default=_LONGEST_US if sleeps else 0), 1)
+    is_certain = own.states[0].name is not None and len(known) == len(sleeps)
+    return enough if is_certain else 0, enough

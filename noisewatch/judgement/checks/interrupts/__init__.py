@@ -1,0 +1,1 @@
+"""Checks of interrupts, softirqs, ticks and timers."""

@@ -1,0 +1,280 @@
+"""Area `interrupts`: which devices may interrupt the target CPUs, and which do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import boot_options, write_affinity
+from noisewatch.judgement.counted import why_uncounted, why_untold
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.while_calibrating import WHEN
+from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
+from noisewatch.kernel.interrupts.kinds import DEVICE
+from noisewatch.kernel.interrupts.sums import sums_with_parts
+from noisewatch.kernel.interrupts.table import PATH, Interrupts
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
+from noisewatch.model.interval.interval import Interval
+
+_AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
+_LONGEST_LIST = 4
+
+
+@check(
+    id="irq-routed-to-target",
+    area="interrupts",
+    question="Is any device's interrupt routed to a target CPU?",
+    severity=WARNING,
+    reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
+    why=(
+        "A device that is silent now may speak up in the middle of the benchmark. Where the interrupt goes is the "
+        "effective affinity; the one that was asked for is a wish, which most interrupts follow the next time."
+    ),
+    remedy=(
+        "Move each interrupt to the housekeeping CPUs. Those that the kernel manages follow isolcpus=managed_irq, as "
+        "far as each of their queues has a housekeeping CPU; else give the device fewer queues."
+    ),
+    sources=(_AFFINITY_DOC,),
+)
+def irq_routed_to_target(case: Case) -> Answer:
+    irqs, interrupts = case.snapshot.irqs, case.snapshot.interrupts
+    if irqs is None:
+        return unknown(case.why_unknown(FOLDER))
+    if interrupts is None:
+        return unknown(case.why_unknown("/proc/interrupts"))
+    count_by_irq = _device_counts(interrupts)
+    unlisted = count_by_irq.keys() - irqs.by_number.keys()
+    by_count = sorted(count_by_irq.keys() - unlisted, key=lambda number: -count_by_irq[number])
+    used = [irqs.by_number[number] for number in by_count]
+    delivered = [irq for irq in used if _delivered(irq) & case.target]
+    fired = _fired_on_target(case)
+    leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
+    routed = [irq for irq in delivered if irq not in leaving]
+    # What only the kernel moves stays where it is, but for hot-plug; if that is known.
+    may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
+    asked_for = [irq for irq in may_come if irq.movable is not False or not irq.effective]
+    evidence = {
+        "routed": [irq.irq for irq in routed],
+        "allowed_only": [irq.irq for irq in asked_for],
+        "leaving": [irq.irq for irq in leaving],
+    }
+    if routed:
+        said = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
+        return Answer(
+            WARN,
+            said,
+            len(routed),
+            0,
+            "IRQs",
+            _cpus(case, routed),
+            evidence=evidence,
+            fix=steer(case, routed + asked_for),
+        )
+    silent = {irq.irq for irq in used if _is_silent(case, irq)}
+    if unlisted or silent:
+        folder = f"{FOLDER}/{min(unlisted or silent)}"
+        return unknown(case.why_unknown(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER))
+    if asked_for:
+        said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
+        return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=steer(case, asked_for))
+    reason = _why_more(case, irqs, interrupts) or _why_unnumbered(case, interrupts)
+    if reason is not None:
+        return unknown(reason)
+    said = f"none of {len(used)} active IRQs is routed there"
+    said += f"; {len(leaving)} will be gone after one more interrupt: {_names(leaving)}" if leaving else ""
+    return Answer(PASS, said, 0, 0, "IRQs", evidence=evidence)
+
+
+def _is_silent(case: Case, irq: Irq) -> bool:
+    """Whether it is unknown where it goes, or where it may go: what only the kernel moves stays."""
+    if irq.effective is None:
+        return irq.allowed is None or _effective_path(f"{FOLDER}/{irq.irq}") in case.snapshot.reason_by_path
+    return irq.allowed is None and irq.movable is not False
+
+
+def _effective_path(folder: str) -> str:
+    return f"{folder}/effective_affinity_list"
+
+
+def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
+    """Why more IRQs may be active than those that the table tells of; None where it tells of all."""
+    reason = why_untold(case, interrupts, case.running | case.target)
+    if reason is not None:
+        return reason
+    listed = {row.irq for row in interrupts.rows}
+    lost = [
+        irq
+        for number, irq in sorted(irqs.by_number.items())
+        if number not in listed and (irq.actions or irq.allowed is None)
+    ]
+    lost = [irq for irq in lost if irq.kind == DEVICE]  # the table hides some of the CPU's own
+    whose = ", ".join(lost[0].actions) if lost else ""
+    return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of whom is not told'})" if lost else None
+
+
+def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
+    """Which devices' interrupts came to a target CPU without a number, so that no file tells where they may go.
+
+    Those of s390's classes and of a hypervisor's one vector, less what rows with a number tell of the same.
+    """
+    parts_by_label = {row.label: parts for row, parts in sums_with_parts(interrupts.rows)}
+    for row in interrupts.rows:
+        if row.irq is not None or row.counts is None or not is_of_a_device(row):
+            continue
+        numbered = [part.counts for part in parts_by_label.get(row.label, ()) if part.irq is not None and part.counts]
+        rest = (count - sum(told) for count, *told in zip(row.counts, *numbered, strict=True))
+        came = case.target & {cpu for cpu, count in zip(interrupts.cpus, rest, strict=True) if count > 0}
+        if came:
+            return f"{PATH}: {row.label} came to {name_cpus(came)}, and no file tells where such interrupts may go"
+    return None
+
+
+def _fired_on_target(case: Case) -> frozenset[int | None] | None:
+    """The IRQs that interrupted a target CPU; None is unknown: each may have been delivered there for hours."""
+    counts = case.interval.interrupts if case.interval is not None else None
+    if counts is None or counts.rows is None:
+        return None
+    return frozenset(row.irq for cpu in case.target for row, _ in counts.on_cpu(cpu))
+
+
+def _is_sent_away(case: Case, irq: Irq) -> bool:
+    """Whether it was told to go elsewhere: most are moved by their next interrupt."""
+    return irq.movable is not False and bool(irq.allowed) and not (irq.allowed or frozenset()) & case.target
+
+
+def _device_counts(interrupts: Interrupts) -> dict[int, int]:
+    """How often each IRQ was delivered since boot, if at all; those of the CPUs themselves are routed nowhere."""
+    return {
+        row.irq: sum(row.counts)
+        for row in interrupts.rows
+        if row.irq is not None and row.counts is not None and any(row.counts) and is_of_a_device(row)
+    }
+
+
+def _delivered(irq: Irq) -> CpuSet:
+    """Where it goes; what was asked for, where the kernel does not tell (before Linux 4.15)."""
+    return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
+
+
+def _cpus(case: Case, irqs: list[Irq]) -> CpuSet:
+    return frozenset().union(*(_delivered(irq) for irq in irqs)) & case.target
+
+
+def _names(irqs: list[Irq]) -> str:
+    named = [f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in irqs[:_LONGEST_LIST]]
+    return ", ".join(named) + (", …" if len(irqs) > _LONGEST_LIST else "") + _unmovable(irqs)
+
+
+def _unmovable(irqs: list[Irq]) -> str:
+    """Those that only the kernel moves, so that nobody looks for them in the commands."""
+    numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
+    if not numbers:
+        return ""
+    return f" (the kernel manages {', '.join(map(str, numbers))}: it cannot be moved from user space)"
+
+
+def steer(case: Case, irqs: list[Irq]) -> Fix | None:
+    """Those that user space may move go to the housekeeping CPUs; the kernel's own need a boot option."""
+    if not case.housekeeping:
+        return None
+    movable = [irq for irq in irqs if irq.movable is not False]
+    managed = [irq for irq in irqs if irq.movable is False]
+    listed = format_cpu_list(case.housekeeping)
+    options = f"irqaffinity={listed}"
+    if managed:
+        options += f" isolcpus=managed_irq,domain,{format_cpu_list(case.target)}"
+    numbers_by_allowed: dict[str, list[int]] = defaultdict(list)
+    for irq in movable:
+        if irq.allowed:
+            numbers_by_allowed[format_cpu_list(irq.allowed)].append(irq.irq)
+    return Fix(
+        write_affinity([irq.irq for irq in movable], listed),
+        boot_options(options),
+        "; ".join(write_affinity(numbers, allowed) or "" for allowed, numbers in numbers_by_allowed.items()) or None,
+    )
+
+
+_RATE = Limit(
+    "fails",
+    "device interrupts on one target CPU",
+    10.0,
+    "per second",
+    "an interrupt costs 2 to 20 µs with its softirq: ten a second stay below 0.02 %, and rarely come alone",
+)
+
+
+@check(
+    id="device-interrupts-on-target",
+    area="interrupts",
+    question="Do devices interrupt the target CPUs?",
+    severity=BLOCKING,
+    reads=("/proc/interrupts over the sample, and over the calibration",),
+    limits=(_RATE,),
+    why="The counts are the truth, whatever the affinities say: they catch queues that cannot be moved.",
+    remedy="Move the interrupt that is named; where the kernel manages it choose other CPUs, or isolcpus=managed_irq.",
+    sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
+    asks_rates=True,
+)
+def device_interrupts_on_target(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    counts = interval.interrupts
+    reason = next((why for each in case.intervals if (why := why_uncounted(case, each, case.target))), None)
+    if counts.rows is None:
+        return unknown(reason or "unknown")
+    sampled = {cpu: _device_rate(interval, cpu) for cpu in sorted(case.target & counts.cpus)}
+    later = {cpu: _device_rate(case.under_load, cpu) for cpu in sampled} if case.under_load is not None else {}
+    rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
+    worst = max(rate_by_cpu.values(), default=0.0)
+    hit = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0)
+    culprits = _device_culprits(case, hit)
+    evidence = {
+        "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in sampled.items()},
+        "while_calibrating_per_s_by_cpu": {str(cpu): rate for cpu, rate in later.items()},
+    }
+    numbers = {each.irq for each in culprits}
+    irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
+    blamed = [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs]
+    said = "; ".join(f"{each.name}: {each.rate_per_s:.1f}/s on CPU {each.cpu}" for each in culprits[:3])
+    said += f" ({WHEN})" if worst > max(sampled.values(), default=0.0) else ""
+    said += _unmovable(blamed)
+    fix = steer(case, blamed)
+    if worst > case.bound(_RATE):
+        over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE))
+        return Answer(FAIL, said, worst, case.bound(_RATE), "per second", over, None, evidence, culprits, fix)
+    if reason is not None:
+        return unknown(reason)
+    if worst > 0:
+        return Answer(WARN, said, worst, case.bound(_RATE), "per second", hit, None, evidence, culprits, fix)
+    return Answer(PASS, "no device interrupted a target CPU", 0.0, case.bound(_RATE), "per second", evidence=evidence)
+
+
+def _device_rate(interval: Interval, cpu: int) -> float:
+    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if is_of_a_device(row)) / interval.seconds
+
+
+def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    """Each as it was in the sample or during the calibration, whichever was more often."""
+    found: dict[tuple[int, str], Disturbance] = {}
+    for interval in case.intervals:
+        devices = {
+            name_of_row(row, interval.after.irqs) for row in interval.interrupts.rows or () if is_of_a_device(row)
+        }
+        for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
+            known = found.get((each.cpu, each.name), each)
+            if each.kind == "irq" and each.name in devices and (known.rate_per_s or 0) <= (each.rate_per_s or 0):
+                found[each.cpu, each.name] = each
+    return tuple(sorted(found.values(), key=lambda each: -(each.rate_per_s or 0)))

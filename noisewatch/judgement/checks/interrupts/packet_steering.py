@@ -1,0 +1,107 @@
+"""Area `interrupts`: packets that are handed to the target CPUs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from noisewatch.cpus import CpuSet, format_cpu_mask, name_cpus, parse_cpu_mask
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import persist_lines, write_files
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.kernel.interrupts.packet_steering import FOLDER
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.text import clean
+
+_LONGEST_LIST = 4
+
+
+@check(
+    id="packets-steered-to-target",
+    area="interrupts",
+    question="Are received packets kept off the target CPUs?",
+    severity=INFORMATION,
+    reads=(f"{FOLDER}/*/queues/rx-*/rps_cpus", Knob.RPS_DEFAULT),
+    why=(
+        "Receive packet steering hands the work on packets to other CPUs than the one that was interrupted: moving "
+        "the interrupt does not move it."
+    ),
+    remedy="Take the target CPUs out of the masks.",
+    sources=("https://docs.kernel.org/networking/scaling.html",),
+    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    is_hidden_from_guests=True,
+)
+def packets_steered_to_target(case: Case) -> Answer:
+    steering = case.snapshot.settings.packet_steering
+    if steering.cpus_by_path is None:
+        return unknown(case.why_unknown(FOLDER))
+    known = {path: cpus for path, cpus in steering.cpus_by_path.items() if cpus is not None}
+    steered = {path: cpus for path, cpus in known.items() if cpus & case.target}
+    if steered:
+        cpus = frozenset().union(*steered.values()) & case.target
+        said = f"{len(steered)} of {len(known)} receive queues hand packets to {name_cpus(cpus)}: {_names(steered)}"
+        masks = {clean(path): sorted(mask) for path, mask in steered.items()}
+        return Answer(FAIL, said, len(steered), 0, "queues", cpus, evidence={"masks": masks}, fix=_spare(case, steered))
+    default = _default(case)
+    if default is None:
+        return unread(case, Knob.RPS_DEFAULT)
+    if default & case.target:
+        said = f"new interfaces will hand packets to {name_cpus(default & case.target)}"
+        fix = turned(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
+        return Answer(WARN, said, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
+    if not steering.is_possible:
+        return not_applicable("this kernel cannot steer packets (CONFIG_RPS)")
+    if len(known) < len(steering.cpus_by_path):
+        return unknown(case.why_unknown(*sorted(steering.cpus_by_path.keys() - known.keys())))
+    if not steering.is_complete:
+        return unknown(f"there are more receive queues than the {len(known)} that were looked at")
+    if case.snapshot.platform.container != NONE:
+        return unknown(f"{case.container_words} sees its own network interfaces, and not its host's")
+    return Answer(PASS, f"none of {len(known)} receive queues hands packets to a target CPU", 0, 0, "queues")
+
+
+def _names(paths: Mapping[str, CpuSet]) -> str:
+    """`eth0/rx-0`."""
+    named = [clean(f"{path.split('/')[4]}/{path.split('/')[6]}") for path in paths]
+    return ", ".join(named[:_LONGEST_LIST]) + (", …" if len(named) > _LONGEST_LIST else "")
+
+
+def _default(case: Case) -> CpuSet | None:
+    """The mask that new interfaces get; most kernels have none. None is unknown."""
+    knobs = case.snapshot.settings.knobs
+    if Knob.RPS_DEFAULT in knobs.absent:
+        return frozenset()
+    mask = knobs.text_by_path.get(Knob.RPS_DEFAULT)
+    return None if mask is None else parse_cpu_mask(mask)
+
+
+def _spare(case: Case, steered: Mapping[str, CpuSet]) -> Fix:
+    """Each mask less the target CPUs, which may leave it empty: then the interrupted CPU keeps its packets."""
+    after = {path: format_cpu_mask(cpus - case.target) for path, cpus in steered.items()}
+    before = {path: format_cpu_mask(cpus) for path, cpus in steered.items()}
+    return Fix(
+        _write_all(after),
+        persist_lines("rps_cpus", [f"w {path} - - - - {mask}" for path, mask in after.items()]),
+        _write_all(before),
+    )
+
+
+def _write_all(mask_by_path: Mapping[str, str]) -> str:
+    paths_by_mask: dict[str, list[str]] = defaultdict(list)
+    for path, mask in mask_by_path.items():
+        paths_by_mask[mask].append(path)
+    return " && ".join(write_files(mask, paths) for mask, paths in paths_by_mask.items())

@@ -1,0 +1,205 @@
+"""Area `interrupts`: what the kernel does on the target CPUs on behalf of others: softirqs and calls between CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.while_calibrating import graver_while_calibrating
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.kernel.interrupts.softirqs import PATH as SOFTIRQS
+from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row
+from noisewatch.model.interval.interrupt_counts import RowCount
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.softirq_causes import DEVICE_WORK, device_work, explained_ns, unexplained_work
+
+_PER_CPU_WORK_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
+_MOST_CULPRITS = 3
+
+_FEWEST_TICKS = 3  # of 10 ms: one or two may fall upon a softirq by chance
+
+_WORK_PASSES = Limit(
+    "passes", "softirqs for devices on one target CPU that pass", 10.0, "per second", "as for the interrupts of devices"
+)
+_TIME_FAILS = Limit(
+    "fails", "softirqs' share of a target CPU that fails", 0.01, "share", "what benchmarks want to resolve"
+)
+
+
+@check(
+    id="softirqs-on-target",
+    area="interrupts",
+    question="Do the target CPUs run no softirqs for others?",
+    severity=WARNING,
+    reads=(f"{SOFTIRQS} over the sample", "/proc/stat over the sample", f"{INTERRUPTS} over the sample"),
+    limits=(_WORK_PASSES, _TIME_FAILS),
+    why=(
+        "A softirq runs on top of whatever the CPU does, or in ksoftirqd: received packets, finished disk requests, "
+        "expired timers. What a device's interrupt on the same CPU brings along is blamed on that device instead: "
+        "packets on a network card, finished requests on a disk."
+    ),
+    remedy="Move the work: packet steering, the timer's or callback's owner, or boot with rcu_nocbs and nohz_full.",
+    sources=(_PER_CPU_WORK_DOC,),
+    asks_rates=True,
+)
+def softirqs_on_target(case: Case) -> Answer:
+    return graver_while_calibrating(case, _softirqs)
+
+
+def _softirqs(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    rates = {cpu: device_work(interval, cpu) / interval.seconds for cpu in sorted(case.target)}
+    shares = {cpu: _softirq_share(interval, cpu) for cpu in sorted(case.target)}
+    evidence = {
+        "for_devices_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+        "share_by_cpu": {str(cpu): share for cpu, share in shares.items()},
+    }
+    known = {cpu: share for cpu, share in shares.items() if share is not None}
+    long = frozenset(
+        cpu for cpu, share in known.items() if _unexplained_share(interval, cpu, share) > case.bound(_TIME_FAILS)
+    )
+    if long:
+        worst = max(known[cpu] for cpu in long)
+        said = f"softirqs took {worst:.1%} of {name_cpus(long)}"
+        culprits = _of_kind(interval, long, "softirq")
+        return Answer(FAIL, said, worst, case.bound(_TIME_FAILS), "share", long, None, evidence, culprits)
+    limit = case.bound(_WORK_PASSES)
+    unexplained = {cpu: unexplained_work(interval, cpu) for cpu in sorted(case.target)}
+    often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
+    if often:
+        worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
+        culprits = _of_kind(interval, often, "softirq", frozenset().union(*(unexplained[cpu] for cpu in often)))
+        said = (
+            f"{culprits[0].name}: up to {worst:.0f}/s on {name_cpus(often)}, where no such device interrupts as often"
+        )
+        untimed = None if len(known) == len(shares) else case.why_unknown("/proc/stat")
+        return Answer(WARN, said, worst, limit, "per second", often, untimed, evidence, culprits)
+    reason = _why_uncounted(case, interval)
+    if reason is None and len(known) < len(shares):
+        reason = case.why_unknown("/proc/stat")
+    if reason is not None:
+        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    worst = max(0.0, *(_unexplained_share(interval, cpu, share) for cpu, share in known.items()))
+    return Answer(PASS, _quiet_said(case, interval, rates), worst, case.bound(_TIME_FAILS), "share", evidence=evidence)
+
+
+def _quiet_said(case: Case, interval: Interval, rates: dict[int, float]) -> str:
+    busiest = max(rates, key=lambda cpu: rates[cpu])
+    said = f"up to {rates[busiest]:.1f}/s for devices" if rates[busiest] else "none for devices"
+    behind = rates[busiest] > case.bound(_WORK_PASSES)
+    return f"{said} on CPU {busiest}, with its interrupts" if behind else said
+
+
+def _softirq_share(interval: Interval, cpu: int) -> float | None:
+    load = interval.load_by_cpu.get(cpu)
+    return None if load is None or load.softirq_ns is None else load.softirq_ns / interval.length_ns
+
+
+def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
+    """Less what the device interrupts of this CPU may have caused; 0 of too few ticks."""
+    if share * interval.length_ns < _FEWEST_TICKS * TICK_NS:
+        return 0.0
+    return share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns
+
+
+def _of_kind(
+    interval: Interval, cpus: CpuSet, kind: str, names: frozenset[str] | None = None
+) -> tuple[Disturbance, ...]:
+    found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.kind == kind]
+    found = [each for each in found if names is None or each.name in names]
+    return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0))[:_MOST_CULPRITS])
+
+
+def _why_uncounted(case: Case, interval: Interval) -> str | None:
+    """Why the softirqs of all target CPUs are not known; None where they are."""
+    before, after = interval.before.softirqs, interval.after.softirqs
+    if before is None or after is None:
+        return case.why_unknown(SOFTIRQS)
+    if interval.softirqs.rows is None:
+        return interval.softirqs.reason
+    if not {row.label for row in after.rows} & DEVICE_WORK:
+        return f"{SOFTIRQS}: has no row for devices"
+    missing = case.target - (set(before.cpus) & set(after.cpus))
+    return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing or not case.target else None
+
+
+_CALLS_PASS = Limit(
+    "passes", "calls to one target CPU that pass", 10.0, "per second", "what waking a service now and then comes to"
+)
+_CALLS_FAIL = Limit(
+    "fails", "calls to one target CPU that fail", 100.0, "per second", "as a tick: somebody works with this CPU"
+)
+
+
+@check(
+    id="ipis-on-target",
+    area="interrupts",
+    question="Do other CPUs leave the target CPUs alone?",
+    severity=INFORMATION,
+    reads=(f"{INTERRUPTS} over the sample",),
+    limits=(_CALLS_PASS, _CALLS_FAIL),
+    why=(
+        "One CPU interrupts another to wake a task there, to have it drop stale address translations, or to run a "
+        "function on each CPU: loading a module, patching code, reading a counter. Isolation keeps none of it away."
+    ),
+    remedy="Find the caller with perf trace -e 'ipi:*', and stop it or give it other CPUs.",
+    sources=("https://docs.kernel.org/filesystems/proc.html", "https://docs.kernel.org/timers/no_hz.html"),
+    asks_rates=True,
+    severity_in={LATENCY: WARNING, STRICT: WARNING},
+)
+def ipis_on_target(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    reason = why_uncounted(case, interval, case.target)
+    if interval.interrupts.rows is None or interval.after.interrupts is None:
+        return unknown(reason or "unknown")
+    if len(case.running) == 1:
+        return not_applicable("there is no other CPU")
+    if not _has_kind(interval.after.interrupts, "ipi"):
+        return unknown(f"{INTERRUPTS}: no row counts calls between CPUs")
+    calls = [row for row in interval.interrupts.rows if kind_of_row(row) == "ipi"]
+    rates = {
+        cpu: sum(row.count_by_cpu.get(cpu, 0) for row in calls) / interval.seconds
+        for cpu in sorted(case.target & interval.interrupts.cpus)
+    }
+    worst = max(rates.values(), default=0.0)
+    evidence = {
+        "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+        "rate_per_s_by_row": {row.label: _most_on(row, case.target) / interval.seconds for row in calls},
+    }
+    if worst <= case.bound(_CALLS_PASS) and reason is not None:
+        return unknown(reason)
+    if worst <= case.bound(_CALLS_PASS):
+        return Answer(PASS, f"{worst:.1f}/s at most", worst, case.bound(_CALLS_FAIL), "per second", evidence=evidence)
+    over = frozenset(cpu for cpu, rate in rates.items() if rate > case.bound(_CALLS_PASS))
+    culprits = _of_kind(interval, over, "ipi")
+    status = FAIL if worst > case.bound(_CALLS_FAIL) else WARN
+    said = f"{name_cpus(over)}: up to {worst:.0f}/s" + (f", mostly {culprits[0].name}" if culprits else "")
+    return Answer(status, said, worst, case.bound(_CALLS_FAIL), "per second", over, None, evidence, culprits)
+
+
+def _most_on(row: RowCount, cpus: CpuSet) -> int:
+    return max((row.count_by_cpu.get(cpu, 0) for cpu in cpus), default=0)
+
+
+def _has_kind(table: Interrupts, kind: str) -> bool:
+    return any(kind_of_row(row) == kind for row in table.rows)

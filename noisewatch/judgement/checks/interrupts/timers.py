@@ -1,0 +1,183 @@
+"""Area `interrupts`: what else than the kernel's tick the timers of the target CPUs are armed for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
+from noisewatch.kernel.interrupts.kinds import TICK
+from noisewatch.kernel.interrupts.table import PATH
+from noisewatch.kernel.system.build_options import PACKED
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row, timer_interrupts_per_s
+from noisewatch.model.interval.timers import LARGEST_HZ, SMALLEST_HZ, TIMER, TIMER_INTERRUPTS
+
+_FEW = Limit(
+    "passes",
+    "timer interrupts of one target CPU beyond its tick that pass",
+    100.0,
+    "per second",
+    "programs that sleep there for ten milliseconds at a time come to that: below 0.1 % of the CPU",
+)
+_MANY = Limit(
+    "fails",
+    "timer interrupts of one target CPU beyond its tick that fail",
+    1000.0,
+    "per second",
+    "2 µs each, and up to 16 µs with a profiler's sample on a virtual machine: 0.2 to 1.6 % of the CPU",
+)
+_SHORT = Limit(
+    "share-passes",
+    "share of one target CPU that its timers beyond the tick took, by a trace, and that passes",
+    0.001,
+    "share",
+    "as of a hundred a second that take 10 µs each",
+)
+_LONG = Limit(
+    "share-fails",
+    "share of one target CPU that its timers beyond the tick took, by a trace, and that fails",
+    0.01,
+    "share",
+    "what benchmarks want to resolve",
+)
+_MOST_CULPRITS = 3
+_AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
+
+
+@check(
+    id="timers-on-target",
+    area="interrupts",
+    question="Do the timers of the target CPUs serve nothing but the tick?",
+    severity=WARNING,
+    reads=(f"{PATH} over the sample and the calibration", f"{PACKED} (CONFIG_HZ)", "the calibration's trace, as root"),
+    limits=(_FEW, _MANY, _SHORT, _LONG),
+    why=(
+        "The tick comes CONFIG_HZ times a second at the most. A profiler that samples by the clock, or a program that "
+        "sleeps for microseconds, arms the same timer of the CPU, and counts in the same row. A failure blocks."
+    ),
+    remedy="Stop the profiler, or move what sleeps there; noisewatch trace, as root, tells which timers expire.",
+    sources=("https://docs.kernel.org/timers/highres.html", "https://perfwiki.github.io/main/tutorial/"),
+    asks_rates=True,
+)
+def timers_on_target(case: Case) -> Answer:
+    if case.interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    rates, traced = _rates(case), timers_while_calibrating(case)
+    hz = case.snapshot.platform.tick_hz
+    beyond = {cpu: max(rate - (hz or LARGEST_HZ), 0.0) for cpu, rate in rates.items()}
+    named = [each for each in traced if each.name != TIMER_INTERRUPTS]  # in the others the tick is contained
+    for cpu, rate in _sums(named, _rate).items():
+        beyond[cpu] = max(beyond.get(cpu, 0.0), rate)
+    shares = _sums(named, _share)
+    worst, limit = max(beyond.values(), default=0.0), case.bound(_MANY)
+    evidence = {
+        "timer_interrupts_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+        "tick_hz": hz,
+        "share_by_trace_by_cpu": {str(cpu): share for cpu, share in shares.items()},
+    }
+    often = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW))
+    long = frozenset(cpu for cpu, share in shares.items() if share > case.bound(_SHORT))
+    if often or long:
+        culprits = _culprits(case, often | long, traced)
+        most = max((max(rates.get(cpu, 0.0), beyond[cpu]) for cpu in often), default=0.0)
+        said = [f"{name_cpus(often)}: up to {most:.0f} timer interrupts/s; {_tick_said(hz)}"] if often else []
+        said += [_took(each) for each in culprits[:1] if each in traced]
+        answer = Answer(WARN, "; ".join(said), cpus=often | long, evidence=evidence, culprits=culprits)
+        return _judged(case, worst, shares, answer)
+    reason = _why_unknown(case)
+    if reason is not None:
+        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    most = max(rates.values())
+    if hz is None and most > SMALLEST_HZ + case.bound(_FEW):
+        reason = f"{most:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
+        severity = BLOCKING if most > SMALLEST_HZ + limit else None
+        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence, severity=severity)
+    return Answer(PASS, f"{most:.0f} timer interrupts/s at most", worst, limit, "per second", evidence=evidence)
+
+
+def _rates(case: Case) -> dict[int, float]:
+    """How often each target CPU's timer interrupted it, in the worse of sample and calibration; where it is known."""
+    found: dict[int, float] = {}
+    for interval in case.intervals:
+        for cpu in sorted(case.target):
+            rate = timer_interrupts_per_s(interval, cpu)
+            if rate is not None:
+                found[cpu] = max(found.get(cpu, 0.0), rate)
+    return found
+
+
+def _sums(found: Iterable[Disturbance], value: Callable[[Disturbance], float]) -> dict[int, float]:
+    """By CPU."""
+    sums: dict[int, float] = defaultdict(float)
+    for each in found:
+        sums[each.cpu] += value(each)
+    return dict(sums)
+
+
+def _judged(case: Case, rate: float, shares: Mapping[int, float], answer: Answer) -> Answer:
+    """The answer with what it rests on: the share that the trace measured where that fails, or alone is too much."""
+    share = max(shares.values(), default=0.0)
+    status, severity = (FAIL, BLOCKING) if rate > case.bound(_MANY) or share > case.bound(_LONG) else (WARN, None)
+    if share > case.bound(_LONG) or rate <= case.bound(_FEW):
+        answer = replace(answer, measured=share, limit=case.bound(_LONG), unit="share")
+    else:
+        answer = replace(answer, measured=rate, limit=case.bound(_MANY), unit="per second")
+    return replace(answer, status=status, severity=severity)
+
+
+def _took(each: Disturbance) -> str:
+    return f"{each.name} took {each.share or 0.0:.1%} of CPU {each.cpu} {WHEN}"
+
+
+def _tick_said(hz: int | None) -> str:
+    return f"the tick comes {hz} times" if hz is not None else f"no tick comes more than {LARGEST_HZ} times"
+
+
+def _why_unknown(case: Case) -> str | None:
+    for interval in case.intervals:
+        reason = why_uncounted(case, interval, case.target)
+        if reason is not None:
+            return reason
+        table = interval.after.interrupts
+        if table is None or all(kind_of_row(row) != TICK for row in table.rows):
+            return f"{PATH}: no row counts the timer's interrupts"
+    return None
+
+
+def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[Disturbance, ...]:
+    """Each timer of each CPU once: as the trace measured it, else as it was in the worse of sample and calibration."""
+    worst: dict[tuple[int, str, str], Disturbance] = {}
+    for interval in case.intervals:
+        for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
+            key = (each.cpu, each.kind, each.name)
+            if each.kind in (TIMER, TICK) and (key not in worst or _rate(each) > _rate(worst[key])):
+                worst[key] = each
+    estimated = _sums(worst.values(), _rate)
+    measured = {cpu for cpu, rate in _sums(traced, _rate).items() if rate >= _AS_OFTEN * estimated.get(cpu, 0.0)}
+    found = [each for each in traced if each.cpu in measured & cpus]
+    found += [each for each in worst.values() if each.cpu not in measured]
+    return tuple(sorted(found, key=lambda each: -_share(each))[:_MOST_CULPRITS])
+
+
+def _rate(each: Disturbance) -> float:
+    return each.rate_per_s or 0.0
+
+
+def _share(each: Disturbance) -> float:
+    return each.share or 0.0

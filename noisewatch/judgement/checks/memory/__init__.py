@@ -1,0 +1,1 @@
+"""Checks of memory: swap, reclaim, room, daemons."""

@@ -1,0 +1,197 @@
+"""Area `memory`: what the kernel does with memory in the background, whether or not any is needed."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.counters import grown_in_all, why_not_grown
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
+from noisewatch.judgement.surroundings import nodes
+from noisewatch.kernel.cpus.topology import NODES
+from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.model.interval.interval import Interval
+
+_COLLAPSED = Limit(
+    "fails",
+    "huge pages taken to copy small ones into",
+    0,
+    "pages",
+    "half a thousand pages are copied, and their process waits",
+)
+_AN_HOUR_MS = 3_600_000
+
+
+@check(
+    id="khugepaged-collapses-pages",
+    area="memory",
+    question="Does nobody turn small pages into huge ones behind a program's back?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, MEMORY: WARNING, STRICT: WARNING},
+    reads=(f"{VMSTAT} (thp_collapse_alloc) over the sample and the calibration", Knob.THP_ENABLED),
+    limits=(_COLLAPSED,),
+    why=(
+        "khugepaged makes huge pages while programs run, some seconds or minutes after they started: the same code is "
+        "then faster than it was, in one run earlier than in the next. Which policy is right is the benchmark's affair."
+    ),
+    remedy="Have khugepaged sleep for the time of the benchmark; the policy stays, and pages may be huge at once.",
+    sources=("https://docs.kernel.org/admin-guide/mm/transhuge.html",),
+    asks_rates=True,
+    sees_load=True,
+)
+def khugepaged_collapses_pages(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    if Knob.THP_ENABLED in knobs.absent:
+        return not_applicable("this kernel has no transparent huge pages")
+    if not case.intervals:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    collapsed = grown_in_all(case, "thp_collapse_alloc")
+    if collapsed is None:
+        return unknown(why_not_grown(case))
+    policy = knobs.word(Knob.THP_ENABLED)
+    evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
+    if collapsed > case.bound(_COLLAPSED):
+        known = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
+        fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if known else None
+        said = f"{collapsed} huge pages were taken to copy small ones into"
+        return Answer(FAIL, said, collapsed, case.bound(_COLLAPSED), "pages", evidence=evidence, fix=fix)
+    said = f"none were made (policy {policy})" if policy is not None else "none were made"
+    return Answer(PASS, said, 0, case.bound(_COLLAPSED), "pages", evidence=evidence)
+
+
+@check(
+    id="ksm-scans",
+    area="memory",
+    question="Is the search for equal pages (KSM) off?",
+    severity=INFORMATION,
+    severity_in={MEMORY: WARNING, STRICT: WARNING},
+    reads=(Knob.KSM_RUN, "/proc/PID/schedstat of ksmd over the sample"),
+    why=(
+        "ksmd reads through the memory of programs, evicting what is cached, and makes equal pages one that cannot be "
+        "written: the next write to it has to copy it again."
+    ),
+    remedy="Stop it, and leave what is merged; writing 2 would copy all of that again.",
+    sources=("https://docs.kernel.org/admin-guide/mm/ksm.html",),
+)
+def ksm_scans(case: Case) -> Answer:
+    run = case.snapshot.settings.knobs.integer(Knob.KSM_RUN)
+    if run is None:
+        return unread(case, Knob.KSM_RUN)
+    share = _ksmd_share(case.interval)
+    evidence = {"run": run, "ksmd_share": share}
+    if run != 1:
+        return Answer(PASS, "it is off", run, evidence=evidence)
+    fix = turned(case, Knob.KSM_RUN, 0)
+    if share == 0:
+        return Answer(WARN, "it is on, and had nothing to do", run, evidence=evidence, fix=fix)
+    took = f", and took {share:.1%} of a CPU" if share is not None else ""
+    return Answer(FAIL, f"it is on{took}", run, evidence=evidence, fix=fix)
+
+
+def _ksmd_share(interval: Interval | None) -> float | None:
+    """Of one CPU; None where it was not seen."""
+    tasks = interval.after.tasks if interval is not None else None
+    if (
+        interval is None
+        or tasks is None
+        or not any(_is_ksmd(each.name, each.is_kernel) for each in tasks.by_tid.values())
+    ):
+        return None
+    return sum(run.ran_ns for run in interval.runs if _is_ksmd(run.name, run.is_kernel)) / interval.length_ns
+
+
+def _is_ksmd(name: str, is_kernel: bool) -> bool:
+    return is_kernel and name == "ksmd"
+
+
+_UNMAPPED = Limit("fails", "pages unmapped to see who uses them", 0, "pages", "the next access to each is a fault")
+
+
+@check(
+    id="numa-balancing-runs",
+    area="memory",
+    question="Does the kernel leave pages on the memory node where they are?",
+    severity=WARNING,
+    severity_in={STRICT: BLOCKING},
+    reads=(Knob.NUMA_BALANCING, f"{NODES}/nodeN/cpulist", f"{VMSTAT} (numa_pte_updates)"),
+    limits=(_UNMAPPED,),
+    why=(
+        "With several nodes the kernel unmaps pages to see from where they are used, and moves pages and threads to "
+        "each other: faults at times of its own choosing, and memory that is nearer in one run than in the next."
+    ),
+    remedy="Switch it off, and bind the benchmark and its memory to one node.",
+    sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html#numa-balancing",),
+)
+def numa_balancing_runs(case: Case) -> Answer:
+    mode = case.snapshot.settings.knobs.integer(Knob.NUMA_BALANCING)
+    if mode is None:
+        return unread(case, Knob.NUMA_BALANCING)
+    known, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
+    evidence = {"mode": mode, "nodes": sorted(known) if known is not None else None, "pages_unmapped": unmapped}
+    if mode == 0:
+        return Answer(PASS, "it is off", mode, evidence=evidence)
+    fix = turned(case, Knob.NUMA_BALANCING, 0)
+    if unmapped is not None and unmapped > case.bound(_UNMAPPED):
+        said = f"{unmapped} pages were unmapped to see who uses them"
+        return Answer(FAIL, said, unmapped, case.bound(_UNMAPPED), "pages", evidence=evidence, fix=fix)
+    if known is None:
+        return unknown(case.why_unknown(NODES))
+    if len(known) < 2:
+        return not_applicable("there is one memory node")
+    said = f"on, with {len(known)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
+    why_not = why_not_grown(case) if unmapped is None and case.intervals else None
+    return Answer(WARN, said, unmapped, case.bound(_UNMAPPED), "pages", reason=why_not, evidence=evidence, fix=fix)
+
+
+_DIRTY_PASSES = Limit("passes", "unwritten data that passes", 51_200, "kB", "written within a second by most disks")
+_DIRTY_FAILS = Limit(
+    "fails", "share of memory that is unwritten, and fails", 0.05, "share", "half of what has the kernel start writing"
+)
+
+
+@check(
+    id="dirty-pages-pending",
+    area="memory",
+    question="Is all that was written to files on the disk?",
+    severity=INFORMATION,
+    severity_in={IO: WARNING, STRICT: WARNING},
+    reads=(f"{MEMINFO} (Dirty, Writeback, MemTotal)",),
+    limits=(_DIRTY_PASSES, _DIRTY_FAILS),
+    why=(
+        "What a build or an earlier run wrote goes to the disk within half a minute: kernel threads, on any CPU that "
+        "the mask of the workqueues leaves them, and the disk's interrupts work for it while the benchmark runs."
+    ),
+    remedy="Have it written before.",
+    sources=(
+        "https://docs.kernel.org/filesystems/proc.html#meminfo",
+        "https://docs.kernel.org/admin-guide/sysctl/vm.html",
+    ),
+)
+def dirty_pages_pending(case: Case) -> Answer:
+    sizes = case.snapshot.background.memory.kb_by_name or {}
+    dirty, writeback, total = (sizes.get(name) for name in ("Dirty", "Writeback", "MemTotal"))
+    if dirty is None or writeback is None or not total:
+        return unknown(case.why_unknown(MEMINFO))
+    pending = dirty + writeback
+    evidence = {"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total}
+    said = f"{pending / 1024:.0f} MB are to be written"
+    if pending <= case.bound(_DIRTY_PASSES):
+        return Answer(PASS, said, pending, case.bound(_DIRTY_PASSES), "kB", evidence=evidence)
+    fix = Fix("sync", needs_root=False)
+    if pending > total * case.bound(_DIRTY_FAILS):
+        return Answer(FAIL, said, pending / total, case.bound(_DIRTY_FAILS), "share", evidence=evidence, fix=fix)
+    return Answer(WARN, said, pending, case.bound(_DIRTY_PASSES), "kB", evidence=evidence, fix=fix)

@@ -1,0 +1,190 @@
+"""Area `memory`: how much of it is left, on the machine and within the limits of a container."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import write
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+)
+from noisewatch.judgement.limit import MINIMUM
+from noisewatch.judgement.rules import STRICT
+from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
+from noisewatch.kernel.memory.counters import MEMINFO
+from noisewatch.kernel.memory.limits import MemoryLimit
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.model.interval.interval import Interval
+
+_PASSES = Limit(
+    "passes", "share of the memory that is left, and passes", 0.10, "share", "what a benchmark takes while it runs"
+)
+_FAILS = Limit(
+    "fails", "share of the memory that is left, and fails", 0.05, "share", "the next allocation may find nothing free"
+)
+_ROOMY = Limit(
+    "roomy", "memory left that passes, whatever its share", 4_194_304, "kB", "large machines need no tenth of theirs"
+)
+_KB = 1024
+_WITH_SWAP = "memory.memsw."
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What is left of so many bytes: at once, and once the kernel has taken back what it merely caches."""
+
+    where: str
+    of_bytes: int
+    free_bytes: int
+    available_bytes: int
+    limit: MemoryLimit | None = None
+
+
+@check(
+    id="memory-short",
+    area="memory",
+    question="Is there memory left for the benchmark?",
+    severity=WARNING,
+    severity_in={STRICT: BLOCKING},
+    reads=(
+        f"{MEMINFO} (MemAvailable)",
+        f"{MEMBERSHIP}; memory.max, .high, .current, .stat and .events.local (v2) from here to the root",
+        "memory.limit_in_bytes, .usage_in_bytes, .stat and .failcnt (v1)",
+    ),
+    limits=(_PASSES, _FAILS, _ROOMY),
+    why=(
+        "Where no page is free, whoever asks for one has to take one back first, and waits for it. The limit of a "
+        "container does so long before the machine is full, and files that are cached count against it."
+    ),
+    remedy="Stop what holds the memory, or lift the container's limit; dropping caches gains nothing on the host.",
+    sources=(
+        "https://docs.kernel.org/filesystems/proc.html#meminfo",
+        "https://docs.kernel.org/admin-guide/cgroup-v2.html#memory",
+    ),
+)
+def memory_short(case: Case) -> Answer:
+    limits = case.snapshot.background.memory_limits.limits
+    hits = {limit.folder: _hits(case, limit.folder) for limit in limits}
+    rooms = [*_room_of_machine(case.snapshot), *(room for limit in limits if (room := _room_within(limit)) is not None)]
+    evidence = _evidence(case, hits)
+    hit = [limit for limit in limits if hits[limit.folder]]
+    if hit:
+        count = hits[hit[0].folder]
+        said = f"the limit of {hit[0].folder} was reached {count} times"
+        return Answer(FAIL, said, count, 0, "times", evidence=evidence, fix=_lift(hit[0]))
+    short = [room for room in rooms if _is_below(case, room.available_bytes, room.of_bytes, _FAILS)]
+    if short:
+        return _short_of(case, FAIL, short[0], short[0].available_bytes, evidence)
+    reason = _why_unknown(case, hits, rooms)
+    if reason is not None:
+        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    tight = [room for room in rooms if _is_below(case, room.free_bytes, room.of_bytes, _PASSES)]
+    if tight:
+        return _short_of(case, WARN, tight[0], tight[0].free_bytes, evidence)
+    least = min(rooms, key=lambda room: room.free_bytes)
+    share = least.free_bytes / least.of_bytes
+    said = f"{_size(least.free_bytes)} are left{least.where}"
+    limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough all the same, of so much
+    return Answer(PASS, said, share, limit, "share", evidence=evidence, limit_role=MINIMUM)
+
+
+def _short_of(case: Case, status: str, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:
+    said = f"{_size(left_bytes)} of {_size(room.of_bytes)} are left{room.where}"
+    if status == WARN and room.available_bytes > left_bytes:
+        said += f", and {_size(room.available_bytes - left_bytes)} more once cached files are given up"
+    fix = _lift(room.limit) if room.limit is not None else None
+    share = left_bytes / room.of_bytes if room.of_bytes else 0.0
+    return Answer(status, said, share, case.bound(_FAILS), "share", evidence=evidence, fix=fix, limit_role=MINIMUM)
+
+
+def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
+    """A limit of nothing leaves nothing, whatever may be cached."""
+    return of_bytes <= 0 or (left_bytes < of_bytes * case.bound(limit) and left_bytes < case.bound(_ROOMY) * _KB)
+
+
+def _size(count: int) -> str:
+    return f"{count / _KB**3:.1f} GB" if count >= _KB**3 else f"{count / _KB**2:.0f} MB"
+
+
+def _room_of_machine(snapshot: Snapshot) -> list[_Room]:
+    sizes = snapshot.background.memory.kb_by_name or {}
+    total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
+    if not total or available is None:
+        return []
+    return [_Room("", total * _KB, available * _KB, available * _KB)]
+
+
+def _room_within(limit: MemoryLimit) -> _Room | None:
+    if limit.used_bytes is None or limit.cached_bytes is None:
+        return None
+    free = max(limit.limit_bytes - limit.used_bytes, 0)
+    return _Room(f" within {limit.folder}", limit.limit_bytes, free, free + limit.cached_bytes, limit)
+
+
+def _hits(case: Case, folder: str) -> int | None:
+    """How often the limit was reached in the sample and under load; None is unknown, in either."""
+    counts = [_hits_in(interval, folder) for interval in case.intervals]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _hits_in(interval: Interval, folder: str) -> int | None:
+    before, after = (
+        next((limit.hits for limit in moment.background.memory_limits.limits if limit.folder == folder), None)
+        for moment in (interval.before, interval.after)
+    )
+    return None if before is None or after is None or after < before else after - before
+
+
+def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:
+    """Why there may be less than what is known; None where all is known."""
+    if not _room_of_machine(case.snapshot):
+        return case.why_unknown(MEMINFO)
+    limits = case.snapshot.background.memory_limits
+    if limits.unread is not None:
+        return case.why_unknown(limits.unread)
+    unread = [limit.folder for limit in limits.limits if hits[limit.folder] is None or _room_within(limit) is None]
+    return case.why_unknown(unread[0]) if unread else None
+
+
+def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:
+    sizes = case.snapshot.background.memory.kb_by_name or {}
+    return {
+        "available_kb": sizes.get("MemAvailable"),
+        "total_kb": sizes.get("MemTotal"),
+        "limits": {
+            limit.folder: {
+                "limit_bytes": limit.limit_bytes,
+                "used_bytes": limit.used_bytes,
+                "cached_bytes": limit.cached_bytes,
+                "reached_in_sample": hits[limit.folder],
+            }
+            for limit in case.snapshot.background.memory_limits.limits
+        },
+    }
+
+
+def _lift(limit: MemoryLimit) -> Fix:
+    """Whoever set the limit should lift it; these are the files that it ends up in.
+
+    The one with swap may not be lower than the one without, and so is lifted first and brought back last.
+    """
+    files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
+    unlimited = {path: "-1" if path.endswith("_in_bytes") else "max" for path in files}
+    return Fix(
+        " && ".join(write(value, path) for path, value in unlimited.items()),
+        "start it without a memory limit",
+        " && ".join(write(text, path) for path, text in sorted(files.items(), key=lambda each: _WITH_SWAP in each[0])),
+    )

@@ -1,0 +1,78 @@
+"""Area `memory`: whether there is enough of it, and what the kernel does to find more."""
+
+from __future__ import annotations
+
+import shlex
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.counters import grown, why_not_grown
+from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, UNKNOWN, WARN, Answer, Fix, Limit, check, unknown
+from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
+from noisewatch.kernel.memory.swaps import PATH as SWAPS
+from noisewatch.kernel.memory.swaps import Swap
+
+_SWAPPED = Limit("fails", "pages swapped in or out", 0, "pages", "one page that has to be read costs a millisecond")
+_USED = Limit("used", "swap in use that passes", 65_536, "kB", "what was moved there once and never asked for again")
+_COUNTERS = ("pswpin", "pswpout")
+_COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in memory is in neither of the others
+
+
+@check(
+    id="swapping",
+    area="memory",
+    question="Is nothing swapped, in or out?",
+    severity=BLOCKING,
+    reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO, SWAPS),
+    limits=(_SWAPPED, _USED),
+    why=(
+        "A page that was swapped out is read back when it is needed: some milliseconds at which the benchmark waits, "
+        "or some microseconds where it was compressed in memory. Swap that is merely in use holds pages that may be "
+        "needed again."
+    ),
+    remedy="Free memory, or switch swap off for the time of the benchmark.",
+    sources=("https://docs.kernel.org/admin-guide/sysctl/vm.html", "https://docs.kernel.org/filesystems/proc.html"),
+)
+def swapping(case: Case) -> Answer:
+    sizes = case.snapshot.background.memory.kb_by_name
+    growths = [grown(interval, name) for interval in case.intervals for name in _COUNTERS]
+    moved = sum(count for count in growths if count is not None)
+    by_zswap = [grown(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
+    compressed = sum(count for count in by_zswap if count is not None)
+    total, free = (sizes or {}).get("SwapTotal"), (sizes or {}).get("SwapFree")
+    evidence = {
+        "pages": moved if case.intervals and None not in growths else None,
+        "compressed_pages": compressed if case.intervals and None not in by_zswap else None,
+        "swap_kb": total,
+        "swap_free_kb": free,
+    }
+    fix = _switch_off(case.snapshot.settings.swaps)
+    if moved > case.bound(_SWAPPED):
+        said = f"{moved} pages were swapped"
+        return Answer(FAIL, said, moved, case.bound(_SWAPPED), "pages", evidence=evidence, fix=fix)
+    if None in growths:
+        return unknown(why_not_grown(case))
+    if total is None or free is None:
+        return unknown(case.why_unknown(MEMINFO))
+    if total and not case.intervals and case.no_sample_reason is not None:
+        return Answer(UNKNOWN, "unknown", reason=case.no_sample_reason, evidence=evidence)
+    if compressed:
+        said = f"{compressed} pages were compressed in memory, or brought back (zswap)"
+        return Answer(WARN, said, compressed, 0, "pages", evidence=evidence, fix=fix)
+    if total - free > case.bound(_USED):
+        said = f"{(total - free) / 1024:.0f} MB of swap are in use"
+        return Answer(WARN, said, total - free, case.bound(_USED), "kB", evidence=evidence, fix=fix)
+    said = "nothing was swapped" if case.intervals else "hardly any swap is in use"
+    return Answer(PASS, said if total else "there is no swap", evidence=evidence)
+
+
+def _switch_off(swaps: tuple[Swap, ...] | None) -> Fix:
+    """Switched on again is what was on, which /etc/fstab may not know; with its priority, where somebody chose one."""
+    ordered = sorted(swaps or (), key=lambda swap: -swap.priority)
+    undo = [_switch_on(swap) for swap in ordered]
+    return Fix("sudo swapoff -a", "remove swap from /etc/fstab", " && ".join(undo) or None)
+
+
+def _switch_on(swap: Swap) -> str:
+    """Unless it is on: the kernel refuses it twice."""
+    path, priority = shlex.quote(swap.path), f"-p {swap.priority} " if swap.priority >= 0 else ""
+    return f"{{ swapon --show=NAME --noheadings | grep -qxF -e {path} || sudo swapon {priority}{path}; }}"

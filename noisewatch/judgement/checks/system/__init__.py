@@ -1,0 +1,1 @@
+"""Checks of the kernel, the platform, its clock, disks and errors."""

@@ -1,0 +1,168 @@
+"""Area `hardware`: how the machine came up, and what its kernel has complained about since."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    UNKNOWN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.limit import LOOKED_BACK, MINIMUM
+from noisewatch.kernel.snapshot.settings import Settings
+from noisewatch.kernel.system.boot_configuration import Options
+from noisewatch.kernel.system.log import PATH as KERNEL_LOG
+from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG_QUESTION
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.system.release import COMMAND_LINE
+from noisewatch.kernel.system.uptime import PATH as UPTIME
+from noisewatch.model.interval.interval import NS_PER_S
+from noisewatch.text import clean
+
+_US_PER_S = 1_000_000
+_RECENT = Limit(
+    "recent", "age of a complaint that counts", 600.0, "seconds", "what went wrong then may well go wrong again now"
+)
+
+
+@check(
+    id="kernel-log-troubled",
+    area="hardware",
+    question="Has the kernel complained of nothing in the last ten minutes?",
+    severity=WARNING,
+    reads=(KERNEL_LOG,),
+    limits=(_RECENT,),
+    why=(
+        "Overheating, failing memory or disks, stuck CPUs, a clock that was given up, processes killed for want of "
+        "memory: the kernel writes it down once, and the counters that others look at may already be quiet again."
+    ),
+    remedy="Read the log (dmesg --level=err,warn) and mend the cause.",
+    sources=(
+        "https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg",
+        "https://docs.kernel.org/core-api/printk-basics.html",
+    ),
+)
+def kernel_log_troubled(case: Case) -> Answer:
+    settings = _latest_settings(case)
+    log = settings.kernel_log
+    if log is None:
+        reason = case.why_unknown(KERNEL_LOG_QUESTION)
+        return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)  # usually only root may read it
+    recent_s = case.bound(_RECENT)
+    if case.interval is not None:
+        recent_s = max(recent_s, (settings.read_at_ns - case.interval.before.taken_at_ns) / NS_PER_S)
+    age_s = {kind: _age_s(settings, trouble.last_us) for kind, trouble in log.trouble_by_kind.items()}
+    evidence = {
+        kind: {"lines": trouble.count, "last_s_ago": round(age_s[kind], 1)}
+        for kind, trouble in sorted(log.trouble_by_kind.items())
+    }
+    recent = sorted((kind for kind in age_s if age_s[kind] <= recent_s), key=lambda kind: age_s[kind])
+    if recent:
+        said = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in recent)
+        age = age_s[recent[0]]
+        return Answer(FAIL, said, age, recent_s, "seconds", evidence=evidence, limit_role=LOOKED_BACK)
+    if not log.is_complete:
+        return Answer(UNKNOWN, "unknown", reason=f"{KERNEL_LOG}: longer than was read", severity=INFORMATION)
+    if log.since_us and _age_s(settings, log.since_us) < recent_s:
+        reason = f"{KERNEL_LOG}: what was written more than {_ago(_age_s(settings, log.since_us))} is overwritten"
+        return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)
+    older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
+    said = f"nothing of late; before: {older}" if older else "no complaints"
+    return Answer(PASS, said, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
+
+
+def _latest_settings(case: Case) -> Settings:
+    return case.under_load.after.settings if case.under_load is not None else case.snapshot.settings
+
+
+def _age_s(settings: Settings, at_us: int) -> float:
+    """The log's clock is not corrected by NTP as ours is: after months they may be minutes apart."""
+    return max(settings.read_at_ns / NS_PER_S - at_us / _US_PER_S, 0.0)
+
+
+def _ago(age_s: float) -> str:
+    if age_s < 120:
+        return f"{age_s:.0f} s ago"
+    return f"{age_s / 60:.0f} min ago" if age_s < 7200 else f"{age_s / 3600:.0f} h ago"
+
+
+_SETTLED = Limit(
+    "fails", "uptime below which it fails", 300.0, "seconds", "services start, caches fill and jobs run after booting"
+)
+
+
+@check(
+    id="just-booted",
+    area="hardware",
+    question="Has the machine settled since it booted?",
+    severity=WARNING,
+    reads=(UPTIME,),
+    limits=(_SETTLED,),
+    why="What starts with the machine goes on for minutes: services, updates, the building of huge pages, heating up.",
+    remedy="Wait.",
+    sources=("https://docs.kernel.org/filesystems/proc.html", "https://github.com/softdevteam/krun"),
+)
+def just_booted(case: Case) -> Answer:
+    uptime_s = case.snapshot.settings.uptime_s
+    if uptime_s is None:
+        return unknown(case.why_unknown(UPTIME))
+    limit = case.bound(_SETTLED)
+    if uptime_s < limit:
+        return Answer(FAIL, f"up for {uptime_s:.0f} s", uptime_s, limit, "seconds", limit_role=MINIMUM)
+    said = f"up for {_ago(uptime_s).removesuffix(' ago')}"
+    return Answer(PASS, said, uptime_s, limit, "seconds", limit_role=MINIMUM)
+
+
+@check(
+    id="boot-options-pending",
+    area="hardware",
+    question="Are the kernel options that were configured active?",
+    severity=INFORMATION,
+    reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),
+    why=(
+        "An option in the boot loader's configuration does nothing until that is written out and the machine has "
+        "booted with it: who has configured isolation may believe to have it."
+    ),
+    remedy="Have the boot loader's own files written, and reboot.",
+    sources=("https://www.gnu.org/software/grub/manual/grub/html_node/Simple-configuration.html",),
+)
+def boot_options_pending(case: Case) -> Answer:
+    boot = case.snapshot.settings.boot_configuration
+    if case.snapshot.platform.container not in (NONE, None):
+        return not_applicable("a container does not boot its kernel")
+    if case.snapshot.platform.container is None:
+        return unknown("whether this is a container is unknown")
+    if boot.active is None:
+        return unknown(case.why_unknown(COMMAND_LINE))
+    if boot.configured is None:
+        return unknown(case.why_unknown("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline"))
+    if not boot.said_by:
+        return not_applicable("no boot loader is configured where that can be read")
+    pending = [*map(clean, sorted(_words(boot.configured) - _words(boot.active)))]
+    configured = [*map(clean, sorted(_words(boot.configured)))]
+    evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
+    if not pending:
+        return Answer(PASS, "all that matter to noise are", evidence=evidence)
+    said = f"configured, and not active: {' '.join(pending)}"
+    return Answer(FAIL, said, len(pending), 0, "options", evidence=evidence, fix=_write_out(boot.said_by))
+
+
+def _words(options: Options) -> set[str]:
+    return {f"{name}={value}" if value else name for name, values in options.items() for value in values}
+
+
+def _write_out(said_by: tuple[str, ...]) -> Fix:
+    """How the configuration becomes the boot loader's: distributions differ."""
+    if any("grub" in path for path in said_by):
+        command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
+    else:
+        command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz"
+    return Fix(None, f"write the boot loader's configuration anew and reboot: {command}")

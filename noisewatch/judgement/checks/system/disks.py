@@ -1,0 +1,219 @@
+"""Area `load`: whether the disks are at rest, and where temporary files go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import write
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    INFORMATION,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.rules import IO, STRICT
+from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
+from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
+from noisewatch.model.interval.interval import Interval
+
+_BUSY_PASSES = Limit(
+    *("passes", "busy share of a disk that passes", 0.05, "share", "a log that is written, counted in whole jiffies"),
+    value_in={IO: 0.02, STRICT: 0.02},
+)
+_BUSY_FAILS = Limit(
+    *("fails", "busy share of a disk that fails", 0.20, "share", "one request in five would have to wait"),
+    value_in={IO: 0.10, STRICT: 0.10},
+)
+_NS_PER_MS = 1_000_000
+
+
+@check(
+    id="disks-busy",
+    area="load",
+    question="Are the disks at rest?",
+    severity=WARNING,
+    severity_in={IO: BLOCKING},
+    reads=(f"{DISKSTATS} over the sample",),
+    limits=(_BUSY_PASSES, _BUSY_FAILS),
+    why=(
+        "Who reads and writes now competes with a benchmark that does, evicts what it has cached, and has the disk "
+        "interrupt CPUs. A share is of the time in which any request was under way."
+    ),
+    remedy="Find the writer (iotop, pidstat -d) and stop it; have what is to be written written: sync.",
+    sources=("https://docs.kernel.org/admin-guide/iostats.html",),
+    asks_rates=True,
+)
+def disks_busy(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    before, after = interval.before.background.disks, interval.after.background.disks
+    if before is None or after is None:
+        return unknown(case.why_unknown(DISKSTATS))
+    if not before and not after:
+        return unknown("no disk can be seen")
+    arrays = (case.snapshot.settings.arrays or ()) if _is_rebuilding_judged(case) else ()
+    rebuilt = _members(arrays, before.keys() | after.keys())
+    shares = {name: _busy_share(interval, name) for name in sorted(before.keys() | after.keys())}
+    judged = {name: share for name, share in shares.items() if name not in rebuilt}
+    known = {name: share for name, share in judged.items() if share is not None}
+    evidence = {"disks": {name: _evidence(interval, name, share) for name, share in shares.items()}}
+    worst, bound = max(known.values(), default=0.0), case.bound(_BUSY_FAILS)
+    if worst > bound:
+        said = _name_busy(known, bound)
+        return Answer(FAIL, said, worst, bound, "share", evidence=evidence)
+    lost = sorted(judged.keys() - known.keys())
+    if lost:
+        reason = f"{DISKSTATS}: {lost[0]} came, went or counted backwards during the sample"
+        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    passes = case.bound(_BUSY_PASSES)
+    if worst > passes:
+        said = f"{_name_busy(known, passes)} (passes up to {passes:.0%})"
+        return Answer(WARN, said, worst, bound, "share", evidence=evidence)
+    said = f"busy for {worst:.1%} of the time at most"
+    said += f"; {', '.join(sorted(rebuilt))} left out, as disk-array-rebuilds tells of them" if rebuilt else ""
+    return Answer(PASS, said, worst, bound, "share", evidence=evidence)
+
+
+def _name_busy(share_by_disk: Mapping[str, float], above: float) -> str:
+    busy = sorted(
+        (name for name, share in share_by_disk.items() if share > above), key=lambda name: -share_by_disk[name]
+    )
+    return ", ".join(f"{name} was busy for {share_by_disk[name]:.0%} of the time" for name in busy)
+
+
+def _busy_share(interval: Interval, name: str) -> float | None:
+    busy_ms = _grown(interval, name, "busy_ms")
+    return None if busy_ms is None else min(busy_ms * _NS_PER_MS / interval.length_ns, 1.0)
+
+
+def _grown(interval: Interval, name: str, counter: str) -> int | None:
+    """The growth of a disk's counter; None where it is unknown, or runs backwards."""
+    before, after = ((moment.background.disks or {}).get(name) for moment in (interval.before, interval.after))
+    if before is None or after is None:
+        return None
+    grown: int = getattr(after, counter) - getattr(before, counter)
+    return grown if grown >= 0 else None
+
+
+def _evidence(interval: Interval, name: str, share: float | None) -> dict[str, Any]:
+    requests = _grown(interval, name, "requests")
+    return {"busy_share": share, "requests_per_s": None if requests is None else requests / interval.seconds}
+
+
+def _is_rebuilding_judged(case: Case) -> bool:
+    """Whether an array at work costs the machine its calm, so that its disks need not do so again."""
+    told_by, rules = disk_array_rebuilds, case.rules
+    severity = rules.severity_by_id.get(told_by.id, told_by.severity_under(rules.profile))
+    return rules.why_ignored(told_by.id, told_by.area) is None and severity != INFORMATION
+
+
+def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:
+    """The arrays that are at work on themselves, and the disks that they consist of."""
+    members = {disk_of(member, disks) for array in arrays for member in array.members}
+    return frozenset(members | {array.name for array in arrays}) & disks
+
+
+_ARRAYS = Limit("fails", "arrays at work on themselves", 0, "arrays", "it takes hours, and reads all that there is")
+
+
+@check(
+    id="disk-array-rebuilds",
+    area="load",
+    question="Are the disk arrays neither checked nor rebuilt?",
+    severity=WARNING,
+    severity_in={IO: BLOCKING},
+    reads=(MDSTAT,),
+    limits=(_ARRAYS,),
+    why=(
+        "Distributions check software arrays once a month or a week, on a Sunday night, for hours: all disks are "
+        "read from end to end, and a kernel thread computes the parity."
+    ),
+    remedy="Stop a check, and start it again later; wait for a recovery to end.",
+    sources=("https://docs.kernel.org/admin-guide/md.html",),
+)
+def disk_array_rebuilds(case: Case) -> Answer:
+    arrays = case.snapshot.settings.arrays
+    if arrays is None:
+        return unknown(case.why_unknown(MDSTAT))
+    evidence = {"arrays": {array.name: {"work": array.work, "done_percent": array.done_percent} for array in arrays}}
+    if len(arrays) <= case.bound(_ARRAYS):
+        return Answer(
+            PASS, "no array is at work on itself", len(arrays), case.bound(_ARRAYS), "arrays", evidence=evidence
+        )
+    said = ", ".join(f"{array.name}: {array.work}, {array.done_percent:g}% done" for array in arrays)
+    fix = _stop(tuple(array.name for array in arrays if array.work == "check"))
+    return Answer(FAIL, said, len(arrays), case.bound(_ARRAYS), "arrays", evidence=evidence, fix=fix)
+
+
+def _stop(checked: tuple[str, ...]) -> Fix | None:
+    """A check may end early; what makes an array whole again may not."""
+    if not checked:
+        return None
+    paths = [f"/sys/block/{name}/md/sync_action" for name in checked]
+    return Fix(
+        " && ".join(write("idle", path) for path in paths), None, " && ".join(write("check", path) for path in paths)
+    )
+
+
+_ON_THIS_MACHINE = frozenset(
+    {
+        *("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "jfs", "reiserfs", "nilfs2"),
+        *("vfat", "exfat", "ntfs", "ntfs3", "tmpfs", "ramfs"),
+    }
+)
+_FAR_AWAY = frozenset(
+    {
+        *(
+            "nfs",
+            "nfs4",
+            "cifs",
+            "smb3",
+            "ceph",
+            "afs",
+            "9p",
+            "virtiofs",
+            "lustre",
+            "gpfs",
+            "beegfs",
+            "orangefs",
+            "gfs2",
+        ),
+        *("ocfs2", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse"),
+    }
+)
+
+
+@check(
+    id="temporary-files-far-away",
+    area="load",
+    question="Do temporary files stay on this machine?",
+    severity=INFORMATION,
+    severity_in={IO: WARNING},
+    reads=(f"{TEMPORARY_FILES}: $TMPDIR, or /tmp, in /proc/self/mounts",),
+    why=(
+        "A file on a server, or on the host of a virtual machine, takes as long as the network and others' requests "
+        "have it take. Inputs and outputs that are not themselves measured are best kept in memory."
+    ),
+    remedy="Set TMPDIR to a folder on a local disk, or to one below /dev/shm.",
+    sources=("https://llvm.org/docs/Benchmarking.html",),
+)
+def temporary_files_far_away(case: Case) -> Answer:
+    kind = case.snapshot.settings.temporary_files
+    if kind is None:
+        return unknown(case.why_unknown(TEMPORARY_FILES))
+    if kind in _ON_THIS_MACHINE:
+        return Answer(PASS, f"on {kind}", kind)
+    if kind in _FAR_AWAY:
+        return Answer(FAIL, f"on {kind}: they leave this machine", kind)
+    return Answer(WARN, f"on {kind}, which does not tell what lies below it", kind)

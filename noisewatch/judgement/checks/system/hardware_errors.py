@@ -1,0 +1,235 @@
+"""Area `hardware`: errors that the processor, the memory and the devices report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARN,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.knob_answers import hardware_without
+from noisewatch.judgement.rules import IO, STRICT
+from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.system.hardware_errors import (
+    CONTROLLERS,
+    CORRECTED,
+    DEVICES,
+    PORT_SERVICES,
+    PORT_TOTAL,
+    UNCORRECTED,
+)
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.model.interval.interval import Interval
+
+_EXCEPTIONS, _POLLS = "MCE", "MCP"
+_CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
+_POLL_EVERY_S = 300.0  # unless machinecheck0/check_interval says otherwise
+_NO_EXCEPTION = Limit(
+    "fails", "machine check exceptions", 0, "exceptions", "each stops all CPUs, and sound hardware has none"
+)
+
+
+@check(
+    id="machine-checks",
+    area="hardware",
+    question="Does the processor report no errors?",
+    severity=WARNING,
+    reads=(f"{INTERRUPTS} (MCE, MCP, THR, DFR) over the sample and the calibration", Knob.MACHINE_CHECK_INTERVAL),
+    limits=(_NO_EXCEPTION,),
+    why=(
+        "A machine check exception stops all CPUs at once. Errors that were corrected cost time as well: firmware and "
+        "kernel read them out, and the kernel polls each CPU every second while they keep coming."
+    ),
+    remedy="Look into the kernel's log (ras-mc-ctl, mcelog): a memory module, the cooling or the processor is failing.",
+    sources=("https://docs.kernel.org/arch/x86/x86_64/machinecheck.html",),
+    asks_rates=True,
+    sees_load=True,
+    is_hidden_from_guests=True,
+)
+def machine_checks(case: Case) -> Answer:
+    if not case.intervals:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    tables = [table for each in case.intervals for table in (each.before.interrupts, each.after.interrupts)]
+    if None in tables:
+        return unknown(case.why_unknown(INTERRUPTS))
+    if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
+        if isinstance(case.snapshot.platform.tsc_flags, str):
+            return not_applicable("this kernel counts no machine checks")
+        return unknown(f"{INTERRUPTS}: no row of machine checks, which x86 has at its end")
+    counts = [_counts(interval) for interval in case.intervals]
+    known = [each for each in counts if each is not None]
+    exceptions = sum(each.get(_EXCEPTIONS, 0) for each in known)
+    corrected = sum(each.get(label, 0) for each in known for label in _CORRECTED_ERRORS)
+    evidence = {"exceptions": exceptions, "corrected": corrected, "polls": sum(each.get(_POLLS, 0) for each in known)}
+    if exceptions > case.bound(_NO_EXCEPTION):
+        said = f"{exceptions} machine check exceptions"
+        return Answer(FAIL, said, exceptions, case.bound(_NO_EXCEPTION), "exceptions", evidence=evidence)
+    if corrected:
+        return Answer(
+            WARN, f"{corrected} interrupts for corrected errors", corrected, 0, "interrupts", evidence=evidence
+        )
+    hurried = [interval for interval in case.intervals if _most_polls(interval) > _polls_expected(case, interval)]
+    if hurried:
+        said = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
+        return Answer(WARN, said, evidence=evidence)
+    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.running))]
+    if reasons:
+        return unknown(reasons[0])
+    if case.snapshot.platform.virtual != NONE:
+        return unknown(f"none, but {case.guest_words} may not be told of its host's")
+    return Answer(PASS, "no machine check", 0, case.bound(_NO_EXCEPTION), "exceptions", evidence=evidence)
+
+
+def _counts(interval: Interval) -> dict[str, int] | None:
+    """Of all CPUs together, by row."""
+    rows = interval.interrupts.rows
+    return None if rows is None else {row.label: sum(row.count_by_cpu.values()) for row in rows if row.irq is None}
+
+
+def _most_polls(interval: Interval) -> int:
+    rows = interval.interrupts.rows or ()
+    return max((count for row in rows if row.label == _POLLS for count in row.count_by_cpu.values()), default=0)
+
+
+def _polls_expected(case: Case, interval: Interval) -> float:
+    """How often a CPU is polled for errors when there are none."""
+    set_s = case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_INTERVAL)
+    return 1 + interval.seconds / (set_s if set_s is not None and set_s > 0 else _POLL_EVERY_S)
+
+
+_NO_CORRECTED = Limit(
+    "passes", "corrected memory errors that pass", 0, "errors", "sound memory has one in months, failing memory storms"
+)
+_NO_UNCORRECTED = Limit(
+    "fails", "uncorrected memory errors since boot", 0, "errors", "data was lost: nothing measured here can be trusted"
+)
+
+
+@check(
+    id="memory-errors",
+    area="hardware",
+    question="Does the memory work without errors?",
+    severity=WARNING,
+    reads=tuple(f"{CONTROLLERS}/mcN/{name} over the sample and the calibration" for name in (CORRECTED, UNCORRECTED)),
+    limits=(_NO_CORRECTED, _NO_UNCORRECTED),
+    why=(
+        "Each corrected error is handled by firmware or kernel: a stop of all CPUs for up to milliseconds, that "
+        "nothing else explains."
+    ),
+    remedy="Replace the memory module that the kernel's log, or ras-mc-ctl --errors, names.",
+    sources=("https://docs.kernel.org/admin-guide/RAS/main.html",),
+    asks_rates=True,
+    sees_load=True,
+    is_hidden_from_guests=True,
+)
+def memory_errors(case: Case) -> Answer:
+    if not case.intervals:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    controllers = case.snapshot.settings.error_counters.controllers
+    if controllers is None:
+        return unknown(case.why_unknown(CONTROLLERS))
+    if not controllers:
+        return hardware_without(case, "driver that counts memory errors (EDAC)")
+    so_far = case.intervals[-1].after.background.hardware_errors
+    uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
+    grown = [_grown(_corrected(each.before), _corrected(each.after), controllers) for each in case.intervals]
+    new = sum(count for counts in grown for count in counts.values() if count is not None)
+    lost = sum(count for count in uncorrected if count is not None)
+    evidence = {
+        "new_corrected": new,
+        "corrected_by_controller": dict(so_far.corrected_by_controller),
+        "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
+    }
+    if lost > case.bound(_NO_UNCORRECTED):
+        said = f"{lost} errors that could not be corrected"
+        return Answer(FAIL, said, lost, case.bound(_NO_UNCORRECTED), "errors", evidence=evidence)
+    if new > case.bound(_NO_CORRECTED):
+        said = f"{new} errors were corrected"
+        return Answer(WARN, said, new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
+    if None in uncorrected or any(None in counts.values() for counts in grown):
+        return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
+    if not case.snapshot.settings.error_counters.has_all_controllers:
+        return unknown(f"none, but there are more memory controllers than the {len(controllers)} that are read")
+    return Answer(PASS, "no memory error", new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
+
+
+_NO_MESSAGE = Limit("fails", "error messages on PCI Express", 0, "messages", "a sound link has none for days")
+
+
+@check(
+    id="pcie-errors",
+    area="hardware",
+    question="Do the devices report no transfer errors?",
+    severity=INFORMATION,
+    reads=(f"{DEVICES}/*/{PORT_TOTAL} over the sample and the calibration",),
+    limits=(_NO_MESSAGE,),
+    why=(
+        "A transfer that has to be repeated takes longer, and each message of a corrected error interrupts a CPU. A "
+        "link that is half broken sends thousands a second."
+    ),
+    remedy=(
+        "See which device counts them (grep TOTAL /sys/bus/pci/devices/*/aer_dev_correctable); reseat it, or boot with "
+        "pcie_aspm=off."
+    ),
+    sources=("https://docs.kernel.org/PCI/pcieaer-howto.html",),
+    asks_rates=True,
+    sees_load=True,
+    severity_in={IO: WARNING, STRICT: WARNING},
+    is_hidden_from_guests=True,
+)
+def pcie_errors(case: Case) -> Answer:
+    if not case.intervals:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    ports = case.snapshot.settings.error_counters.ports
+    if ports is None:
+        return unknown(case.why_unknown(PORT_SERVICES))
+    if not ports:
+        return hardware_without(case, "root port that reports errors (AER)")
+    grown = [
+        _grown(
+            each.before.background.hardware_errors.messages_by_port,
+            each.after.background.hardware_errors.messages_by_port,
+            ports,
+        )
+        for each in case.intervals
+    ]
+    new_by_port = {port: sum(counts[port] or 0 for counts in grown) for port in ports}
+    new = sum(new_by_port.values())
+    evidence = {"new_by_port": {port: count for port, count in new_by_port.items() if count}}
+    if new > case.bound(_NO_MESSAGE):
+        worst = max(new_by_port, key=lambda port: new_by_port[port])
+        said = f"{new} messages of corrected errors, most of them below port {worst}"
+        return Answer(FAIL, said, new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
+    if any(None in counts.values() for counts in grown):
+        return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
+    if not case.snapshot.settings.error_counters.has_all_ports:
+        return unknown(f"none, but there are more root ports than the {len(ports)} that are read")
+    return Answer(PASS, f"none at {len(ports)} root ports", new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
+
+
+def _corrected(snapshot: Snapshot) -> Mapping[str, int | None]:
+    return snapshot.background.hardware_errors.corrected_by_controller
+
+
+def _grown(
+    before: Mapping[str, int | None], after: Mapping[str, int | None], names: tuple[str, ...]
+) -> dict[str, int | None]:
+    """By how much each counter grew; None is unknown, as of one that runs backwards."""
+    grown: dict[str, int | None] = {}
+    for name in names:
+        first, last = before.get(name), after.get(name)
+        grown[name] = None if first is None or last is None or last < first else last - first
+    return grown

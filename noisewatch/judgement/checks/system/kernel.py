@@ -1,0 +1,199 @@
+"""Area `kernel`: what the kernel itself does in the background, by its own timers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import persist_knob, write
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+)
+from noisewatch.judgement.knob_answers import judged_knob, unread
+from noisewatch.judgement.limit import MINIMUM
+from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.release import release_number
+
+_SYSCTL_DOC = "https://docs.kernel.org/admin-guide/sysctl/kernel.html"
+_VM_DOC = "https://docs.kernel.org/admin-guide/sysctl/vm.html"
+_LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
+
+
+@check(
+    id="nmi-watchdog-runs",
+    area="kernel",
+    question="Is the watchdog for hard lock-ups off?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    reads=(Knob.NMI_WATCHDOG,),
+    why=(
+        "It interrupts each CPU every ten seconds or so with an interrupt that nothing can mask, and occupies one of "
+        "the few hardware counters that a profiler would use."
+    ),
+    remedy="Switch it off for the time of the benchmark.",
+    sources=(_LOCKUP_DOC,),
+)
+def nmi_watchdog_runs(case: Case) -> Answer:
+    return judged_knob(case, Knob.NMI_WATCHDOG, lambda value: value == 0, "the watchdog is on", quiet=0)
+
+
+_CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
+
+
+@check(
+    id="lockup-watchdog-on-target",
+    area="kernel",
+    question="Are the target CPUs left alone by the watchdog for lock-ups?",
+    severity=INFORMATION,
+    severity_in={STRICT: WARNING},
+    reads=(Knob.WATCHDOG, Knob.WATCHDOG_CPUS, Knob.WATCHDOG_THRESHOLD),
+    why=(
+        "On each of its CPUs a timer fires every four seconds and wakes a kernel thread of the highest priority, "
+        "which pushes the benchmark aside. CPUs that nohz_full names are left out from the start."
+    ),
+    remedy="Confine the watchdog to the housekeeping CPUs.",
+    sources=(_LOCKUP_DOC, _SYSCTL_DOC),
+)
+def lockup_watchdog_on_target(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    is_on, threshold_s = knobs.integer(Knob.WATCHDOG), knobs.integer(Knob.WATCHDOG_THRESHOLD)
+    if is_on is None:
+        return unread(case, Knob.WATCHDOG)
+    evidence: dict[str, object] = {Knob.WATCHDOG.value: is_on, Knob.WATCHDOG_THRESHOLD.value: threshold_s}
+    if is_on == 0 or threshold_s == 0:
+        return Answer(PASS, "the watchdog is off", evidence=evidence)
+    watched = _watched_cpus(case)
+    if watched is None:
+        return unread(case, Knob.WATCHDOG_CPUS)
+    evidence[Knob.WATCHDOG_CPUS.value] = knobs.word(Knob.WATCHDOG_CPUS)
+    shared = watched & case.target
+    if not shared:
+        return Answer(PASS, "the watchdog runs on other CPUs", evidence=evidence)
+    every = f" every {threshold_s / _CHECKS_PER_THRESHOLD:g} s" if threshold_s is not None else ""
+    fix = _confine_watchdog(watched, case.housekeeping, Knob.WATCHDOG_CPUS not in knobs.absent)
+    return Answer(FAIL, f"the watchdog looks at {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix)
+
+
+def _watched_cpus(case: Case) -> CpuSet | None:
+    """The CPUs that it looks at: all of them where there is nothing to choose (before Linux 4.3)."""
+    if Knob.WATCHDOG_CPUS in case.snapshot.settings.knobs.absent:
+        return case.snapshot.online.online
+    listed = case.snapshot.settings.knobs.text_by_path.get(Knob.WATCHDOG_CPUS)
+    return None if listed is None else parse_cpu_list(listed)
+
+
+def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> Fix:
+    """To other CPUs, where there are any and it can be; else it goes."""
+    if not housekeeping or not has_mask:
+        return Fix(write(0, Knob.WATCHDOG), persist_knob(Knob.WATCHDOG, 0), write(1, Knob.WATCHDOG))
+    listed = format_cpu_list(housekeeping)
+    return Fix(
+        write(listed, Knob.WATCHDOG_CPUS),
+        persist_knob(Knob.WATCHDOG_CPUS, listed),
+        write(format_cpu_list(watched), Knob.WATCHDOG_CPUS),
+    )
+
+
+@check(
+    id="timers-migrate-to-target",
+    area="kernel",
+    question="Do idle CPUs keep their timers from the target CPUs?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    reads=(Knob.TIMER_MIGRATION, "/sys/devices/system/cpu/nohz_full"),
+    why="A CPU that goes to sleep leaves its timers to one that is awake: to the benchmark's, on a quiet machine.",
+    remedy="Switch the migration of timers off, or boot with nohz_full, whose CPUs are given none.",
+    sources=(_SYSCTL_DOC, "https://docs.kernel.org/timers/no_hz.html"),
+)
+def timers_migrate_to_target(case: Case) -> Answer:
+    tickless = case.snapshot.isolation.nohz_full or frozenset()
+    if case.target and case.target <= tickless:
+        return Answer(PASS, "nohz_full keeps timers off the target CPUs", evidence={"nohz_full": sorted(tickless)})
+    said = "the timers of idle CPUs go to busy ones"
+    return judged_knob(case, Knob.TIMER_MIGRATION, lambda value: value == 0, said, quiet=0)
+
+
+_STATISTICS_INTERVAL = Limit(
+    "fails",
+    "time between two updates of the memory statistics that is too short",
+    10.0,
+    "s",
+    "what tuned's latency profiles set: one short interruption in ten seconds is lost among the others",
+)
+_SPARES_ISOLATED_SINCE = (6, 5)
+
+
+@check(
+    id="memory-statistics-updated-often",
+    area="kernel",
+    question="Are the target CPUs seldom asked for their memory statistics?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    reads=(Knob.STAT_INTERVAL,),
+    limits=(_STATISTICS_INTERVAL,),
+    why=(
+        "On each CPU whose counters of memory have changed a kernel thread adds them to the machine's, once a second "
+        "by default, and pushes the benchmark aside for it. Since Linux 6.5 isolated CPUs are spared."
+    ),
+    remedy="Have the statistics updated less often.",
+    sources=(_VM_DOC, "https://git.kernel.org/torvalds/c/be5e015d107d"),
+)
+def memory_statistics_updated_often(case: Case) -> Answer:
+    isolation = case.snapshot.isolation
+    spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
+    number = release_number(case.snapshot.platform.kernel)
+    if number is not None and number >= _SPARES_ISOLATED_SINCE and case.target and case.target <= spared:
+        return Answer(PASS, "this kernel spares isolated CPUs", evidence={"isolated": sorted(spared)})
+    least_s = case.bound(_STATISTICS_INTERVAL)
+    said = "updated every {value} s"
+    answer = judged_knob(case, Knob.STAT_INTERVAL, lambda value: value >= least_s, said, quiet=120)
+    return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if answer.status in (PASS, FAIL) else answer
+
+
+_POLLING_INTERVAL = Limit(
+    "fails",
+    "time between two polls that is too short",
+    60.0,
+    "s",
+    "the default is five minutes; with one in a minute most benchmarks meet it",
+    value_in={STRICT: 3600.0},
+)
+_POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
+
+
+@check(
+    id="machine-checks-polled-often",
+    area="kernel",
+    question="Are corrected hardware errors seldom polled for?",
+    severity=INFORMATION,
+    severity_in={STRICT: WARNING},
+    reads=(Knob.MACHINE_CHECK_INTERVAL, Knob.MACHINE_CHECK_IGNORED),
+    limits=(_POLLING_INTERVAL,),
+    why="A timer on every CPU reads the banks of the machine-check unit, some microseconds for each.",
+    remedy="Lengthen the interval for the time of the benchmark; what fails for good is still reported at once.",
+    sources=("https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-mce",),
+)
+def machine_checks_polled_often(case: Case) -> Answer:
+    if case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_IGNORED) == 1:
+        return Answer(PASS, "corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
+    least_s = case.bound(_POLLING_INTERVAL)
+    said = "polled for every {value} s"
+    answer = judged_knob(
+        case,
+        Knob.MACHINE_CHECK_INTERVAL,
+        lambda value: value == 0 or value >= least_s,
+        said,
+        quiet=_POLLED_DAILY_S,
+    )
+    if answer.measured == 0:
+        return answer  # they are not polled for
+    return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if answer.status in (PASS, FAIL) else answer

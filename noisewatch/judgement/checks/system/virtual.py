@@ -1,0 +1,179 @@
+"""Area `virtual`: what lies between the benchmark and the hardware, and how much of the machine it lets through."""
+
+from __future__ import annotations
+
+import re
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import INFORMATION, PASS, WARN, WARNING, Answer, check, unknown
+from noisewatch.judgement.rules import SHARED
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.system.hypervisor import PCI
+from noisewatch.kernel.system.platform import DMI, NONE
+from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
+from noisewatch.program import as_root
+
+_AMAZON = "amazon"
+_INSTANCE_TYPE = re.compile(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", re.ASCII)
+_BURSTABLE = re.compile(r"t\d+[a-z]*\.")
+
+
+@check(
+    id="virtual-machine",
+    area="virtual",
+    question="Does the benchmark run on bare metal?",
+    severity=WARNING,
+    severity_in={SHARED: INFORMATION},
+    reads=(
+        "/proc/cpuinfo",
+        f"{DMI}/{{sys_vendor,product_name,product_version,bios_vendor,board_vendor,board_name,chassis_vendor}}",
+        f"{PCI}/*/{{vendor,subsystem_vendor}}",
+        "/sys/hypervisor/type, /proc/xen/capabilities, /proc/device-tree, /proc/sysinfo",
+    ),
+    why=(
+        "A guest sees neither the frequency nor the temperature of its CPUs, nor which of them share a core, nor who "
+        "else is on them. What it cannot see has to be measured, again and again, as it changes without notice."
+    ),
+    remedy="Use a machine of its own, or choose the profile `shared`, under which measurements decide.",
+    sources=(
+        "https://docs.kernel.org/virt/kvm/x86/cpuid.html",
+        "https://man7.org/linux/man-pages/man1/virt-what.1.html",
+    ),
+)
+def virtual_machine(case: Case) -> Answer:
+    platform = case.snapshot.platform
+    if platform.virtual is None:
+        return unknown(platform.virtual_because or case.why_unknown("/proc/cpuinfo", f"{DMI}/sys_vendor"))
+    evidence = {
+        "hypervisor": platform.virtual,
+        "vendor": platform.vendor,
+        "product": platform.product,
+        "because": platform.virtual_because,
+    }
+    if platform.virtual == NONE:
+        return Answer(PASS, "bare metal", evidence=evidence)
+    status = PASS if case.rules.profile == SHARED else WARN
+    return Answer(status, f"a virtual machine ({platform.virtual})", evidence=evidence)
+
+
+@check(
+    id="inside-container",
+    area="virtual",
+    question="Is the whole system in view, and not only a container?",
+    severity=INFORMATION,
+    reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
+    why=(
+        "Inside a container CPU times, interrupts and pressure are those of the whole host, processes and cgroups the "
+        "container's alone: load shows, and who makes it does not."
+    ),
+    remedy="Run noisewatch on the host, with --cpus for the container's CPUs.",
+    sources=("https://man7.org/linux/man-pages/man7/pid_namespaces.7.html",),
+)
+def inside_container(case: Case) -> Answer:
+    container = case.snapshot.platform.container
+    if container is None:
+        return unknown(case.why_unknown("/.dockerenv", "/run/.containerenv", "/proc/self/cgroup"))
+    evidence = {"container": container}
+    if container == NONE:
+        return Answer(PASS, "no container", evidence=evidence)
+    status = PASS if case.rules.profile == SHARED else WARN
+    said = f"a container ({container}): CPU times and interrupts are the host's, processes only its own"
+    return Answer(status, said, evidence=evidence)
+
+
+@check(
+    id="burstable-instance",
+    area="virtual",
+    question="Is this a type of instance that may use its CPUs all the time?",
+    severity=WARNING,
+    reads=(f"{DMI}/sys_vendor", f"{DMI}/product_name"),
+    why=(
+        "Burstable instances pay for CPU time with credits. Once these are used up, in the middle of a run, the CPUs "
+        "slow down to a fraction; the time that is missing shows as steal, or not at all."
+    ),
+    remedy="Take another type of instance. Of the clouds only Amazon's tells the type to the guest.",
+    sources=("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/burstable-performance-instances.html",),
+    is_hidden_from_guests=True,
+)
+def burstable_instance(case: Case) -> Answer:
+    platform = case.snapshot.platform
+    if platform.virtual == NONE:
+        return Answer(PASS, "no instance: bare metal")
+    if platform.product is None:
+        return unknown(case.why_unknown(f"{DMI}/product_name"))
+    evidence = {"vendor": platform.vendor, "product": platform.product}
+    if platform.virtual != _AMAZON or _INSTANCE_TYPE.fullmatch(platform.product) is None:
+        return unknown(f"{DMI}/product_name: {platform.product[:40]!r} does not tell the type of instance")
+    if _BURSTABLE.match(platform.product):
+        return Answer(WARN, f"{platform.product} is burstable", evidence=evidence)
+    return Answer(PASS, f"{platform.product} is not burstable", evidence=evidence)
+
+
+_PERFMON, _SYS_ADMIN = 38, 21
+_NEEDED = {  # by number, in linux/capability.h
+    _SYS_ADMIN: "CAP_SYS_ADMIN",
+    1: "CAP_DAC_OVERRIDE",
+    17: "CAP_SYS_RAWIO",
+    19: "CAP_SYS_PTRACE",
+    23: "CAP_SYS_NICE",
+    34: "CAP_SYSLOG",
+    _PERFMON: "CAP_PERFMON",
+}
+
+
+@check(
+    id="privileges-limited",
+    area="virtual",
+    question="May noisewatch look at everything?",
+    severity=INFORMATION,
+    reads=(f"{STATUS} (CapEff)", NAMESPACE, Knob.LOCKDOWN, Knob.SECURITY_MODULES),
+    why=(
+        "Some files are for root alone, and a locked-down kernel (Secure Boot) keeps model-specific registers and "
+        "tracing from root as well. This is why other questions have no answer."
+    ),
+    remedy='Run it as root where a question that matters has no answer: sudo "$(command -v noisewatch)" preflight.',
+    sources=(
+        "https://man7.org/linux/man-pages/man7/capabilities.7.html",
+        "https://man7.org/linux/man-pages/man7/kernel_lockdown.7.html",
+    ),
+)
+def privileges_limited(case: Case) -> Answer:
+    own = case.snapshot.settings.own
+    status = own.status
+    lockdown = _lockdown(case)
+    missing = None if status is None else _missing(status.capabilities)
+    evidence = {"missing_capabilities": missing, "lockdown": lockdown}
+    limits = [f"without {', '.join(missing)}" if len(missing) < len(_NEEDED) else "not root"] if missing else []
+    if own.is_in_user_namespace and not missing:
+        limits.append("root of a user namespace, and not of the machine")
+    if lockdown not in (None, NONE):
+        limits.append(f"the kernel is locked down ({lockdown})")
+    if limits:
+        said = "; ".join(limits)
+        if missing and case.snapshot.is_live:
+            said += f"; to look at all: {as_root('preflight', is_here=True)}"
+        return Answer(WARN, said, evidence=evidence)
+    if missing is None or own.is_in_user_namespace is None:
+        return unknown(case.why_unknown(STATUS if missing is None else NAMESPACE))
+    if lockdown is None:
+        return unknown(f"{case.why_unknown(Knob.LOCKDOWN)} (is securityfs mounted?)")
+    return Answer(PASS, "all privileges, no lockdown", evidence=evidence)
+
+
+def _missing(capabilities: int) -> list[str]:
+    """Of those that are needed; CAP_SYS_ADMIN stands in for CAP_PERFMON, which is of Linux 5.8."""
+    held = {number for number in _NEEDED if capabilities >> number & 1}
+    if _SYS_ADMIN in held:
+        held.add(_PERFMON)
+    return [name for number, name in _NEEDED.items() if number not in held]
+
+
+def _lockdown(case: Case) -> str | None:
+    """The level; `none` also where the kernel lists its security modules without it, None where nobody can say."""
+    knobs = case.snapshot.settings.knobs
+    level = knobs.word(Knob.LOCKDOWN)
+    if level is not None:
+        return level
+    modules = knobs.text_by_path.get(Knob.SECURITY_MODULES)
+    is_without = Knob.LOCKDOWN in knobs.absent and modules and "lockdown" not in modules.split(",")
+    return NONE if is_without else None

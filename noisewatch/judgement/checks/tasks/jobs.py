@@ -1,0 +1,150 @@
+"""Area `jobs`: work that somebody set in motion, or has scheduled, and that has nothing to do with the benchmark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import (
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Fix,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_program
+from noisewatch.judgement.processes import ancestors, why_unseen
+from noisewatch.judgement.surroundings import cache_neighbourhoods, uncached
+from noisewatch.model.interval.disturbance import Disturbance, name_of_run
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.task_runs import TaskRun
+
+_VISIBLE = Limit("passes", "time of such programs that passes", 0.01, "CPUs", "what they take while they wait")
+_WORKS = Limit(
+    "fails", "time of such programs that fails", 0.2, "CPUs", "they are at work, and will be for minutes or hours"
+)
+_MOST_CULPRITS = 5
+_NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a scanner; a benchmark would be spoilt
+
+
+@check(
+    id="background-job-runs",
+    area="jobs",
+    question="Are package managers, indexers, compilers, backups and the like at rest?",
+    severity=WARNING,
+    reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
+    limits=(_VISIBLE, _WORKS),
+    why=(
+        "They keep memory, disks and the power budget busy wherever they run, and what they do next, and where, nobody "
+        "knows. Only the CPUs that no other check looks at make it fail: who runs on the target, on its siblings or in "
+        "its cache is blamed there."
+    ),
+    remedy="Let them finish, stop their service, or halt them for the time of the benchmark.",
+    sources=("https://llvm.org/docs/Benchmarking.html", "https://docs.kernel.org/scheduler/sched-stats.html"),
+    asks_rates=True,
+)
+def background_job_runs(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    runs_by_kind = _known_runs(case, interval)
+    share_by_kind = {kind: _share(interval, runs) for kind, runs in runs_by_kind.items()}
+    near = _judged_elsewhere(case)
+    far = max(
+        (_share(interval, (run for run in runs if run.cpu not in near)) for runs in runs_by_kind.values()), default=0.0
+    )
+    visible = {kind: share for kind, share in share_by_kind.items() if share > case.bound(_VISIBLE)}
+    evidence = {"cpus_by_kind": share_by_kind}
+    if visible:
+        culprits = _culprits(interval, [run for kind in visible for run in runs_by_kind[kind]])
+        said = "; ".join(
+            f"{kind} ({_names(interval, runs_by_kind[kind])}): {share:.2f} CPUs" for kind, share in visible.items()
+        )
+        status = FAIL if far > case.bound(_WORKS) else WARN
+        stoppable = [kind for kind in visible if kind not in _NOT_TO_BE_STOPPED]
+        fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
+        worst = max(visible.values())
+        why_not = _why_unseen(case, interval) if status == WARN else None
+        return Answer(status, said, worst, case.bound(_WORKS), "CPUs", frozenset(), why_not, evidence, culprits, fix)
+    why_not = _why_unseen(case, interval)
+    if why_not is not None:
+        return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence)
+    return Answer(
+        PASS,
+        "none of them runs on the other CPUs",
+        max(share_by_kind.values(), default=0.0),
+        case.bound(_WORKS),
+        "CPUs",
+        evidence=evidence,
+    )
+
+
+def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
+    """The runs of known programs by what they do; those on target CPUs and their siblings are blamed for that."""
+    left_out = case.target | case.siblings
+    found: dict[str, list[TaskRun]] = defaultdict(list)
+    for run in interval.runs:
+        kind = kind_of_program(_program(interval, run))
+        if kind is not None and not run.is_kernel and not run.is_own and run.cpu not in left_out:
+            found[kind].append(run)
+    return dict(found)
+
+
+def _program(interval: Interval, run: TaskRun) -> str:
+    """The name of the process: threads give themselves others."""
+    for tasks in (interval.after.tasks, interval.before.tasks):
+        leader = tasks.by_tid.get(run.pid) if tasks is not None else None
+        if leader is not None:
+            return leader.name
+    return run.name
+
+
+def _judged_elsewhere(case: Case) -> CpuSet:
+    """The CPUs whose load another check judges."""
+    if uncached(case):
+        return case.target | case.siblings
+    caches = {cache or frozenset() for cache in cache_neighbourhoods(case).values()}
+    return (case.target | case.siblings).union(*caches)
+
+
+def _share(interval: Interval, runs: Iterable[TaskRun]) -> float:
+    return sum(run.ran_ns for run in runs) / interval.length_ns
+
+
+def _names(interval: Interval, runs: list[TaskRun]) -> str:
+    names = list(dict.fromkeys(_program(interval, run) for run in runs))
+    return ", ".join(names[:_MOST_CULPRITS]) + (", …" if len(names) > _MOST_CULPRITS else "")
+
+
+def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...]:
+    longest = sorted(runs, key=lambda run: -run.ran_ns)[:_MOST_CULPRITS]
+    return tuple(
+        Disturbance(
+            *("thread", name_of_run(run), run.cpu, run.ran_ns, run.ran_ns / interval.length_ns, None),
+            pid=run.pid,
+            tid=None if run.are_children else run.tid,
+            is_inferred=run.is_inferred,
+        )
+        for run in longest
+    )
+
+
+def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
+    """Stops the processes where they are, and lets them go on; never those that wait for us."""
+    there = interval.after.tasks.pids if interval.after.tasks is not None else frozenset()
+    pids = " ".join(map(str, sorted(({run.pid for run in runs} & there) - ancestors(case))))
+    return Fix(f"sudo kill -STOP {pids}", None, f"sudo kill -CONT {pids}") if pids else None
+
+
+def _why_unseen(case: Case, interval: Interval) -> str | None:
+    before = interval.before.tasks
+    if before is None or not before.is_complete:
+        return "not all processes were looked at when the sample began"
+    return why_unseen(case)

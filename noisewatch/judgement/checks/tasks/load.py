@@ -1,0 +1,226 @@
+"""Area `load`: how busy the target CPUs and the machine's resources are."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import (
+    BLOCKING,
+    FAIL,
+    PASS,
+    UNKNOWN,
+    WARN,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.many_threads import with_many_as_one
+from noisewatch.judgement.untimed import why_untimed
+from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.system.pressure import FOLDER as PRESSURE
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval.interval import Interval
+
+_BUSY_PASSES = Limit(
+    "passes", "busy share of a target CPU that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
+)
+_BUSY_FAILS = Limit(
+    "fails",
+    "busy share of a target CPU that fails",
+    0.05,
+    "share",
+    "a benchmark that loses 5 % cannot resolve changes of 5 %",
+)
+_MOST_CULPRITS = 5
+
+
+@check(
+    id="target-cpu-busy",
+    area="load",
+    question="Are the target CPUs idle before the benchmark starts?",
+    severity=BLOCKING,
+    reads=("/proc/stat and /proc/schedstat over the sample", "/proc/PID/task/TID/schedstat"),
+    limits=(_BUSY_PASSES, _BUSY_FAILS),
+    why="What uses the CPU now will share it with the benchmark; averages over the machine or a minute hide it.",
+    remedy="Stop or move what tasks-on-target and device-interrupts-on-target name.",
+    sources=("https://docs.kernel.org/filesystems/proc.html",),
+    asks_rates=True,
+)
+def target_cpu_busy(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
+    later = {cpu: share_while_calibrating(case, cpu) for cpu in sorted(case.target)}
+    known = {cpu: max(busy[cpu] or 0.0, share or 0.0) for cpu, share in later.items()}
+    worst = max(known.values(), default=0.0)
+    evidence = {
+        "busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()},
+        "share_of_others_while_calibrating_by_cpu": {str(cpu): share for cpu, share in later.items()},
+    }
+    over = frozenset(cpu for cpu, share in known.items() if share > case.bound(_BUSY_FAILS))
+    if over:
+        said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(over))
+        culprits = _busiest(case, interval, over)
+        return Answer(FAIL, said, worst, case.bound(_BUSY_FAILS), "share", over, None, evidence, culprits)
+    if None in busy.values() or not busy:
+        return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
+    most = case.bound(_BUSY_PASSES)
+    why_untold = why_untimed(case, interval, case.target)
+    if worst <= most and why_untold is not None:
+        return Answer(UNKNOWN, "unknown", reason=why_untold, evidence=evidence)
+    if worst <= most:
+        return Answer(PASS, f"{worst:.1%} busy", worst, case.bound(_BUSY_FAILS), "share", evidence=evidence)
+    above = frozenset(cpu for cpu, share in known.items() if share > most)
+    said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(above)) + f" (passes up to {most:.1%})"
+    culprits = _busiest(case, interval, above)
+    return Answer(WARN, said, worst, case.bound(_BUSY_FAILS), "share", above, None, evidence, culprits)
+
+
+def _busy_said(cpu: int, share: float, sampled: float | None) -> str:
+    return f"CPU {cpu} is {share:.1%} busy" + (f" with others {WHEN}" if share > (sampled or 0.0) else "")
+
+
+def _busiest(case: Case, interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    """What takes most of the CPUs' time, in the sample or, if that was more, during the calibration."""
+    found: list[Disturbance] = []
+    for cpu in sorted(cpus):
+        has_more_later = (share_while_calibrating(case, cpu) or 0.0) > (interval.busy_share(cpu) or 0.0)
+        later = [each for each in threads_while_calibrating(case) if each.cpu == cpu] if has_more_later else []
+        tasks = case.under_load.after.tasks if later and case.under_load is not None else interval.after.tasks
+        all_there = with_many_as_one(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
+        found += [each for each in all_there[:_MOST_CULPRITS] if each.share]
+    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
+
+
+def _why_unmeasured(case: Case, interval: Interval) -> str:
+    missing = sorted(cpu for cpu in case.target if cpu not in interval.load_by_cpu)
+    if interval.before.cpu_time is None or interval.after.cpu_time is None:
+        return case.why_unknown("/proc/stat")
+    return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
+
+
+_STALL_PASSES = Limit(
+    "passes", "share of time with a task waiting that passes", 0.005, "share", "the waits of a machine at rest"
+)
+_STALL_FAILS = Limit(
+    "fails", "share of time with a task waiting that fails", 0.05, "share", "somebody competes for the resource"
+)
+_FULL_FAILS = Limit(
+    "full-fails",
+    "share of time with all tasks waiting for memory or I/O that fails",
+    0.01,
+    "share",
+    "the benchmark would wait too",
+)
+
+
+@check(
+    id="pressure-stall",
+    area="load",
+    question="Does nobody wait for CPU, memory or I/O?",
+    severity=WARNING,
+    reads=tuple(f"{PRESSURE}/{resource} over the sample" for resource in ("cpu", "memory", "io")),
+    limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
+    why=(
+        "Pressure stall information counts the time that tasks waited, spikes included that averages lose. All tasks "
+        "waiting for memory means that the benchmark would be reclaiming memory instead of running: that blocks."
+    ),
+    remedy="Stop what competes; boot with psi=1 where the kernel has it switched off.",
+    sources=("https://docs.kernel.org/accounting/psi.html",),
+    asks_rates=True,
+)
+def pressure_stall(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    stalls = interval.stall_by_resource
+    evidence = {name: {"some_share": stall.some, "full_share": stall.full} for name, stall in stalls.items()}
+    full = {name: stalls[name].full or 0.0 for name in ("memory", "io")}
+    some = {name: stall.some or 0.0 for name, stall in stalls.items()}
+    worst = max(some, key=lambda name: some[name])
+    said = f"tasks waited for {worst} {some[worst]:.1%} of the time"
+    if full["memory"] > case.bound(_FULL_FAILS):
+        said = f"all tasks waited for memory {full['memory']:.1%} of the time"
+        return Answer(
+            FAIL, said, full["memory"], case.bound(_FULL_FAILS), "share", evidence=evidence, severity=BLOCKING
+        )
+    if full["io"] > case.bound(_FULL_FAILS):
+        said = f"all tasks waited for io {full['io']:.1%} of the time"
+        return Answer(FAIL, said, full["io"], case.bound(_FULL_FAILS), "share", evidence=evidence)
+    if some[worst] > case.bound(_STALL_FAILS):
+        return Answer(FAIL, said, some[worst], case.bound(_STALL_FAILS), "share", evidence=evidence)
+    silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
+    if silent:
+        reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
+        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    status = PASS if some[worst] <= case.bound(_STALL_PASSES) else WARN
+    said += f" (passes up to {case.bound(_STALL_PASSES):.1%})" if status == WARN else ""
+    return Answer(status, said, some[worst], case.bound(_STALL_FAILS), "share", evidence=evidence)
+
+
+_STEAL_FAILS = Limit(
+    "fails", "stolen share of a target CPU that fails", 0.005, "share", "half of what a benchmark wants to resolve"
+)
+
+
+@check(
+    id="hypervisor-steal",
+    area="load",
+    question="Does the hypervisor leave the target CPUs to this machine?",
+    severity=BLOCKING,
+    reads=("/proc/stat (steal) over the sample, and over the calibration",),
+    limits=(_STEAL_FAILS,),
+    why=(
+        "Time that the hypervisor gives to others is lost without a trace in any other counter. No steal time is no "
+        "proof: many hypervisors never report any."
+    ),
+    remedy="Nothing inside the machine helps: use a dedicated host or another instance type, or measure again later.",
+    sources=("https://docs.kernel.org/filesystems/proc.html",),
+    asks_rates=True,
+    answered_by="target-cpus-interrupted",
+    is_hidden_from_guests=True,
+)
+def hypervisor_steal(case: Case) -> Answer:
+    interval = case.interval
+    if interval is None and case.snapshot.platform.virtual == NONE:
+        return not_applicable("not a virtual machine")
+    if interval is None:
+        return unknown(case.no_sample_reason or "no sample was taken")
+    loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
+    sampled = _steal_shares(case, interval)
+    later = _steal_shares(case, case.under_load) if case.under_load is not None else {}
+    steals = {cpu: max(share, later.get(cpu, 0.0)) for cpu, share in sampled.items()}
+    worst = max(steals.values(), default=0.0)
+    evidence = {
+        "steal_share_by_cpu": {str(cpu): share for cpu, share in sampled.items()},
+        "while_calibrating_share_by_cpu": {str(cpu): share for cpu, share in later.items()},
+    }
+    if worst > case.bound(_STEAL_FAILS):
+        over = frozenset(cpu for cpu, share in steals.items() if share > case.bound(_STEAL_FAILS))
+        said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}" + (f" {WHEN}" if worst in later.values() else "")
+        taken = [each for cpu in sorted(over) for found in case.intervals for each in disturbances_of(found, cpu)]
+        most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == "outside"}
+        culprits = tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
+        return Answer(FAIL, said, worst, case.bound(_STEAL_FAILS), "share", over, None, evidence, culprits)
+    if case.snapshot.platform.virtual == NONE and worst == 0:
+        return not_applicable("not a virtual machine")
+    if len(steals) < len(case.target):
+        return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
+    if worst > 0:
+        return Answer(
+            WARN, f"the hypervisor took {worst:.2%}", worst, case.bound(_STEAL_FAILS), "share", evidence=evidence
+        )
+    if not any(load.steal_since_boot_ns for load in loads.values()):
+        return unknown("no steal time since boot: the hypervisor may not report any")
+    return Answer(PASS, "the hypervisor took nothing", 0.0, case.bound(_STEAL_FAILS), "share", evidence=evidence)
+
+
+def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:
+    """By target CPU; what a CPU that does nothing cannot lose shows when it works."""
+    loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
+    return {cpu: load.steal_ns / interval.length_ns for cpu, load in loads.items() if load.steal_ns is not None}

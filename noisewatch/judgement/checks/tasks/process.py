@@ -1,0 +1,224 @@
+"""Area `process`: what a benchmark inherits from the shell that it is started from."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import FAIL, INFORMATION, PASS, WARN, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.kernel.cpus.target import OWN_AFFINITY
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.own_process import (
+    ENVIRONMENT,
+    LIMITS,
+    NAMESPACE,
+    NO_RANDOMISATION,
+    PERSONALITY,
+    STATUS,
+    UNLIMITED,
+)
+from noisewatch.kernel.trace.event_sources import FOLDER, counters_among
+
+_FULL = 2
+
+
+@check(
+    id="layout-not-random",
+    area="process",
+    question="Does each run get an address layout of its own?",
+    severity=WARNING,
+    reads=(Knob.ADDRESS_RANDOMISATION, PERSONALITY),
+    why=(
+        "Speed depends on where code, stack and heap happen to lie. With a fixed layout all runs share one run's luck "
+        "and a change that merely moves something looks like progress; over random layouts many runs average it out."
+    ),
+    remedy=(
+        "Leave randomisation on, and start the program many times. There is no option yet that asks for fixed layouts: "
+        "who wants them, as for counting instructions, starts the program with `setarch -R` and ignores this check."
+    ),
+    sources=(
+        "https://docs.kernel.org/admin-guide/sysctl/kernel.html#randomize-va-space",
+        "https://doi.org/10.1145/1508244.1508275",
+    ),
+    asks_starter=True,
+)
+def layout_not_random(case: Case) -> Answer:
+    level = case.snapshot.settings.knobs.integer(Knob.ADDRESS_RANDOMISATION)
+    personality = case.snapshot.settings.own.personality
+    evidence = {Knob.ADDRESS_RANDOMISATION.value: level, "personality": personality}
+    if level is not None and level < _FULL:
+        said = "layouts are fixed" if level == 0 else "the heap always follows the program"
+        fix = turned(case, Knob.ADDRESS_RANDOMISATION, _FULL)
+        return Answer(WARN, said, level, evidence=evidence, fix=fix)
+    if personality is not None and personality & NO_RANDOMISATION:
+        return Answer(WARN, "whatever this process starts has a fixed layout (setarch -R)", level, evidence=evidence)
+    if level is None:
+        return unread(case, Knob.ADDRESS_RANDOMISATION)
+    if personality is None:
+        return unknown(case.why_unknown(PERSONALITY))
+    return Answer(PASS, "layouts are random", level, evidence=evidence)
+
+
+_HARMLESS = frozenset({"PYTHONHASHSEED"})  # either choice is a good one, as long as it is known
+_INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
+
+
+@check(
+    id="environment-alters-programs",
+    area="process",
+    question="Is the environment free of variables that change how programs run?",
+    severity=INFORMATION,
+    reads=("names in the environment of noisewatch, and its size",),
+    why=(
+        "A preloaded library or a tuned allocator changes what is measured, in this shell and nowhere else. Even the "
+        "size of the environment moves the stack, and with it timings."
+    ),
+    remedy="Start the benchmark with `env -i`, or say in its report what was set.",
+    sources=(
+        "https://man7.org/linux/man-pages/man8/ld.so.8.html",
+        "https://man7.org/linux/man-pages/man3/mallopt.3.html",
+        "https://doi.org/10.1145/1508244.1508275",
+    ),
+    asks_starter=True,
+)
+def environment_alters_programs(case: Case) -> Answer:
+    environment = case.snapshot.settings.own.environment
+    if environment is None:
+        return unknown(case.why_unknown(ENVIRONMENT))
+    evidence = {"set": list(environment.names), "size_bytes": environment.size_bytes}
+    altering = [name for name in environment.names if name not in _HARMLESS]
+    size = f"the environment takes {environment.size_bytes} bytes"
+    if altering:
+        severity = WARNING if _INJECTS.intersection(altering) else None
+        return Answer(WARN, f"{', '.join(altering)} set; {size}", evidence=evidence, severity=severity)
+    also = f"; {', '.join(environment.names)} set" if environment.names else ""
+    return Answer(PASS, size + also, evidence=evidence)
+
+
+@check(
+    id="process-traced",
+    area="process",
+    question="Does no debugger or tracer follow what is started here?",
+    severity=WARNING,
+    reads=(f"{STATUS} (TracerPid)",),
+    why="A traced process stops at each system call or signal until its tracer has had a look: microseconds each time.",
+    remedy="Leave the debugger, or start the benchmark outside of strace.",
+    sources=("https://man7.org/linux/man-pages/man2/ptrace.2.html",),
+    asks_starter=True,
+)
+def process_traced(case: Case) -> Answer:
+    status = case.snapshot.settings.own.status
+    if status is None:
+        return unknown(case.why_unknown(STATUS))
+    evidence = {"tracer_pid": status.tracer_pid}
+    if status.tracer_pid == 0:
+        return Answer(PASS, "not traced", evidence=evidence)
+    tasks = case.snapshot.tasks
+    tracer = tasks.by_tid.get(status.tracer_pid) if tasks is not None else None
+    name = f"{tracer.name} (pid {tracer.pid})" if tracer is not None else f"pid {status.tracer_pid}"
+    return Answer(FAIL, f"traced by {name}", status.tracer_pid, evidence=evidence)
+
+
+_CPU_TIME, _STACK = "Max cpu time", "Max stack size"
+_SPACE = ("Max address space", "Max data size")
+
+
+@check(
+    id="resources-limited",
+    area="process",
+    question="Are CPU time and memory of a process unlimited, and the stack's size as usual?",
+    severity=INFORMATION,
+    reads=(LIMITS,),
+    why=(
+        "A limit of CPU time kills a long run, one of memory makes allocations fail. A stack without a limit has the "
+        "kernel lay out memory from the bottom up, in another order than for everybody else."
+    ),
+    remedy="Change them with ulimit in the shell that starts the benchmark: `ulimit -t unlimited -v unlimited`.",
+    sources=("https://man7.org/linux/man-pages/man2/getrlimit.2.html",),
+    asks_starter=True,
+)
+def resources_limited(case: Case) -> Answer:
+    limits = case.snapshot.settings.own.limits
+    if limits is None:
+        return unknown(case.why_unknown(LIMITS))
+    asked = (_CPU_TIME, *_SPACE, _STACK)
+    evidence = {name: "unlimited" if limits.get(name) == UNLIMITED else limits.get(name) for name in asked}
+    faults = [f"{name}: {limits[name]:.0f}" for name in asked[:-1] if limits.get(name, UNLIMITED) != UNLIMITED]
+    faults += [f"{_STACK}: unlimited"] if limits.get(_STACK) == UNLIMITED else []
+    if faults:
+        return Answer(WARN, "; ".join(faults), evidence=evidence)
+    missing = [name for name in asked if name not in limits]
+    if missing:
+        return unknown(f"{LIMITS}: no line {missing[0]!r}")
+    return Answer(PASS, "no limits beyond the usual", evidence=evidence)
+
+
+_FOR_EVERYBODY = 2  # the kernel's share of the count is kept from users, their own is not
+_CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
+
+
+@check(
+    id="hardware-counters-unusable",
+    area="process",
+    question="Can the benchmark count instructions?",
+    severity=INFORMATION,
+    reads=(Knob.PERF_PARANOID, FOLDER, f"{STATUS} (CapEff)", NAMESPACE),
+    why=(
+        "The number of instructions hardly varies, even where time does: on a machine that cannot be made quiet it "
+        "still shows a change."
+    ),
+    remedy="Lower perf_event_paranoid to 2 or less; in a virtual machine, have the host pass the counters through.",
+    sources=(
+        "https://docs.kernel.org/admin-guide/perf-security.html",
+        "https://docs.kernel.org/admin-guide/sysctl/kernel.html#perf-event-paranoid",
+    ),
+    asks_starter=True,
+)
+def hardware_counters_unusable(case: Case) -> Answer:
+    paranoia = case.snapshot.settings.knobs.integer(Knob.PERF_PARANOID)
+    names, own = case.snapshot.settings.event_sources, case.snapshot.settings.own
+    if paranoia is None:
+        return unread(case, Knob.PERF_PARANOID)
+    evidence = {Knob.PERF_PARANOID.value: paranoia, "counters": None if names is None else counters_among(names)}
+    if names is not None and not counters_among(names):
+        return Answer(WARN, "the processor's counters are not there", paranoia, evidence=evidence)
+    if paranoia > _FOR_EVERYBODY:
+        if own.status is None or own.is_in_user_namespace is None:
+            return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
+        if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
+            said = f"perf_event_paranoid is {paranoia}: only root may count"
+            fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
+            return Answer(WARN, said, paranoia, evidence=evidence, fix=fix)
+    if names is None:
+        return unknown(case.why_unknown(FOLDER))
+    return Answer(PASS, f"{', '.join(counters_among(names))} may be used", paranoia, evidence=evidence)
+
+
+@check(
+    id="started-off-target",
+    area="process",
+    question="Would a benchmark that is started here run on the target CPUs, and only there?",
+    severity=INFORMATION,
+    reads=("the affinity that noisewatch was started with",),
+    why=(
+        "A program runs where its shell may run, unless it is pinned: on CPUs that were not judged, and moved from one "
+        "to the other. From isolated CPUs the scheduler stays away by itself."
+    ),
+    remedy="Start the benchmark with taskset, or let it pin itself.",
+    sources=("https://man7.org/linux/man-pages/man1/taskset.1.html",),
+    asks_starter=True,
+)
+def started_off_target(case: Case) -> Answer:
+    allowed = case.snapshot.own_affinity
+    if allowed is None or not allowed:
+        return unknown(case.why_unknown(OWN_AFFINITY))
+    evidence = {"allowed": sorted(allowed)}
+    if not case.target:
+        return unknown("there is no target CPU")
+    if allowed <= case.target:
+        return Answer(PASS, f"what is started here runs on {name_cpus(allowed)}", evidence=evidence)
+    where = "also on" if allowed & case.target else "on"
+    said = f"what is started here runs {where} {name_cpus(allowed - case.target)}, unless it is pinned"
+    pinned = f"taskset -c {format_cpu_list(case.target)} COMMAND"
+    fix = Fix(None, f"start the benchmark with: {pinned}", needs_root=False)
+    return Answer(WARN, said, cpus=allowed - case.target, evidence=evidence, fix=fix)

@@ -1,0 +1,143 @@
+"""Area `jobs`: what systemd and cron will start while the benchmark runs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.declaration import INFORMATION, PASS, UNKNOWN, WARN, WARNING, Answer, Fix, Limit, check
+from noisewatch.judgement.limit import LOOKED_AHEAD
+from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.tasks.crontabs import CronJob
+from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, Jobs, WallClock
+from noisewatch.kernel.tasks.systemd_timers import QUESTION as TIMERS
+from noisewatch.kernel.tasks.systemd_timers import Timer
+from noisewatch.machine.recording.crontab_lines import UNNAMED
+from noisewatch.model.cron_schedule import seconds_until
+
+_AHEAD = Limit(
+    *("window", "time ahead that is looked at", 600, "s", "most benchmarks are over by then"),
+    set_by="--expect",
+)
+_CRONS = frozenset({"cron", "crond", "fcron", "dcron", "bcron-start"})
+_ANACRON = frozenset({"anacron"})
+_MOST_NAMED = 4
+_US_PER_S = 1_000_000
+_USERS = "timers and crontabs of users were not looked at"
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    name: str
+    in_s: float
+    unit: str | None = None
+
+
+@check(
+    id="job-scheduled",
+    area="jobs",
+    question="Will no scheduled job of the system start during the benchmark?",
+    severity=INFORMATION,
+    reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),
+    limits=(_AHEAD,),
+    why=(
+        "Three quiet seconds say nothing of minute seven, in which updates are looked for, logs rotated or disks "
+        "trimmed: such jobs take minutes, and come when the clock says so."
+    ),
+    remedy="Start after them, or stop their timers for the time of the benchmark; say with --expect how long it takes.",
+    sources=(
+        "https://www.freedesktop.org/software/systemd/man/latest/systemd.timer.html",
+        "https://man7.org/linux/man-pages/man5/crontab.5.html",
+    ),
+)
+def job_scheduled(case: Case) -> Answer:
+    jobs = case.snapshot.jobs
+    severity = WARNING if case.rules.expected_s is not None else None
+    if jobs is None:
+        reason = "scheduled jobs are asked for by `preflight` alone"
+        return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)
+    ahead_s = case.rules.expected_s if case.rules.expected_s is not None else case.bound(_AHEAD)
+    if jobs.clock is None:
+        return Answer(UNKNOWN, "unknown", reason=case.why_unknown(CLOCK_QUESTION), severity=severity)
+    crons = running(case, _CRONS)
+    from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
+    from_anacron = [_Due("jobs of anacron, which runs,", 0.0)] if running(case, _ANACRON) else []
+    all_of_them = [*_timers(jobs.timers or (), jobs.clock), *from_cron, *from_anacron]
+    due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda each: each.in_s)
+    evidence = {"due": [{"name": each.name, "in_s": round(each.in_s)} for each in due], "window_s": ahead_s}
+    if due:
+        fix = _stop(due, [task.pid for task in crons] if any(each in due for each in from_cron) else [])
+        soonest = max(due[0].in_s, 0.0)
+        return Answer(
+            WARN,
+            _said(due),
+            round(soonest),
+            ahead_s,
+            "s",
+            evidence=evidence,
+            fix=fix,
+            severity=severity,
+            limit_role=LOOKED_AHEAD,
+        )
+    unseen = doubt or _why_cron_unseen(case, bool(crons))
+    why_not = case.why_unknown(TIMERS) if jobs.timers is None else unseen
+    if why_not is None and case.snapshot.platform.container != NONE:
+        why_not = f"{case.container_words} sees only its own jobs"
+    if why_not is not None:
+        return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
+    said = f"none within {_length(ahead_s)} ({_USERS})"
+    return Answer(PASS, said, limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
+
+
+def _timers(timers: Iterable[Timer], clock: WallClock) -> list[_Due]:
+    return [_Due(each.unit, (each.next_us - clock.now_us) / _US_PER_S, each.unit) for each in timers]
+
+
+def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
+    """When each will start, and why there may be others."""
+    found: list[_Due] = []
+    doubt = f"{jobs.crontabs.unread[0]} could not be read" if jobs.crontabs.unread else None
+    for job in jobs.crontabs.jobs:
+        try:
+            in_s = seconds_until(job.schedule, clock)
+        except Malformed as error:
+            doubt = f"{job.path}: {error.reason}"
+            continue
+        if in_s is not None:
+            found.append(_Due(_name(job), in_s))
+    return found, doubt
+
+
+def _name(job: CronJob) -> str:
+    return job.path if job.name == UNNAMED else f"{job.name} ({job.path})"
+
+
+def _why_cron_unseen(case: Case, is_seen: bool) -> str | None:
+    unseen = why_unseen(case)
+    return None if is_seen or unseen is None else f"whether a cron runs is unknown: {unseen}"
+
+
+def _said(due: list[_Due]) -> str:
+    named = ", ".join(f"{each.name} in {_length(max(each.in_s, 0.0))}" for each in due[:_MOST_NAMED])
+    return named + (f", and {len(due) - _MOST_NAMED} more" if len(due) > _MOST_NAMED else "")
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def _stop(due: list[_Due], cron_pids: list[int]) -> Fix:
+    """Stops the timers, and halts cron itself, which catches up when it goes on."""
+    units = " ".join(shlex.quote(each.unit) for each in due if each.unit is not None)
+    pids = " ".join(map(str, sorted(cron_pids)))
+    now = [f"sudo systemctl stop {units}"] if units else []
+    undo = [f"sudo systemctl start {units}"] if units else []
+    if pids:
+        now, undo = [*now, f"sudo kill -STOP {pids}"], [*undo, f"sudo kill -CONT {pids}"]
+    persist = f"sudo systemctl disable --now {units}" if units else None
+    enable = f"sudo systemctl enable --now {units}" if units else None
+    return Fix(" && ".join(now) or None, persist, " && ".join(undo) or None, undo_unit=enable)

@@ -1,0 +1,1 @@
+"""Checks of who traces and profiles."""

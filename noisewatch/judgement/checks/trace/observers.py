@@ -1,0 +1,171 @@
+"""Area `kernel`: who watches the machine while the benchmark runs, and what is looked at on the way."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARNING,
+    Answer,
+    Limit,
+    check,
+    unknown,
+)
+from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.judgement.rules import IO, LATENCY, STRICT
+from noisewatch.kernel.interrupts.kinds import counts_overflows
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.own_process import STATUS
+from noisewatch.kernel.tasks.threads import Task
+from noisewatch.model.interval.disturbance import Disturbance
+
+_MOST_NAMED = 3
+
+PROFILERS = frozenset(
+    {
+        *("perf", "perf_5.10", "perf_6.1", "asprof", "async-profiler", "samply", "py-spy", "rbspy", "parca-agent"),
+        *("pyroscope", "ebpf-profiler", "pf-host-agent", "gprofiler", "bpftrace", "vtune", "amplxe-runss", "emon"),
+        *("AMDuProfCLI", "AMDuProfPcm", "nsys", "operf", "oprofiled", "turbostat", "powertop", "trace-cmd", "sysdig"),
+    }
+)
+_SAMPLES = Limit(
+    "fails",
+    "overflows of hardware counters on one target CPU",
+    5.0,
+    "per second",
+    "the watchdog for hard lock-ups makes one in about ten seconds, a profiler a hundred and more in one",
+)
+
+
+def _named(tasks: list[Task]) -> str:
+    return ", ".join(f"{task.name} (pid {task.pid})" for task in tasks[:_MOST_NAMED]) + (
+        f" and {len(tasks) - _MOST_NAMED} more" if len(tasks) > _MOST_NAMED else ""
+    )
+
+
+def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
+    return tuple(Disturbance("thread", task.name, task.cpu, None, None, None, pid=task.pid) for task in tasks)
+
+
+@check(
+    id="profiler-runs",
+    area="kernel",
+    question="Is no profiler at work?",
+    severity=WARNING,
+    reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
+    limits=(_SAMPLES,),
+    why=(
+        "A profiler interrupts the CPUs that it samples a hundred to some thousand times a second. That it might, the "
+        "highest rate that the kernel allows, costs nothing as long as none does."
+    ),
+    remedy="Stop the profiler, or keep it away from the target CPUs.",
+    sources=("https://docs.kernel.org/admin-guide/perf-security.html", "https://perfwiki.github.io/main/tutorial/"),
+)
+def profiler_runs(case: Case) -> Answer:
+    found, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
+    worst = max(rate_by_cpu.values(), default=None)
+    evidence = {
+        "samples_per_s_by_cpu": {str(cpu): rate for cpu, rate in rate_by_cpu.items()},
+        Knob.PERF_SAMPLE_RATE.value: case.snapshot.settings.knobs.integer(Knob.PERF_SAMPLE_RATE),
+    }
+    limit = case.bound(_SAMPLES)
+    sampled: CpuSet = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > limit)
+    if sampled or found:
+        rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
+        said = "; ".join([*rates, *([f"{_named(found)} runs"] if found else [])])
+        return Answer(FAIL, said, worst, limit, "per second", sampled, None, evidence, _blamed(found))
+    reason = why_unseen(case)
+    if reason is not None:
+        return unknown(reason)
+    reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.target))]
+    if reasons:
+        return unknown(reasons[0])
+    return Answer(
+        PASS,
+        "no profiler that is known by its name runs, and none samples",
+        worst,
+        limit,
+        "per second",
+        evidence=evidence,
+    )
+
+
+def _sampling_rates(case: Case) -> dict[int, float]:
+    """How often a counter overflowed on each target CPU, at its worst; nothing where no such interrupts are counted."""
+    rates: dict[int, float] = {}
+    for interval in case.intervals:
+        for row in interval.interrupts.rows or ():
+            for cpu in case.target & row.count_by_cpu.keys() if counts_overflows(row.label, row.description) else ():
+                rates[cpu] = max(rates.get(cpu, 0.0), row.count_by_cpu[cpu] / interval.seconds)
+    return dict(sorted(rates.items()))
+
+
+_AGENTS = frozenset(
+    {
+        *("auditd", "auditbeat", "falco", "falcon-sensor", "falcon-sensor-b", "osqueryd", "tetragon", "tracee"),
+        *("wazuh-agentd", "wazuh-syscheckd", "ossec-syscheckd", "wdavdaemon", "mdatp", "ds_agent", "ds_am", "cbagentd"),
+        *(
+            "s1-agent",
+            "sentinelone-agent",
+            "sysmon",
+            "clamonacc",
+            "fapolicyd",
+            "xagt",
+            "elastic-endpoint",
+            "sisidsdaemon",
+        ),
+    }
+)
+
+
+@check(
+    id="security-agent-runs",
+    area="kernel",
+    question="Does no security agent watch system calls and files?",
+    severity=INFORMATION,
+    severity_in={IO: WARNING, LATENCY: WARNING, STRICT: WARNING},
+    reads=("/proc/PID/stat",),
+    why=(
+        "Auditing and its like run at every system call, at every file that is opened or program that is started. The "
+        "agent reads what they report when it likes, and scans when it likes."
+    ),
+    remedy="Measure on a machine without the agent, or have its owner switch it off for that time.",
+    sources=("https://man7.org/linux/man-pages/man8/auditctl.8.html",),
+)
+def security_agent_runs(case: Case) -> Answer:
+    found = running(case, _AGENTS)
+    if found:
+        evidence = {"pid_by_name": {task.name: task.pid for task in found}}
+        return Answer(FAIL, f"{_named(found)} runs", evidence=evidence, culprits=_blamed(found))
+    reason = why_unseen(case)
+    return Answer(PASS, "none that is known by its name runs") if reason is None else unknown(reason)
+
+
+_FILTERS = 2
+
+
+@check(
+    id="system-calls-filtered",
+    area="kernel",
+    question="Do system calls reach the kernel unfiltered?",
+    severity=INFORMATION,
+    reads=(STATUS,),
+    why=(
+        "Containers and sandboxes have each system call looked at by a filter, which a benchmark that is started here "
+        "inherits: its figures do not compare with those taken outside."
+    ),
+    remedy="For a container that may do without: --security-opt seccomp=unconfined.",
+    sources=("https://docs.kernel.org/userspace-api/seccomp_filter.html",),
+    asks_starter=True,
+)
+def system_calls_filtered(case: Case) -> Answer:
+    mode = case.snapshot.settings.own.seccomp_mode
+    if mode is None:
+        return unknown(case.why_unknown(STATUS))
+    if mode == _FILTERS:
+        return Answer(FAIL, "this process's system calls pass a filter", mode, evidence={"seccomp_mode": mode})
+    return Answer(PASS, "no filter is set", mode, evidence={"seccomp_mode": mode})

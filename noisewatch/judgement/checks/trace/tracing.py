@@ -1,0 +1,163 @@
+"""Area `kernel`: what the kernel writes down about itself while the benchmark runs."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.commands import write
+from noisewatch.judgement.declaration import (
+    FAIL,
+    INFORMATION,
+    PASS,
+    WARNING,
+    Answer,
+    Fix,
+    check,
+    not_applicable,
+    unknown,
+)
+from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.trace.active import FOLDER as TRACING
+from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, TraceInstance
+from noisewatch.text import clean
+
+# Events that wait for a hardware error: rasdaemon has them on for as long as a server is up.
+_RARE_EVENTS = (
+    *("ras:", "mce:", "cxl:", "devlink:devlink_health_report", "block:block_rq_error"),
+    *("net:net_dev_xmit_timeout", "thermal:thermal_zone_trip"),
+)
+_MOST_NAMED = 3
+
+
+@check(
+    id="kernel-traced",
+    area="kernel",
+    question="Is neither a tracer nor a trace event of the kernel switched on?",
+    severity=WARNING,
+    reads=(
+        f"{TRACING}/current_tracer",
+        f"{TRACING}/set_event",
+        f"{TRACING}/{PROFILE}",
+        f"{TRACING}/instances/*",
+        Knob.STACK_TRACER,
+    ),
+    why=(
+        "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, on the target CPUs too, and "
+        "whether or not anybody reads what is recorded."
+    ),
+    remedy="Stop the program that traces, or switch off what it left behind.",
+    sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),
+)
+def kernel_traced(case: Case) -> Answer:
+    instances, knobs = case.snapshot.settings.kernel.tracing.instances, case.snapshot.settings.knobs
+    stack_tracer = 0 if Knob.STACK_TRACER in knobs.absent else knobs.integer(Knob.STACK_TRACER)
+    evidence: dict[str, Any] = {
+        clean(each.folder): {"tracer": each.tracer, "events": None if each.events is None else len(each.events)}
+        for each in instances or ()
+    }
+    evidence["stack_tracer"] = stack_tracer
+    active = [each for each in instances or () if _tracer_of(each) or _events_of(each) or each.is_profiling]
+    if active or stack_tracer:
+        said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in active]
+        said += ["the stack's depth at each function"] if stack_tracer else []
+        return Answer(FAIL, "; ".join(said), evidence=evidence, fix=_stop_tracing(case, active, bool(stack_tracer)))
+    if instances is None:
+        return unknown(case.why_unknown(TRACING))
+    if not instances:
+        return not_applicable("this kernel has no tracing")
+    silent = next((each for each in instances if None in (each.tracer, each.events, each.is_profiling)), None)
+    if silent is not None:
+        paths = [f"{silent.folder}/{name}" for name in ("current_tracer", "set_event", PROFILE)]
+        return unknown(case.why_unknown(*paths, silent.folder))
+    if stack_tracer is None:
+        return unread(case, Knob.STACK_TRACER)
+    return Answer(PASS, "nothing is traced", evidence=evidence)
+
+
+def _tracer_of(instance: TraceInstance) -> str | None:
+    return instance.tracer if instance.tracer != NO_TRACER else None
+
+
+def _events_of(instance: TraceInstance) -> list[str]:
+    return [event for event in instance.events or () if not event.startswith(_RARE_EVENTS)]
+
+
+def _what_is_traced(instance: TraceInstance) -> str:
+    tracer, events = _tracer_of(instance), _events_of(instance)
+    more = f" and {len(events) - _MOST_NAMED} more" if len(events) > _MOST_NAMED else ""
+    traced = [f"tracer {tracer}"] if tracer else []
+    traced += ["the profile of all functions"] if instance.is_profiling else []
+    return ", ".join(traced + events[:_MOST_NAMED]) + more
+
+
+def _stop_tracing(case: Case, instances: list[TraceInstance], has_stack_tracer: bool) -> Fix:
+    now, undo = [], []
+    for each in instances:
+        tracer, events = _tracer_of(each), _events_of(each)
+        if tracer is not None:
+            now.append(write(NO_TRACER, f"{each.folder}/current_tracer"))
+            undo.append(write(tracer, f"{each.folder}/current_tracer"))
+        if events:
+            now.append(_add(each, [f"!{event}" for event in events]))
+            undo.append(_add(each, events))
+        if each.is_profiling:
+            now.append(write(0, f"{each.folder}/{PROFILE}"))
+            undo.append(write(1, f"{each.folder}/{PROFILE}"))
+    if has_stack_tracer:
+        fix = turned(case, Knob.STACK_TRACER, 0)
+        now.append(fix.now or "")
+        undo.append(fix.undo or "")
+    return Fix("; ".join(now), "stop the program that switches it on", "; ".join(undo))
+
+
+def _add(instance: TraceInstance, events: list[str]) -> str:
+    """Appends to the list of events; one with an exclamation mark is taken from it.
+
+    `tee -a` seeks the end first, which tracefs refuses.
+    """
+    words = " ".join(map(shlex.quote, events))
+    command = f"printf '%s\\n' {words} >>{shlex.quote(instance.folder)}/set_event"
+    return f"sudo sh -c {shlex.quote(command)}"
+
+
+_STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
+
+
+@check(
+    id="kernel-statistics-collected",
+    area="kernel",
+    question="Are the kernel's optional statistics off?",
+    severity=INFORMATION,
+    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    reads=_STATISTICS,
+    why=(
+        "Statistics of the scheduler, of delays and of BPF programs read the clock again at each switch of tasks or "
+        "run of a program: the same code is slower, and a machine without them is no fair comparison."
+    ),
+    remedy="Switch off those that nobody reads.",
+    sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html",),
+)
+def kernel_statistics_collected(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    values = {knob: knobs.integer(knob) for knob in _STATISTICS if knob not in knobs.absent}
+    if not values:
+        return not_applicable("this kernel collects none of them")
+    evidence = {knob.value: value for knob, value in values.items()}
+    collected = [knob for knob, value in values.items() if value]
+    if collected:
+        said = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
+        return Answer(FAIL, said, evidence=evidence, fix=_all_off(case, collected))
+    silent = [knob for knob, value in values.items() if value is None]
+    return unread(case, silent[0]) if silent else Answer(PASS, "all are off", evidence=evidence)
+
+
+def _all_off(case: Case, knobs: list[Knob]) -> Fix:
+    fixes = [turned(case, knob, 0) for knob in knobs]
+    now, persist, undo = (
+        " && ".join(getattr(each, name) or "" for each in fixes) for name in ("now", "persist", "undo")
+    )
+    return Fix(now, persist, undo)

@@ -1,0 +1,147 @@
+"""What all reports and screens say in the same words: a finding's sentence, its limits, culprits and commands."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, UNKNOWN, Fix
+from noisewatch.judgement.gravity import Gravity, label_of
+from noisewatch.judgement.limit import Limit
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.text import printable
+
+_WHOLE_FROM = 1e5
+
+
+def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
+    """All findings, the gravest first."""
+    found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
+    for finding in verdict.findings:
+        found[finding.gravity(verdict.is_strict)].append(finding)
+    return found
+
+
+def sentence(finding: Finding) -> str:
+    """What was found, or why nothing was."""
+    answer = finding.answer
+    if answer.status in (UNKNOWN, NOT_APPLICABLE, IGNORED):
+        by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
+        return printable((answer.reason or answer.said) + by)
+    return printable(answer.said + describe_limit_of(finding))
+
+
+def describe_limit_of(finding: Finding) -> str:
+    """` (limit 5.0%)`, or ` (minimum 300 s)`, of a failure that has one.
+
+    ` (5.02%, limit 5.0%)` where the sentence could read the same.
+    """
+    answer = finding.answer
+    if answer.limit is None or answer.status != FAIL:
+        return ""
+    unit = answer.unit or ""
+    limit, measured = describe_value(answer.limit, unit), answer.measured
+    is_close = isinstance(measured, float) and measured != answer.limit and describe_value(measured, unit) == limit
+    exactly = f"{measured:.3%}, " if is_close and unit == "share" else ""
+    return f" ({exactly}{answer.limit_role} {limit})"
+
+
+def culprit_line(culprit: Disturbance) -> str:
+    """One source of noise in a line."""
+    process = f" ({culprit.process})" if culprit.process is not None else ""
+    share = f" {culprit.share:.2%}" if culprit.share is not None else ""
+    rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
+    mark = " (estimated)" if culprit.is_inferred else ""
+    return printable(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{process}{rate}{share}{mark}")
+
+
+def remark_on_commands(verdict: Verdict) -> str | None:
+    """Where the commands are not for the machine that shows them; None where they are, or where there are none."""
+    if verdict.case.snapshot.is_live or not any(finding.answer.fix for finding in verdict.findings):
+        return None
+    return "The commands are for the machine that was copied or recorded, as it was then."
+
+
+def commands_of(fix: Fix | None) -> list[tuple[str, str]]:
+    """What may be run now, what takes it back, what makes it last, and what takes that back."""
+    if fix is None:
+        return []
+    named = (("now", fix.now), ("undo", fix.undo), ("persist", fix.persist), ("forget", fix.undo_persist))
+    return [(name, printable(command)) for name, command in named if command]
+
+
+def left_to_people(fix: Fix | None) -> str | None:
+    """What makes the fix last where no shell can: prose, which is not to be copied into one."""
+    return printable(fix.persist) if fix is not None and fix.persist and not fix.persist_is_command else None
+
+
+def label(finding: Finding, verdict: Verdict) -> str:
+    """Its status in a word, in capitals where it decides the verdict."""
+    return label_of(finding.status, finding.gravity(verdict.is_strict))
+
+
+def counts(verdict: Verdict) -> str:
+    """`2 fail (1 blocking), 1 warn, 3 unknown (0 blocking), 80 pass`."""
+    return str(verdict.counts) + (", strict" if verdict.is_strict else "")
+
+
+def summary_of_verdict(verdict: Verdict, exit_status: int) -> str:
+    """The verdict in one line."""
+    return f"noisewatch: {verdict.verdict.upper()} - {counts(verdict)} ({judged(verdict)}, exit {exit_status})"
+
+
+def judged(verdict: Verdict) -> str:
+    """`CPUs 2-3, profile micro`."""
+    return f"{name_cpus(verdict.case.target)}, profile {verdict.profile}"
+
+
+def measured(verdict: Verdict) -> str:
+    """`3.0 s sample · 3.0 s calibration (native core)`."""
+    case = verdict.case
+    sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
+    if case.calibrated is None:
+        return f"{sample} · no calibration"
+    calibration = case.calibrated.calibration
+    return printable(f"{sample} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)")
+
+
+def measured_seconds(verdict: Verdict) -> float:
+    """How long the machine was looked at."""
+    case = verdict.case
+    sampled = 0.0 if case.interval is None else case.interval.seconds
+    return sampled + (0.0 if case.calibrated is None else case.calibrated.calibration.seconds)
+
+
+def describe_host(snapshot: Snapshot) -> str:
+    """The machine in a line that may be shown to strangers: without its name."""
+    return printable(" · ".join(describe_kind(snapshot)) or "unknown")
+
+
+def describe_kind(snapshot: Snapshot) -> list[str]:
+    """What kind of machine it is: kernel, processor, hypervisor, container."""
+    platform = snapshot.platform
+    words = [
+        f"Linux {platform.kernel}" if platform.kernel else None,
+        platform.cpu_model,
+        _said(platform.virtual, "bare metal", "virtual machine"),
+        f"container ({platform.container})" if platform.container not in (None, "none") else None,
+    ]
+    return [word for word in words if word]
+
+
+def _said(virtual: str | None, if_none: str, else_kind: str) -> str:
+    if virtual is None:
+        return "bare metal or virtual: unknown"
+    return if_none if virtual == "none" else f"{else_kind} ({virtual})"
+
+
+def describe_value(value: float, unit: str) -> str:
+    """`5.0%` of a share, `4,194,304 kB` of anything else."""
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f} {unit}" if value >= _WHOLE_FROM else f"{value:g} {unit}"
+
+
+def describe_limit(limit: Limit) -> str:
+    """Its key, what it bounds, where it is, and why."""
+    return f"{limit.key}: {limit.name}: {describe_value(limit.value, limit.unit)} ({limit.reason})"

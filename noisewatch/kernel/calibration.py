@@ -1,0 +1,272 @@
+"""What a calibration measured: the gaps, and the pieces of fixed work, of each CPU.
+
+No file says this: a live machine is spun on, a recording answers what was measured when it was made, and a copied
+tree refuses.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.answers import count_of, field_of
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.trace.runs import EVENTS
+from noisewatch.machine import Json, Machine
+from noisewatch.machine.spinning.calibration.buffer import CYCLES, SPINS, STATE_NAMES
+from noisewatch.machine.spinning.calibration.plan import (
+    COMMAND,
+    GAPS,
+    MEMORY,
+    NATIVE_WORK,
+    START,
+    WORK,
+    Slot,
+    plan_slots,
+)
+from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, Watch, calibrate
+from noisewatch.machine.spinning.loops import NATIVE
+from noisewatch.text import clean
+
+QUESTION = "calibration"
+DONE = "done"
+_LONGEST_NS = 10**15  # eleven days
+_GAP_COLUMNS = 4
+_KINDS = frozenset({START, GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND})
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Stretches in which the spinning loop did not run, in the order in which they came; equally long columns.
+
+    `switches` are the context switches meanwhile: more than 0 means that another thread ran. `waited_ns` is the part
+    spent runnable, waiting for the CPU; -1 is unknown. Gaps that found no room are only counted.
+    """
+
+    start_ns: tuple[int, ...] = ()
+    length_ns: tuple[int, ...] = ()
+    switches: tuple[int, ...] = ()
+    waited_ns: tuple[int, ...] = ()
+    lost_count: int = 0
+    lost_ns: int = 0
+    lost_max_ns: int = 0
+
+    @property
+    def lost_to_threads_ns(self) -> int:
+        """All that other threads can have had: a gap of which nobody knows whether one ran may be theirs."""
+        return sum(ns for ns, count in zip(self.length_ns, self.switches, strict=True) if count) + self.lost_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Pieces of one and the same work: when each began, and how long it took."""
+
+    start_ns: tuple[int, ...] = ()
+    length_ns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSamples:
+    """What one CPU's spinner measured. `trouble` says why it is not all that was asked for."""
+
+    cpu: int
+    trouble: str | None
+    slots: tuple[Slot, ...] = ()  # what was measured when
+    spun_ns: int = 0  # spent looking for gaps, the gaps among it
+    iterations: int = 0
+    gaps: Gaps = field(default_factory=Gaps)
+    spins: Samples = field(default_factory=Samples)  # when gaps were looked for
+    work: Samples = field(default_factory=Samples)  # an interpreter's
+    native_work: Samples = field(default_factory=Samples)
+    memory: Samples = field(default_factory=Samples)
+    command: Samples = field(default_factory=Samples)
+    cycles: Samples = field(default_factory=Samples)  # how long a chain of dependent multiplications took
+    chain_length: int = 0
+    multiply_ns: int | None = None  # of the quickest such chain
+    add_ns: int | None = None  # and of as many additions
+    locked_kb: int | None = None
+    resident_kb: int | None = None
+    spinner_tid: int | None = None  # of the loop itself; of recordings before it was kept nobody knows
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSamples:
+    """A calibration. Times are since its begin."""
+
+    core: str
+    begin_ns: int
+    length_ns: int
+    threshold_ns: int
+    is_realtime: bool
+    command: tuple[str, ...]
+    cpus: tuple[CpuSamples, ...]
+
+    @property
+    def lost_share_by_cpu(self) -> Mapping[int, float]:
+        """What other threads took of the time in which gaps were looked for; a CPU where none was is left out."""
+        return {said.cpu: said.gaps.lost_to_threads_ns / said.spun_ns for said in self.cpus if said.spun_ns}
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the compiled core measured, and not the interpreter."""
+        return self.core == NATIVE
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationWish:
+    """What is to be calibrated, and how."""
+
+    seconds: float
+    is_realtime: bool = False
+    command: tuple[str, ...] = ()
+    tracer: str = EVENTS  # where the kernel and our rights allow it
+
+
+def nobody_watches(progress: Progress) -> None:
+    """For those who only want the result."""
+
+
+def read_calibration(
+    machine: Machine,
+    cpus: CpuSet,
+    topology: Mapping[int, CpuPlace],
+    wish: CalibrationWish,
+    watch: Watch = nobody_watches,
+) -> CalibrationSamples | str:
+    """The calibration of `cpus`; the reason where there is none. Raises CannotMeasure where it broke down."""
+
+    def answer() -> Json:
+        wanted = Calibrating({}, wish.is_realtime, wish.command)
+        slots = plan_slots(
+            cpus,
+            {cpu: topology[cpu].siblings or frozenset() for cpu in cpus if cpu in topology},
+            {cpu: _sharing_cache(cpu, cpus, topology) for cpu in cpus},
+            round(wish.seconds * 1e9),
+            wanted.core == NATIVE,
+            bool(wish.command),
+        )
+        return calibrate(Calibrating(slots, wish.is_realtime, wish.command, wanted.core), watch)
+
+    try:
+        return parse_calibration(machine.ask(QUESTION, answer))
+    except Unreadable as error:
+        return error.reason
+    except Malformed as error:
+        return error.reason
+
+
+def _sharing_cache(cpu: int, cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
+    """Those of `cpus` in one last-level cache with `cpu`; all of them where that is not known."""
+    place = topology.get(cpu)
+    known = place.last_level_cache if place is not None else None
+    return cpus if known is None else known
+
+
+def parse_calibration(answer: Json) -> CalibrationSamples:
+    """The calibration that `run.py` wrote down. Raises Malformed."""
+    return CalibrationSamples(
+        core=clean(field_of(answer, "core", str)),
+        begin_ns=count_of(answer, "begin_ns"),
+        length_ns=count_of(answer, "length_ns"),
+        threshold_ns=count_of(answer, "threshold_ns"),
+        is_realtime=field_of(answer, "is_realtime", bool),
+        command=tuple(clean(str(word)) for word in field_of(answer, "command", list)),
+        cpus=_each_once([_parse_cpu(cpu) for cpu in field_of(answer, "cpus", list)]),
+    )
+
+
+def _each_once(cpus: list[CpuSamples]) -> tuple[CpuSamples, ...]:
+    if len({said.cpu for said in cpus}) < len(cpus):
+        raise Malformed("each CPU once", str([said.cpu for said in cpus]))
+    return tuple(cpus)
+
+
+def _parse_cpu(said: Json) -> CpuSamples:
+    starts, lengths, switches, waits = _columns(said, "gaps", _GAP_COLUMNS)
+    has_chains = _signed(said, "multiply_ns") > 0
+    return CpuSamples(
+        cpu=count_of(said, "cpu"),
+        trouble=_trouble(said),
+        slots=tuple(_parse_slot(slot) for slot in field_of(said, "slots", list)),
+        spun_ns=count_of(said, "spun_ns"),
+        iterations=count_of(said, "iterations"),
+        gaps=Gaps(
+            starts,
+            lengths,
+            switches,
+            waits,
+            count_of(said, "lost_gaps"),
+            count_of(said, "lost_gaps_ns"),
+            count_of(said, "lost_gaps_max_ns"),
+        ),
+        spins=Samples(*_columns(said, SPINS, 2)),
+        work=Samples(*_columns(said, WORK, 2)),
+        native_work=Samples(*_columns(said, NATIVE_WORK, 2)),
+        memory=Samples(*_columns(said, MEMORY, 2)),
+        command=Samples(*_columns(said, COMMAND, 2)),
+        cycles=Samples(*_columns(said, CYCLES, 2)),
+        chain_length=count_of(said, "chain_length"),
+        multiply_ns=count_of(said, "multiply_ns") if has_chains else None,
+        add_ns=count_of(said, "add_ns") if has_chains else None,
+        locked_kb=_known(said, "locked_kb"),
+        resident_kb=_known(said, "resident_kb"),
+        spinner_tid=(_known(said, "tid") or None) if "tid" in said else None,
+    )
+
+
+def _parse_slot(said: Json) -> Slot:
+    is_slot = isinstance(said, list | tuple) and len(said) == len(("kind", "begin", "end"))
+    if (
+        not is_slot
+        or not isinstance(said[0], str)
+        or said[0] not in _KINDS
+        or not all(type(ns) is int and 0 <= ns <= _LONGEST_NS for ns in said[1:])
+    ):
+        raise Malformed("a slot of a calibration", str(said))
+    return said[0], said[1], said[2]
+
+
+def _trouble(said: Json) -> str | None:
+    """Why a spinner did not do all that it was to do."""
+    state, error = field_of(said, "state", str), _signed(said, "error")
+    if state not in STATE_NAMES or not 0 <= error <= 1 << 17:
+        raise Malformed("the state of a spinner", state)
+    return {
+        DONE: None,
+        "refused": f"pinning to it was refused ({_error_text(error)})",
+        "no-priority": f"real-time priority was refused ({_error_text(error)})",
+        "moved": "it went offline, or out of reach, during the calibration",
+        "failed": f"the command {_command_trouble(error)}",
+    }.get(state, "the calibration was ended early")
+
+
+def _command_trouble(error: int) -> str:
+    if error >= 1 << 16:
+        return "took too long"
+    return f"cannot be run: {_error_text(error - 256)}" if error >= 256 else f"ended with status {error}"
+
+
+def _error_text(number: int) -> str:
+    return os.strerror(number).lower()
+
+
+def _columns(said: Json, name: str, width: int) -> tuple[tuple[int, ...], ...]:
+    words = field_of(said, name, list)
+    if len(words) % width or not all(type(word) is int and -1 <= word <= _LONGEST_NS for word in words):
+        raise Malformed(f"{width} columns of ns for {name}", str(words[:width]))
+    starts, lengths = words[::width], words[1::width]
+    if starts != sorted(starts) or not all(length > 0 for length in lengths):
+        raise Malformed(f"{name} one after the other", str(words[:width]))
+    return tuple(tuple(words[column::width]) for column in range(width))
+
+
+def _signed(said: Json, name: str) -> int:
+    return field_of(said, name, int)
+
+
+def _known(said: Json, name: str) -> int | None:
+    value = _signed(said, name)
+    return value if value >= 0 else None

@@ -1,0 +1,1 @@
+"""Control groups: bandwidth, weights, partitions."""

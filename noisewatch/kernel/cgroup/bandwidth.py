@@ -1,0 +1,238 @@
+"""The CPU bandwidth that this process's cgroups leave it, and how often they ran out of it.
+
+    v2  cpu.max              50000 100000      (quota and period in µs; `max` is no quota)
+        cpu.stat             nr_periods 40
+                             nr_throttled 12
+                             throttled_usec 600000
+    v1  cpu.cfs_quota_us     50000             (-1 is no quota)
+        cpu.cfs_period_us    100000
+        cpu.stat             nr_periods 40
+                             nr_throttled 12
+                             throttled_time 600000000  (ns)
+
+A group counts what its own quota did, not its parents'. The time is summed over all CPUs that it was stopped on.
+
+https://docs.kernel.org/admin-guide/cgroup-v2.html (CPU), https://docs.kernel.org/scheduler/sched-bwc.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cgroup.mounts import (
+    MEMBERSHIP,
+    CgroupMount,
+    find_hierarchy,
+    folders_up,
+    is_true_root,
+    parse_membership,
+    read_cgroup_mounts,
+    why_outside,
+)
+from noisewatch.kernel.numbers import integer_from, is_count, lines_of
+from noisewatch.kernel.reader import Reader
+from noisewatch.text import clean
+
+UNLIMITED = float("inf")
+NS_PER_US = 1_000
+_NO_QUOTA_US = -1  # of version 1
+# https://docs.kernel.org/scheduler/sched-bwc.html: 1 ms at least, and a period is 1 s at most.
+_parse_quota_us = integer_from(1_000, 2**63 // NS_PER_US)
+_parse_period_us = integer_from(1_000, 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """How often a group ran out of its quota, since it was made; and for how long its threads were stopped."""
+
+    periods: int
+    ns: int | None  # over all CPUs; None is unknown
+    enforced: int | None = None  # periods in which the group ran under a quota; None is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupLevel:
+    """One group on the path. None is unknown; `period_us` is None without a quota as well."""
+
+    folder: str
+    quota_share: float | None  # of one CPU; infinite without a quota
+    throttling: Throttling | None
+    limit_text: str | None = None
+    period_us: int | None = None
+
+    @property
+    def described(self) -> str:
+        """`/sys/fs/cgroup/ci: 50 ms in each 100 ms`."""
+        folder = clean(self.folder)
+        if self.quota_share is None or self.quota_share == UNLIMITED or self.period_us is None:
+            return folder
+        return f"{folder}: {_ms(self.quota_share * self.period_us)} ms in each {_ms(self.period_us)} ms"
+
+
+def _ms(us: float) -> str:
+    """To the microsecond, as the files have it."""
+    return f"{us / 1e3:.3f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroup:
+    """The limits on the whole path from this process's cgroup to the root; None is unknown."""
+
+    version: int | None
+    cpu_quota_share: float | None  # of one CPU; infinite without a quota
+    throttled_periods: int | None  # since the cgroup was made
+    limited_by: str | None  # the folder of the narrowest quota
+    limit_text: str | None  # what the quota's file there says
+    folder: str | None = None  # this process's own
+    known_quota_share: float = UNLIMITED  # of the levels that could be read
+    levels: tuple[CgroupLevel, ...] = ()  # that can be seen, from this process's own to the root of what is mounted
+    reaches_root: bool = False  # False: this process lies outside of what is mounted
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(level.folder for level in self.levels)
+
+
+_UNSEEN = Cgroup(None, None, None, None, None)
+_NEVER = Throttling(0, 0)
+
+
+def read_cgroup(reader: Reader) -> Cgroup:
+    """The bandwidth limits of the observing process; its children, the benchmark among them, inherit them."""
+    mounts = read_cgroup_mounts(reader)
+    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    if mounts is None or membership is None:
+        return _UNSEEN
+    hierarchy = find_hierarchy(reader, mounts, membership, "cpu")
+    if hierarchy is None:
+        reader.note(MEMBERSHIP, "no hierarchy with the cpu controller is mounted, so limits cannot be seen")
+        return _UNSEEN
+    mount, path = hierarchy
+    read_level = _read_v1 if mount.version == 1 else _read_v2
+    levels = tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
+    reason = why_outside(mount, path)
+    if reason is not None:
+        reader.note(MEMBERSHIP, reason)
+    return _combined(mount.version, levels, reaches_root=reason is None)
+
+
+def read_levels(reader: Reader, membership_path: str) -> tuple[CgroupLevel, ...]:
+    """The groups of another process, as far as they can be seen."""
+    mounts = read_cgroup_mounts(reader)
+    membership = reader.parsed(membership_path, parse_membership, expected=False)
+    hierarchy = find_hierarchy(reader, mounts, membership, "cpu") if mounts and membership else None
+    if hierarchy is None:
+        return ()
+    mount, path = hierarchy
+    read_level = _read_v1 if mount.version == 1 else _read_v2
+    return tuple(read_level(reader, folder, mount) for folder in folders_up(mount, path))
+
+
+def _unlimited(folder: str) -> CgroupLevel:
+    return CgroupLevel(folder, UNLIMITED, _NEVER)
+
+
+def _unknown(folder: str) -> CgroupLevel:
+    return CgroupLevel(folder, None, None)
+
+
+def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
+    """The true root, and a level without the cpu controller, have no bandwidth control."""
+    names = reader.names_or_none(folder)
+    controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
+    if names is None:
+        return _unknown(folder)
+    if folder == mount.folder and is_true_root(mount, names) and "cpu.max" not in names and controllers is not None:
+        return _unlimited(folder)
+    if controllers is not None and "cpu" not in controllers.split() and "cpu.max" not in names:
+        return _at_the_border(reader, _unlimited(folder), mount, names)
+    limit = reader.parsed(f"{folder}/cpu.max", parse_cpu_max)
+    text = reader.text_or_none(f"{folder}/cpu.max")
+    level = CgroupLevel(
+        folder,
+        limit[0] if limit is not None else None,
+        reader.parsed(f"{folder}/cpu.stat", parse_throttling),
+        text.strip() if text is not None else None,
+        limit[1] if limit is not None else None,
+    )
+    return _at_the_border(reader, level, mount, names)
+
+
+def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names: Collection[str]) -> CgroupLevel:
+    """The root of what a container sees: a quota there is known, but not that there is none further out."""
+    if level.folder != mount.folder or is_true_root(mount, names):
+        return level
+    if level.quota_share is None or level.quota_share != UNLIMITED:
+        return level
+    reader.note(level.folder, "the root of a container: limits outside of it cannot be seen")
+    return replace(level, quota_share=None, throttling=None)
+
+
+def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
+    """A kernel without CONFIG_CFS_BANDWIDTH has no such files, but always cpu.shares."""
+    names = reader.names_or_none(folder)
+    if names is None:
+        return _unknown(folder)
+    if reader.is_absent(f"{folder}/cpu.cfs_quota_us") and "cpu.shares" in names:
+        return _at_the_border(reader, _unlimited(folder), mount, names)
+    throttling = reader.parsed(f"{folder}/cpu.stat", parse_throttling)
+    quota_us = reader.parsed(f"{folder}/cpu.cfs_quota_us", _parse_v1_quota_us)
+    if quota_us is None or quota_us == _NO_QUOTA_US:
+        level = CgroupLevel(folder, None if quota_us is None else UNLIMITED, throttling)
+        return _at_the_border(reader, level, mount, names)
+    period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", _parse_period_us)
+    return CgroupLevel(
+        folder, quota_us / period_us if period_us else None, throttling, str(quota_us), period_us or None
+    )
+
+
+def _parse_v1_quota_us(text: str) -> int:
+    return _NO_QUOTA_US if text.strip() == str(_NO_QUOTA_US) else _parse_quota_us(text)
+
+
+def parse_cpu_max(text: str) -> tuple[float, int | None]:
+    """The quota as a share of one CPU, infinite for `max`; and the period in µs, of a quota. Raises Malformed."""
+    words = text.split()
+    if len(words) != 2:
+        raise Malformed("`max 100000` or `50000 100000`", text.strip())
+    period_us = _parse_period_us(words[1])
+    if words[0] == "max":
+        return UNLIMITED, None
+    return _parse_quota_us(words[0]) / period_us, period_us
+
+
+def parse_throttling(text: str) -> Throttling:
+    """The counters of cpu.stat. Raises Malformed, also where a line is missing: it was cut off."""
+    counts = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        name, _, count = line.partition(" ")
+        if not name or not is_count(count.strip()):
+            raise Malformed("a name and a count", line, number)
+        counts[name] = int(count)
+    if "nr_throttled" not in counts:
+        raise Malformed("a line `nr_throttled 0`", text[-20:])
+    usec = counts.get("throttled_usec")
+    ns = usec * NS_PER_US if usec is not None else counts.get("throttled_time")
+    return Throttling(counts["nr_throttled"], ns, counts.get("nr_periods"))
+
+
+def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:
+    """The narrowest quota on the path; unknown where any level is, but what is known to limit limits all the same."""
+    known = [level for level in levels if level.quota_share is not None]
+    narrowest = min(known, key=lambda level: level.quota_share or 0.0, default=_unlimited(""))
+    is_known = reaches_root and len(known) == len(levels)
+    is_limited = narrowest.quota_share != UNLIMITED
+    periods = [level.throttling.periods if level.throttling is not None else None for level in levels]
+    return Cgroup(
+        version=version,
+        cpu_quota_share=narrowest.quota_share if is_known else None,
+        throttled_periods=None if None in periods or not reaches_root else sum(count or 0 for count in periods),
+        limited_by=narrowest.folder if is_limited else None,
+        limit_text=narrowest.limit_text if is_limited else None,
+        folder=levels[0].folder if levels else None,
+        known_quota_share=UNLIMITED if narrowest.quota_share is None else narrowest.quota_share,
+        levels=levels,
+        reaches_root=reaches_root,
+    )

@@ -1,0 +1,163 @@
+"""Where the cgroup hierarchies are mounted, and where in them this process is.
+
+    /proc/self/mounts   cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,… 0 0
+                        cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
+    /proc/self/mountinfo    30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw
+                        the fourth field is what the mount shows, seen from the root of this cgroup namespace: `/..`
+                        lies outside of it
+    /proc/self/cgroup   0::/user.slice/session-1.scope     seen from there as well
+                        1:cpu,cpuacct:/docker/4f…
+
+https://man7.org/linux/man-pages/man7/cgroups.7.html, https://man7.org/linux/man-pages/man7/cgroup_namespaces.7.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.numbers import is_count, lines_of
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import LONGEST_PATH, MOUNTS, OWN_MOUNTS, parse_mounts
+
+MEMBERSHIP = "/proc/self/cgroup"
+MOUNT_ROOTS = "/proc/self/mountinfo"
+_FIELDS_BEFORE_DASH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupMount:
+    """One mounted hierarchy: version 2, or version 1 with its controllers."""
+
+    folder: str
+    version: int
+    controllers: frozenset[str]
+    root: str | None = None  # the part of the hierarchy that it shows; None is unknown
+
+
+def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
+    """The cgroup file systems among the mounts. Raises Malformed, also without any mount: there is always a root."""
+    version_by_kind = {"cgroup": 1, "cgroup2": 2}
+    return tuple(
+        CgroupMount(mount.folder, version, frozenset(mount.options.split(",") if version == 1 else ()))
+        for mount in parse_mounts(text)
+        if (version := version_by_kind.get(mount.kind)) is not None
+    )
+
+
+@lru_cache(maxsize=4)
+def parse_mount_roots(text: str) -> Mapping[str, str]:
+    """What each mount of a cgroup hierarchy shows, by folder; of several on one folder the last. Raises Malformed."""
+    if not text.strip():
+        raise Malformed("mounts with their roots", "", 1)
+    roots = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        fields, dash, kind = line.partition(" - ")
+        words = fields.split(" ")
+        if not dash or len(words) < _FIELDS_BEFORE_DASH or max(map(len, words)) > LONGEST_PATH:
+            raise Malformed("a mount with its root", line, number)
+        if kind.startswith(("cgroup ", "cgroup2 ")):
+            roots[words[4]] = words[3]
+    return roots
+
+
+def parse_membership(text: str) -> dict[str, str]:
+    """This process's cgroup by controller; the unified hierarchy's controller is the empty string. Raises Malformed."""
+    paths: dict[str, str] = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        fields = line.split(":", 2)
+        is_path = len(fields) == 3 and fields[2].startswith("/") and len(fields[2]) <= LONGEST_PATH
+        if not is_path or not is_count(fields[0]):
+            raise Malformed("a line such as `0::/user.slice`", line, number)
+        for controller in fields[1].split(","):
+            paths[controller] = fields[2]
+    if not paths:
+        raise Malformed("a line such as `0::/user.slice`", "", 1)
+    return paths
+
+
+def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
+    """The mounted hierarchies; None where the mounts cannot be read."""
+    own = reader.parsed(OWN_MOUNTS, parse_cgroup_mounts, expected=False)
+    mounts = own if own is not None else reader.parsed(MOUNTS, parse_cgroup_mounts)
+    if not mounts:
+        return mounts
+    roots = reader.parsed(MOUNT_ROOTS, parse_mount_roots) or {}
+    return tuple(replace(mount, root=roots.get(mount.folder)) for mount in mounts)
+
+
+def find_hierarchy(
+    reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str], controller: str
+) -> tuple[CgroupMount, str] | None:
+    """The mount that holds the controller, and the path below it; None where none is mounted.
+
+    Where several mounts would do, the one that shows the path: others may belong to somebody else.
+    """
+    if controller in membership:
+        fitting = [mount for mount in mounts if mount.version == 1 and controller in mount.controllers]
+        path = membership[controller]
+    else:
+        fitting = [mount for mount in mounts if mount.version == 2 and "" in membership]
+        path = membership.get("", "/")
+    placed = [(mount, _below(mount, path)) for mount in fitting]
+    showing = [
+        (mount, below)
+        for mount, below in placed
+        if reader.names_or_none(f"{mount.folder}{below}".rstrip("/"), expected=False)
+    ]
+    return next(iter(showing or placed), None)
+
+
+def _below(mount: CgroupMount, path: str) -> str:
+    """The path seen from what the mount shows: a container without a namespace has only its own part mounted."""
+    root = (mount.root or "").rstrip("/")
+    return path.removeprefix(root) or "/" if f"{path}/".startswith(f"{root}/") else path
+
+
+def folders_up(mount: CgroupMount, path: str) -> list[str]:
+    """This process's folder and its parents up to the root, the innermost first; none where its folder is not known."""
+    if ".." in [*path.split("/"), *(mount.root or "").split("/")]:
+        return []
+    parts = [part for part in path.removesuffix(" (deleted)").split("/") if part]
+    return ["/".join([mount.folder, *parts[:count]]) for count in range(len(parts), -1, -1)]
+
+
+def why_outside(mount: CgroupMount, path: str) -> str | None:
+    """Why groups that this process is in cannot be seen in what is mounted; None where all of them can."""
+    if ".." in path.split("/") or path.endswith(" (deleted)"):
+        return f"{path} lies outside of what is mounted"
+    if mount.root is None:
+        return f"{MOUNT_ROOTS} does not tell what {mount.folder} shows, so groups outside of it cannot be excluded"
+    if ".." in mount.root.split("/"):
+        return f"this process is in a cgroup namespace that {mount.folder} is not of: its groups there are not known"
+    return None
+
+
+def is_true_root(mount: CgroupMount, names: Collection[str]) -> bool:
+    """Whether the folder of the mount, which has these files, is the root of the hierarchy.
+
+    Only that one has release_agent in version 1, and lacks cgroup.events in version 2.
+    """
+    return "release_agent" in names if mount.version == 1 else bool(names) and "cgroup.events" not in names
+
+
+def is_inside_namespace(reader: Reader) -> bool | None:
+    """Whether what is mounted as the root of cgroup v2 is only a part of it: the true root has no cgroup.events.
+
+    False where none is mounted, None where that or the root's files are unknown.
+    """
+    root = read_unified_mount(reader)
+    if not root:
+        return None if root is None else False
+    names = reader.names_or_none(root)
+    return "cgroup.events" in names if names else None
+
+
+def read_unified_mount(reader: Reader) -> str | None:
+    """The folder of cgroup v2; the empty string where it is not mounted, None where that is unknown."""
+    mounts = read_cgroup_mounts(reader)
+    if mounts is None:
+        return None
+    return next((mount.folder for mount in mounts if mount.version == 2), "")

@@ -1,0 +1,197 @@
+"""The cpuset partitions of cgroup v2: groups of CPUs that are taken out of the others' scheduling.
+
+    /sys/fs/cgroup/cpuset.cpus.isolated             6-7          Linux 6.7, at the root of cgroup v2
+    /sys/fs/cgroup/bench/cpuset.cpus.partition      isolated     or `root`, `member`, `isolated invalid (REASON)`
+    /sys/fs/cgroup/bench/cpuset.cpus                2-3          what it is to have
+    /sys/fs/cgroup/bench/cpuset.cpus.effective      2-3          what it has
+
+https://docs.kernel.org/admin-guide/cgroup-v2.html (Cpuset). A write of `isolated` succeeds and may read back invalid;
+a valid partition becomes invalid later, as when another one claims its CPUs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.cgroup.mounts import (
+    MEMBERSHIP,
+    is_inside_namespace,
+    parse_membership,
+    read_unified_mount,
+)
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import OWN_MOUNTS
+from noisewatch.text import clean
+
+ISOLATED, ROOT, _MEMBER = "isolated", "root", "member"
+_KIND = re.compile(rf"({ISOLATED}|{ROOT})(?: invalid(?: \((.*)\))?)?")
+_DEEPEST = 32  # containers in containers in pods are a dozen levels deep
+_LONGEST_NS = 2_000_000_000  # of the first look: some 30,000 groups
+_GROUPS_BETWEEN = 256  # looks at the time
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One group that is, or was to be, a partition. `wanted` and `has` are None where they are unknown."""
+
+    folder: str
+    kind: str  # isolated or root
+    invalid_reason: str | None  # the kernel's; None: it is valid
+    wanted: CpuSet | None
+    has: CpuSet | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRoot:
+    """The root of a cgroup v2 hierarchy that has the cpuset controller."""
+
+    folder: str
+    delegates_cpuset: bool  # its children have the controller already
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """`isolated` are the CPUs of valid isolated ones; None where they are unknown, as in a container."""
+
+    isolated: CpuSet | None
+    all: tuple[Partition, ...] = ()
+    root: PartitionRoot | None = None  # where one could be made
+    unseen: str | None = None  # why there may be others; None: these are all
+    interface_files: frozenset[str] = frozenset()  # names with a dot that were found to be no groups
+
+
+def parse_partition_kind(text: str) -> tuple[str, str | None]:
+    """What a group is (`member` too), and why it is not, where it is invalid. Raises Malformed."""
+    said = text.strip()
+    match = _KIND.fullmatch(said)
+    if match is None and said != _MEMBER:
+        raise Malformed("member, root or isolated", said)
+    if match is None:
+        return _MEMBER, None
+    return match[1], clean(match[2] or "the kernel gives no reason") if "invalid" in said else None
+
+
+def read_partitions(reader: Reader, previous: Partitions | None = None) -> Partitions:
+    """The partitions now. After the first time only known ones, and the groups in and beside them, are looked at."""
+    root = read_unified_mount(reader)
+    if root is None:
+        return Partitions(None)
+    if root == "":
+        return Partitions(frozenset() if _has_none(reader) else None)
+    if is_inside_namespace(reader):
+        reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside of this container cannot be seen")
+        return Partitions(None)
+    listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
+    if listed is None and not reader.names_or_none(root):
+        reader.note(root, "nothing in it")
+        return Partitions(None)
+    walk = _Walk(reader, previous)
+    found = {each.folder: each for each in walk.below(root)}
+    for known in previous.all if previous is not None else ():
+        if known.folder not in found:
+            found.update((each.folder, each) for each in _read_partition(reader, known.folder)[1])
+    place = previous.root if previous is not None else _read_root(reader, root)
+    isolated = listed if listed is not None or walk.unseen is not None else _isolated_by(found.values())
+    everything = tuple(found[folder] for folder in sorted(found))
+    return Partitions(isolated, everything, place, walk.unseen, frozenset(walk.interface_files))
+
+
+def _has_none(reader: Reader) -> bool:
+    """Whether there are none, where no cgroup v2 is mounted: it may be elsewhere, as outside of a chroot.
+
+    Each process has a group in it from the first mount on, and version 1 may have taken the controller.
+    """
+    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    if membership is None:
+        return reader.is_absent(MEMBERSHIP)
+    if "" in membership and "cpuset" not in membership:
+        reader.note(OWN_MOUNTS, "cgroup v2 is in use, and not mounted here")
+        return False
+    return True
+
+
+def _isolated_by(partitions: Iterable[Partition]) -> CpuSet | None:
+    valid = [each.has for each in partitions if each.kind == ISOLATED and not each.invalid_reason]
+    return None if None in valid else frozenset().union(*filter(None, valid))
+
+
+def _read_root(reader: Reader, folder: str) -> PartitionRoot | None:
+    controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False) or ""
+    delegated = reader.text_or_none(f"{folder}/cgroup.subtree_control", expected=False) or ""
+    return PartitionRoot(folder, "cpuset" in delegated.split()) if "cpuset" in controllers.split() else None
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The way through the groups, the first time through all of them. `unseen` is why it did not come to its end."""
+
+    reader: Reader
+    previous: Partitions | None
+    unseen: str | None = None
+    interface_files: set[str] = field(init=False)
+    _begin_ns: int = field(init=False)
+    _groups: int = 0
+
+    def __post_init__(self) -> None:
+        self.interface_files = set(self.previous.interface_files if self.previous is not None else ())
+        self.unseen = self.previous.unseen if self.previous is not None else None
+        self._begin_ns = self.reader.machine.now_ns()
+
+    def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
+        """Below a group without the controller there are no partitions; below a mere member hardly ever."""
+        for name in self._names(folder):
+            path = f"{folder}/{name}"
+            if name in self.interface_files or self._is_over():
+                continue
+            kind, found = _read_partition(self.reader, path)
+            if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
+                self.interface_files.add(name)  # each group has the same ones: asked once, and not in thousands
+            yield from found
+            if not found and (kind != _MEMBER or self.previous is not None):
+                continue
+            if depth < _DEEPEST:
+                yield from self.below(path, depth + 1)
+            else:
+                self.unseen = f"{path}: groups more than {_DEEPEST} levels deep are not looked at"
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return self.reader.names(folder, expected=False)
+        except Unreadable as error:
+            if not error.is_missing:  # and not one that has gone meanwhile
+                self.unseen = str(error)
+        return []
+
+    def _is_over(self) -> bool:
+        """Whether this takes too long; a recording answers what was so when it was made."""
+        if self._groups < 0:
+            return True
+        self._groups += 1
+        if self._groups % _GROUPS_BETWEEN:
+            return False
+        try:
+            if self.reader.machine.ask(f"whether {self._groups} cgroups were looked at in time", self._is_in_time):
+                return False
+        except Unreadable:
+            return False  # a copy takes no time from anybody
+        self.unseen = f"not all cgroups were looked at for partitions within {_LONGEST_NS / 1e9:g} s"
+        self._groups = -1
+        return True
+
+    def _is_in_time(self) -> bool:
+        return self.reader.machine.now_ns() - self._begin_ns < _LONGEST_NS
+
+
+def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Partition]]:
+    """What the group is, None where it has no such file; and the partition, if it is one."""
+    known = reader.parsed(f"{folder}/cpuset.cpus.partition", parse_partition_kind, expected=False)
+    if known is None or known[0] == _MEMBER:
+        return (known[0] if known is not None else None), []
+    kind, invalid_reason = known
+    wanted = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
+    has = reader.parsed(f"{folder}/cpuset.cpus.effective", parse_cpu_list)
+    return kind, [Partition(folder, kind, invalid_reason, wanted, has)]

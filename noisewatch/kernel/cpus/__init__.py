@@ -1,0 +1,1 @@
+"""Which CPUs there are, how they are wired, isolated and used."""

@@ -1,0 +1,83 @@
+"""The processors as /proc/cpuinfo describes them, each architecture in its own words.
+
+    processor       : 0
+    model name      : AMD EPYC 7451 24-Core Processor       (x86; `cpu` on POWER, `cpu model` on MIPS)
+    flags           : fpu tsc constant_tsc hypervisor       (x86; one line for each processor)
+
+    processor       : 1                                     (ARM)
+    CPU implementer : 0x41
+    CPU part        : 0xd05
+
+https://docs.kernel.org/arch/x86/cpuinfo.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from noisewatch.text import clean
+
+Flags = Sequence[frozenset[str] | None]  # of each x86 processor; None where they are not known
+
+PATH = "/proc/cpuinfo"
+_MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM
+_ANOTHER_ARCHITECTURE = re.compile(r"^(?:CPU implementer|Features|features|isa|cpu)\s*:", re.MULTILINE)
+_BLOCK_END = re.compile(r"\n\s*\n")
+_PROCESSOR = re.compile(r"\s*processor\s*:\s*([0-9]{1,5})\b")
+_FLAGS = re.compile(r"^flags\s*:\s*(\S.*)$", re.MULTILINE)
+_PART = re.compile(r"^CPU part\s*:\s*(0x[0-9a-fA-F]{1,3})\s*$", re.MULTILINE)
+_IMPLEMENTER = re.compile(r"^CPU implementer\s*:\s*(0x[0-9a-fA-F]{1,2})\s*$", re.MULTILINE)
+
+
+def value_of(cpuinfo: str | None, key: str) -> str | None:
+    """The value of the first line with that key, cleaned."""
+    match = re.search(rf"^{key}[ \t]*:[ \t]*(\S.*)$", cpuinfo or "", re.MULTILINE)
+    return clean(match[1].strip()) if match is not None else None
+
+
+def model_of(cpuinfo: str | None) -> str | None:
+    """What the first processor is called."""
+    return next((model for key in _MODEL_KEYS if (model := value_of(cpuinfo, key)) is not None), None)
+
+
+def is_another_architecture(cpuinfo: str | None) -> bool:
+    """Whether this is surely no x86."""
+    return _ANOTHER_ARCHITECTURE.search(cpuinfo or "") is not None
+
+
+def flags_of(cpuinfo: str | None) -> Flags:
+    """The flags of each x86 processor; None for one whose line is missing or was cut off."""
+    blocks = _blocks(cpuinfo)
+    lines = [_FLAGS.search(block) for block in blocks]
+    if not any(lines):
+        return []
+    is_whole = (cpuinfo or "").endswith("\n")
+    known = {line[1]: frozenset(line[1].split()) for line in lines if line is not None}  # as a rule one for them all
+    last = len(blocks) - 1
+    return [
+        known[line[1]] if line is not None and (is_whole or number < last) else None
+        for number, line in enumerate(lines)
+    ]
+
+
+def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
+    """Who designed each ARM core, and the part: `0x41/0xd05`; empty on other architectures, and where none is told."""
+    if "CPU part" not in (cpuinfo or ""):
+        return {}
+    found: dict[int, str] = {}
+    for block in _blocks(cpuinfo):
+        processor, implementer, part = _PROCESSOR.match(block), _IMPLEMENTER.search(block), _PART.search(block)
+        if processor is not None and implementer is not None and part is not None:
+            found[int(processor[1])] = design(int(implementer[1], 16), int(part[1], 16))
+    return found
+
+
+def design(implementer: int, part: int) -> str:
+    """The name of a design, as /proc/cpuinfo would write the two numbers."""
+    return f"0x{implementer:02x}/0x{part:03x}"
+
+
+def _blocks(cpuinfo: str | None) -> list[str]:
+    """The text of each processor."""
+    return [block for block in _BLOCK_END.split(cpuinfo or "") if _PROCESSOR.match(block)]

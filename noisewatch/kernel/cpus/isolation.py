@@ -1,0 +1,120 @@
+"""Which CPUs are kept free of other work, by boot options and by cgroup partitions.
+
+    /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
+    /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
+    /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3
+
+https://docs.kernel.org/admin-guide/kernel-parameters.html; the partitions are read by partitions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line
+
+CPUS = "/sys/devices/system/cpu"
+_FLAGS = frozenset({"nohz", "domain", "managed_irq"})
+
+
+@dataclass(frozen=True, slots=True)
+class IsolcpusOption:
+    """The boot option: without a flag it means `domain`. An explanation only; sysfs tells what holds."""
+
+    flags: frozenset[str]
+    cpus: CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The CPUs of each mechanism; None is unknown, the empty set is none."""
+
+    boot: CpuSet | None
+    partitions: Partitions
+    nohz_full: CpuSet | None
+    rcu_nocbs: CpuSet | None
+    isolcpus: tuple[IsolcpusOption, ...] | None
+
+    @property
+    def partition(self) -> CpuSet | None:
+        """The CPUs of isolated cgroup partitions."""
+        return self.partitions.isolated
+
+    @property
+    def isolated(self) -> CpuSet | None:
+        """Isolated from the load balancer, by either way; None where neither way could be read."""
+        if self.boot is None and not self.partition:
+            return None
+        return (self.boot or frozenset()) | (self.partition or frozenset())
+
+    @property
+    def doubt(self) -> str | None:
+        """Why `isolated` may not be all that is isolated; None where it can be relied on."""
+        if self.boot is None:
+            return "the isolated CPUs cannot be read"
+        if self.partition is None and not self.boot:
+            return "isolated cgroup partitions cannot be seen"
+        wished = any(option.cpus and "domain" in option.flags for option in self.isolcpus or ())
+        return "booted with isolcpus, and no CPU is shown as isolated" if wished and not self.boot else None
+
+
+def read_isolation(reader: Reader, last_cpu: int | None, previous: Isolation | None = None) -> Isolation:
+    """The isolation of this machine, whose highest CPU number is `last_cpu`.
+
+    Partitions come and go; what was decided at boot is taken from `previous`.
+    """
+    if previous is not None:
+        return replace(previous, partitions=read_partitions(reader, previous.partitions))
+    options = read_command_line(reader)
+    nohz_full = reader.parsed(f"{CPUS}/nohz_full", parse_cpu_list)
+    if nohz_full is None and options is not None and reader.is_absent(f"{CPUS}/nohz_full"):
+        nohz_full = frozenset()  # a kernel without CONFIG_NO_HZ_FULL has no such file
+    return Isolation(
+        boot=reader.parsed(f"{CPUS}/isolated", parse_cpu_list),  # Linux 4.2
+        partitions=read_partitions(reader),
+        nohz_full=nohz_full,
+        rcu_nocbs=_read_rcu_nocbs(reader, options, nohz_full, last_cpu),
+        isolcpus=_read_isolcpus(reader, options, last_cpu),
+    )
+
+
+def parse_isolcpus(value: str, last_cpu: int | None = None) -> IsolcpusOption:
+    """The flags and CPUs of one `isolcpus=`: `managed_irq,domain,2-7`. Raises Malformed."""
+    parts = value.split(",")
+    count = next((at for at, part in enumerate(parts) if part not in _FLAGS), len(parts))
+    cpus = parse_cpu_list(",".join(parts[count:]), last_cpu)
+    return IsolcpusOption(frozenset(parts[:count]) or frozenset({"domain"}), cpus)
+
+
+def _read_isolcpus(
+    reader: Reader, options: Mapping[str, tuple[str, ...]] | None, last_cpu: int | None
+) -> tuple[IsolcpusOption, ...] | None:
+    if options is None:
+        return None
+    try:
+        return tuple(parse_isolcpus(value, last_cpu) for value in options.get("isolcpus", ()))
+    except Malformed as error:
+        reader.note(COMMAND_LINE, f"isolcpus: {error}")
+        return None
+
+
+def _read_rcu_nocbs(
+    reader: Reader,
+    options: Mapping[str, tuple[str, ...]] | None,
+    nohz_full: CpuSet | None,
+    last_cpu: int | None,
+) -> CpuSet | None:
+    """nohz_full implies rcu_nocbs for its CPUs."""
+    if options is None:
+        return None
+    try:
+        lists = [parse_cpu_list(value, last_cpu) for value in options.get("rcu_nocbs", ())]
+    except Malformed as error:
+        reader.note(COMMAND_LINE, f"rcu_nocbs: {error}")
+        return None
+    return frozenset().union(*lists, nohz_full or frozenset())

@@ -1,0 +1,136 @@
+"""Which CPUs the benchmark will run on, and so which are judged."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.errors import Unreadable
+from noisewatch.kernel.cpus.isolation import Isolation
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine import Json
+from noisewatch.text import clean
+
+OWN_AFFINITY = "CPUs this process may use"
+_PIN = "pin to CPUs"
+_REQUESTED = "CPUs that were asked for"
+_MOST_LOOKS = 200
+_BETWEEN_LOOKS_S = 0.0005
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The CPUs that are judged, and why these."""
+
+    cpus: CpuSet
+    chosen_by: str
+    doubt: str | None = None  # why isolated CPUs, which would have come first, may have been missed
+
+
+def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None) -> CpuSet | None:
+    """The CPUs the scheduler gives this process, isolated ones not among them; None where nobody can say."""
+
+    def ask() -> list[int]:
+        return sorted(allowed_at_start if allowed_at_start is not None else os.sched_getaffinity(0))
+
+    answer = reader.ask(OWN_AFFINITY, ask)
+    return _cpus(answer)
+
+
+def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
+    """The CPUs that the user asks for, or else asked for when this was recorded; None where it was left to us."""
+
+    def ask() -> list[int] | None:
+        return sorted(requested) if requested is not None else None
+
+    with suppress(Unreadable):  # a recording of an earlier version does not tell
+        recorded = _cpus(reader.machine.ask(_REQUESTED, ask))
+        return requested if requested is not None else recorded or None  # nobody can ask for no CPU
+    return requested
+
+
+def choose_target(
+    requested: CpuSet | None,
+    isolation: Isolation,
+    online: CpuSet | None,
+    own_affinity: CpuSet | None,
+    topology: Mapping[int, CpuPlace],
+) -> Target:
+    """The requested CPUs; else the isolated; else those we may use less CPU 0 and its siblings; else all online."""
+    if requested is not None:
+        return Target(requested, "as requested")
+    online = online or frozenset()
+    isolated = (isolation.isolated or frozenset()) & online
+    if isolated:
+        return Target(isolated, "isolated")
+    if own_affinity is None:
+        return Target(online, "all that are online")
+    place = topology.get(0)
+    boot_core = frozenset({0}) | (place.siblings if place is not None and place.siblings else frozenset())
+    without_boot_core = (own_affinity & online) - boot_core
+    if without_boot_core:
+        return Target(without_boot_core, "allowed to this process, less CPU 0's core", isolation.doubt)
+    return Target(own_affinity & online, "allowed to this process", isolation.doubt)
+
+
+@dataclass(frozen=True, slots=True)
+class PinTrial:
+    """What came of pinning to the target: the CPUs that were granted, or the reason why none were."""
+
+    granted: CpuSet | None
+    reason: str | None
+
+
+def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
+    """A sleeping thread of ours is pinned to exactly `cpus`, and what it got is read back; nothing runs there."""
+    answer = reader.ask(f"{_PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
+    if not isinstance(answer, dict):
+        return PinTrial(None, None)
+    reason = answer.get("reason")
+    return PinTrial(_cpus(answer.get("granted")), clean(reason) if isinstance(reason, str) else None)
+
+
+def _cpus(answer: Json) -> CpuSet | None:
+    """The CPU numbers of an answer; None where it is something else, as in a damaged recording."""
+    is_list = isinstance(answer, list) and all(type(cpu) is int for cpu in answer)
+    return frozenset(answer) if is_list else None
+
+
+def _try_pin(cpus: CpuSet) -> dict[str, object]:
+    """Pins a thread that sleeps: it never runs on those CPUs. Raises OSError where none could be put to sleep.
+
+    The kernel migrates only what runs or waits to run: kernel/sched/core.c, affine_move_task.
+    """
+    is_over = threading.Event()
+    thread = threading.Thread(target=is_over.wait, daemon=True)
+    thread.start()
+    try:
+        tid = _asleep(thread)
+        before = os.sched_getaffinity(tid)
+        try:
+            os.sched_setaffinity(tid, cpus)
+        except OSError as error:
+            return {"reason": (error.strerror or str(error)).lower()}
+        granted = sorted(os.sched_getaffinity(tid))
+        os.sched_setaffinity(tid, before)
+        return {"granted": granted}
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _asleep(thread: threading.Thread) -> int:
+    """Its number, once it sleeps."""
+    for _ in range(_MOST_LOOKS):
+        stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_bytes()
+        if thread.native_id is not None and stat.rpartition(b")")[2].split()[0] == b"S":
+            return thread.native_id
+        time.sleep(_BETWEEN_LOOKS_S)
+    raise OSError(None, "the thread to pin did not fall asleep")

@@ -1,0 +1,204 @@
+"""How the CPUs lie: cores, packages, nodes, shared caches, kinds of core.
+
+    /sys/devices/system/cpu/cpuN/topology/thread_siblings_list   0,4      (also core_cpus_list, Linux 5.3)
+    …/{core_cpus,thread_siblings}                                00000011 (the same, as masks)
+    …/{core_id,physical_package_id}
+    /sys/devices/system/cpu/cpuN/node0                           the node that the CPU belongs to
+    /sys/devices/system/node/node0/{cpulist,cpumap}              0-3, f
+    /sys/devices/system/cpu/cpuN/cache/index3/{level,type,shared_cpu_list}
+    /sys/devices/system/cpu/cpuN/cpu_capacity                    1024     (ARM, and hybrid x86 of late)
+    /sys/devices/{cpu_core,cpu_atom}/cpus                        0-7      (hybrid Intel)
+    /sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_max_freq        3900000  (kHz)
+    /sys/devices/system/cpu/cpuN/regs/identification/midr_el1    0x00000000410fd0c0   (ARM; else /proc/cpuinfo)
+
+https://docs.kernel.org/admin-guide/cputopology.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from noisewatch.cpus import (
+    CpuSet,
+    format_cpu_list,
+    parse_cpu_list,
+    parse_cpu_mask,
+    parse_nonempty_cpu_list,
+    parse_nonempty_cpu_mask,
+)
+from noisewatch.kernel.cpus.cpuinfo import design
+from noisewatch.kernel.cpus.online import read_cpu_folders
+from noisewatch.kernel.frequency.folders import read_cpufreq_folders
+from noisewatch.kernel.numbers import integer_from, parse_count, parse_hexadecimal, parse_khz, parse_word
+from noisewatch.kernel.reader import Reader
+
+CPUS = "/sys/devices/system/cpu"
+NODES = "/sys/devices/system/node"
+_PERFORMANCE, _EFFICIENCY, _ALL_ALIKE = "performance", "efficiency", "none"
+_NODE = re.compile(r"node([0-9]{1,5})")
+_UNDEFINED = -1  # what the kernel shows where the architecture tells no package
+HYBRID = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
+_HOLD_DATA = ("Data", "Unified")
+_parse_level = integer_from(1, 8)  # the most that any architecture can tell
+_CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores), kinds by a quarter and more
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPlace:
+    """Where one CPU lies. None is unknown."""
+
+    cpu: int
+    core: int | None
+    package: int | None
+    node: int | None
+    siblings: CpuSet | None  # the CPU itself among them
+    last_level_cache: CpuSet | None
+    kind: str | None  # performance, efficiency; none where all cores are alike
+    capacity: int | None  # 1024 is the largest core
+    design: str | None = None  # who designed the ARM core, and the part: 0x41/0xd05
+    package_cpus: CpuSet | None = None  # asked for where the package has no number
+
+
+def read_topology(
+    reader: Reader, online: CpuSet | None, designs: Mapping[int, str] | None = None
+) -> Mapping[int, CpuPlace]:
+    """The place of each online CPU that sysfs knows; empty where it knows none.
+
+    `designs` are those of /proc/cpuinfo, for CPUs whose registers are not shown.
+    """
+    folders = read_cpu_folders(reader)
+    cpus = sorted(folders if online is None else folders & online)
+    nodes = _read_nodes(reader)
+    capacities = {cpu: reader.parsed(f"{CPUS}/cpu{cpu}/cpu_capacity", parse_count, expected=False) for cpu in cpus}
+    known_designs = {cpu: found for cpu in cpus if (found := _read_design(reader, cpu) or (designs or {}).get(cpu))}
+    kinds = _read_kinds(reader, cpus, capacities)
+    if len(set(known_designs.values())) > 1 and set(kinds.values()) == {_ALL_ALIKE}:
+        kinds = {}  # of equal strength as far as that is told, and yet not alike
+    places = (_read_place(reader, cpu, nodes, capacities[cpu], kinds.get(cpu)) for cpu in cpus)
+    return {place.cpu: replace(place, design=known_designs.get(place.cpu)) for place in places}
+
+
+def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: int | None, kind: str | None) -> CpuPlace:
+    folder = f"{CPUS}/cpu{cpu}/topology"
+    package = reader.parsed(f"{folder}/physical_package_id", integer_from(_UNDEFINED))
+    is_numbered = package is not None and package != _UNDEFINED
+    return CpuPlace(
+        cpu=cpu,
+        core=reader.parsed(f"{folder}/core_id", integer_from(_UNDEFINED)),
+        package=package if is_numbered else None,
+        node=nodes[cpu] if cpu in nodes else _node_link(reader, cpu),
+        siblings=_read_cpus(reader, folder, ("core_cpus", "thread_siblings")),
+        last_level_cache=_read_last_level_cache(reader, cpu),
+        kind=kind,
+        capacity=capacity,
+        package_cpus=None if is_numbered else _read_cpus(reader, folder, ("package_cpus", "core_siblings"), False),
+    )
+
+
+def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bool = True) -> CpuSet | None:
+    """The CPUs by the newer name or the older one, as a list or, on old kernels and in lean copies, as a mask."""
+    last = f"{folder}/{names[-1]}_list"
+    for name in names:
+        cpus = reader.parsed(f"{folder}/{name}_list", parse_nonempty_cpu_list, expected=False)
+        if cpus is None:
+            cpus = reader.parsed(f"{folder}/{name}", parse_nonempty_cpu_mask, expected=False)
+        if cpus is not None:
+            return cpus
+    return reader.parsed(last, parse_nonempty_cpu_list, expected)  # for the reason
+
+
+def _read_design(reader: Reader, cpu: int) -> str | None:
+    path = f"{CPUS}/cpu{cpu}/regs/identification/midr_el1"
+    register = reader.parsed(path, parse_hexadecimal, expected=False)
+    return None if register is None else design(register >> 24 & 0xFF, register >> 4 & 0xFFF)
+
+
+def _read_nodes(reader: Reader) -> dict[int, int]:
+    """The node of each CPU, by the nodes' lists or masks."""
+    node_by_cpu: dict[int, int] = {}
+    for name in reader.names_or_none(NODES, expected=False) or []:
+        match = _NODE.fullmatch(name)
+        if match is None:
+            continue
+        cpus = reader.parsed(f"{NODES}/{name}/cpulist", parse_cpu_list, expected=False)
+        if cpus is None:
+            cpus = reader.parsed(f"{NODES}/{name}/cpumap", parse_cpu_mask, expected=False)
+        node_by_cpu.update(dict.fromkeys(cpus or (), int(match[1])))
+    return node_by_cpu
+
+
+def read_memory_nodes(reader: Reader) -> frozenset[int] | None:
+    """The nodes that are online, also those of memory alone; None where nobody tells."""
+    names = reader.names_or_none(NODES, expected=False)
+    matches = [_NODE.fullmatch(name) for name in names or ()]
+    return frozenset(int(match[1]) for match in matches if match is not None) or None
+
+
+def _node_link(reader: Reader, cpu: int) -> int | None:
+    names = reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
+    return next((int(match[1]) for name in names if (match := _NODE.fullmatch(name))), None)
+
+
+def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
+    """The CPUs that share this CPU's highest cache that holds data; unknown where any cache is."""
+    folder = f"{CPUS}/cpu{cpu}/cache"
+    folder_by_level: dict[int, str] = {}
+    data_levels: set[int] = set()
+    for name in reader.names_or_none(folder) or []:
+        if not name.startswith("index"):
+            continue
+        level = reader.parsed(f"{folder}/{name}/level", _parse_level)
+        if level is None:
+            return None
+        kind = reader.parsed(f"{folder}/{name}/type", parse_word, expected=False)
+        if kind != "Instruction":
+            folder_by_level[level] = f"{folder}/{name}"
+        if kind in _HOLD_DATA:
+            if level in data_levels:
+                reader.note(f"{folder}/{name}/level", f"a second cache of level {level} that holds data")
+                return None
+            data_levels.add(level)
+    if not folder_by_level:
+        return None
+    highest = folder_by_level[max(folder_by_level)]
+    shared = reader.parsed(f"{highest}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
+    if shared is not None:
+        return shared
+    return reader.parsed(f"{highest}/shared_cpu_map", parse_nonempty_cpu_mask)  # before Linux 2.6.26
+
+
+def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | None]) -> dict[int, str]:
+    """The kind of each core, from the first of three places that tells; a CPU that is missing is unknown."""
+    core, atom = (reader.parsed(path, parse_cpu_list, expected=False) for path in HYBRID)
+    if core is not None and atom is not None and (core & atom or not core | atom):
+        reader.note(HYBRID[0], f"{format_cpu_list(core & atom) or 'nothing'} is in it and in {HYBRID[1]}")
+        return {}
+    is_one_hidden = any(path in reader.reason_by_path for path in HYBRID)  # there, and not to be read
+    if (core and atom) or is_one_hidden:
+        return dict.fromkeys(core or (), _PERFORMANCE) | dict.fromkeys(atom or (), _EFFICIENCY)
+    known = {cpu: capacity for cpu, capacity in capacities.items() if capacity is not None and capacity > 0}
+    if known:
+        return kinds_by_strength(known)
+    folders = read_cpufreq_folders(reader, cpus)
+    limits = {
+        cpu: reader.parsed(f"{folder}/cpuinfo_max_freq", parse_khz, expected=False) for cpu, folder in folders.items()
+    }
+    return kinds_by_strength({cpu: limit for cpu, limit in limits.items() if limit is not None and limit > 0})
+
+
+def kinds_by_strength(strength_by_cpu: Mapping[int, int]) -> dict[int, str]:
+    """The kinds told apart by capacity or highest frequency: one kind, unless the weakest is clearly weaker.
+
+    Cores above the widest step between neighbouring strengths are performance cores, those below efficiency cores.
+    """
+    if not strength_by_cpu:
+        return {}
+    strengths = sorted(set(strength_by_cpu.values()))
+    if strengths[0] >= strengths[-1] * _CLEAR_GAP:
+        return dict.fromkeys(strength_by_cpu, _ALL_ALIKE)
+    steps = [(low / high, high) for low, high in pairwise(strengths)]
+    threshold = min(steps)[1]
+    return {cpu: _PERFORMANCE if strength >= threshold else _EFFICIENCY for cpu, strength in strength_by_cpu.items()}

@@ -1,0 +1,115 @@
+"""Devices that come, go or change on this host, as the kernel tells it (uevents), or udev where it runs.
+
+    offline  cpu  cpu7          change  power_supply  AC          add  usb  1-2
+
+https://docs.kernel.org/admin-guide/abi-testing-files.html, and pyudev's Monitor.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from noisewatch.text import clean
+
+_UDEV_RUNS = "/run/udev/control"  # without it nobody would ever say anything as udev
+_NOUNS = {
+    "cpu": "CPU",
+    "thermal": "heat sensor",
+    "power_supply": "power supply",
+    "usb": "USB device",
+    "net": "network interface",
+    "block": "disk",
+    "pci": "PCI device",
+    "drm": "graphics card",
+}
+_MOST_AT_ONCE = 100
+_SAID = {
+    "add": "was added",
+    "remove": "was removed",
+    "change": "changed",
+    "online": "came online",
+    "offline": "went offline",
+    "bind": "got its driver",
+    "unbind": "lost its driver",
+    "move": "was renamed",
+}
+_MODELS = ("ID_MODEL_FROM_DATABASE", "ID_MODEL")  # of udev; the kernel alone names no model
+_STATES = ("POWER_SUPPLY_ONLINE", "POWER_SUPPLY_STATUS")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvent:
+    """`CPU 7 went offline`, of the subsystem cpu."""
+
+    subsystem: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceListener:
+    """What is said from the moment on that it was made. `says` is who tells: udev, or the kernel itself."""
+
+    says: str
+    _monitor: Any
+    _last_said: dict[str, str] = field(default_factory=dict)  # by device
+
+    def fileno(self) -> int:
+        """Readable when there is something to read."""
+        return int(self._monitor.fileno())
+
+    def read(self) -> list[DeviceEvent]:
+        """What was said since the last time. What is said again is left out: a battery tells of each percent."""
+        return list(self._read())
+
+    def _read(self) -> Iterator[DeviceEvent]:
+        for _ in range(_MOST_AT_ONCE):
+            device = self._monitor.poll(timeout=0)
+            if device is None:
+                return
+            name, text = f"{device.subsystem}/{device.sys_name}", _text(device)
+            if self._last_said.get(name) != text or device.action != "change":
+                yield DeviceEvent(str(device.subsystem), text)
+            self._last_said[name] = text
+            if device.action == "remove":
+                del self._last_said[name]
+
+
+def _text(device: Any) -> str:
+    said = _SAID.get(device.action or "", str(device.action))
+    state = next((str(device.properties[key]) for key in _STATES if key in device.properties), None)
+    if device.subsystem == "power_supply" and device.action == "change" and state is not None:
+        said = f"is now {_power(state)}"
+    return clean(f"{_named(device)} {said}")
+
+
+def _named(device: Any) -> str:
+    """`CPU 7`, `network interface eth0`, `USB device 1-2 (Optical Mouse)`."""
+    if device.subsystem == "cpu":
+        return f"CPU {device.sys_name.removeprefix('cpu')}"
+    noun = _NOUNS.get(device.subsystem, device.subsystem)
+    if device.subsystem == "thermal" and device.sys_name.startswith("cooling_device"):
+        noun = "cooling device"
+    model = next((device.properties[key] for key in _MODELS if key in device.properties), None)
+    return f"{noun} {device.sys_name}" + (f" ({model})" if model else "")
+
+
+def _power(state: str) -> str:
+    return {"0": "without power", "1": "with power"}.get(state, state.lower())
+
+
+def listen() -> DeviceListener | str:
+    """Begins to listen; why not, where that cannot be."""
+    try:
+        import pyudev
+
+        source = "udev" if os.path.exists(_UDEV_RUNS) else "kernel"
+        monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source)
+        for subsystem in _NOUNS:
+            monitor.filter_by(subsystem)
+        monitor.start()
+    except (ImportError, OSError) as error:  # pyudev needs libudev.so.1, and a socket that containers may not have
+        return clean(str(error))
+    return DeviceListener(source, monitor)

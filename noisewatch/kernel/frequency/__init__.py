@@ -1,0 +1,1 @@
+"""Clocks, turbo, idle states, heat and power."""

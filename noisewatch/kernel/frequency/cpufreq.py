@@ -1,0 +1,209 @@
+"""The clock of each CPU and who sets it: cpufreq.
+
+    /sys/devices/system/cpu/cpuN/cpufreq/scaling_driver        acpi-cpufreq     (or of the policy: cpufreq_folders.py)
+    …/scaling_governor                                         performance
+    …/{scaling_min_freq,scaling_max_freq,cpuinfo_min_freq,cpuinfo_max_freq,scaling_cur_freq}   kHz
+    …/energy_performance_preference                            balance_performance
+    /sys/devices/system/cpu/cpuN/acpi_cppc/nominal_freq        2600             MHz
+
+https://docs.kernel.org/admin-guide/pm/cpufreq.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import Malformed
+from noisewatch.kernel.frequency.folders import own_folder, read_cpufreq_folders
+from noisewatch.kernel.numbers import integer_from, parse_flag, parse_identifier, parse_khz
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.intrusive import interrupts
+from noisewatch.kernel.system.release import release_number
+
+CPUS = "/sys/devices/system/cpu"
+_BOOST = f"{CPUS}/cpufreq/boost"
+NO_DRIVER = "none"
+NO_PREFERENCE = "none"
+_PREFERENCE = re.compile(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
+_MOST_PREFERENCE = 255  # a byte of the register
+_MOST_MHZ = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFrequency:
+    """One CPU's clock; None is unknown."""
+
+    cpu: int
+    governor: str | None = None
+    current_khz: int | None = None
+    min_khz: int | None = None
+    max_khz: int | None = None
+    hardware_min_khz: int | None = None
+    hardware_max_khz: int | None = None
+    base_khz: int | None = None  # without turbo: told by intel_pstate, and by firmware with CPPC
+    energy_preference: str | None = None  # none where the driver takes none
+    driver: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """The driver (`none` where the kernel has none), turbo and each CPU's clock."""
+
+    driver: str | None
+    turbo: str | None  # on, off
+    turbo_path: str | None  # the file that said it
+    turbo_by_cpu: Mapping[int, bool]  # where each CPU has a knob of its own, which outranks a global one
+    cpus: Mapping[int, CpuFrequency]
+
+
+def read_frequency(
+    reader: Reader,
+    cpus: CpuSet,
+    undisturbed: CpuSet,
+    release: str | None,
+    previous: Frequency | None = None,
+    first: Frequency | None = None,
+) -> Frequency:
+    """The clocks of `cpus`. The limits are taken from `previous` where it has them: they rarely change.
+
+    The present frequency of the CPUs in `undisturbed` is not asked where that would interrupt them; nor are those that
+    `first` knows asked again for what the drivers read on the CPU itself.
+    """
+    folders = read_cpufreq_folders(reader, sorted(cpus))
+    knobs_are_missing = previous is not None and previous.turbo_path is None
+    is_global = previous is not None and previous.turbo_path == _BOOST
+    turbo, turbo_path, turbo_by_cpu = (
+        (None, None, {})
+        if knobs_are_missing
+        else _read_turbo(reader, cpus, folders, () if is_global else ("boost", "cpb"))
+    )
+    clocks = {}
+    for cpu in sorted(cpus):
+        known = previous.cpus.get(cpu) if previous is not None else None
+        asked = first.cpus.get(cpu) if first is not None and cpu in undisturbed else None
+        folder = folders.get(cpu)
+        if folder is None:
+            reader.names_or_none(own_folder(cpu))  # for the reason
+        limits = known or _read_limits(reader, cpu, folder, asked)
+        may_ask_current = cpu not in undisturbed or _is_asking_harmless(reader, cpu, release)
+        clocks[cpu] = _read_now(reader, limits, folder, may_ask_current)
+    driver = previous.driver if previous is not None else _read_driver(reader, cpus, folders)
+    return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks)
+
+
+def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:
+    """`asked` is what the CPU itself has been asked for before."""
+    if folder is None:
+        return CpuFrequency(cpu)
+
+    def khz(name: str, expected: bool = True) -> int | None:
+        return reader.parsed(f"{folder}/{name}", parse_khz, expected)
+
+    lowest_khz, highest_khz = read_window(reader, f"{folder}/scaling_min_freq", f"{folder}/scaling_max_freq")
+    return CpuFrequency(
+        cpu,
+        driver=reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False),
+        min_khz=lowest_khz,
+        max_khz=highest_khz,
+        hardware_min_khz=khz("cpuinfo_min_freq"),
+        hardware_max_khz=khz("cpuinfo_max_freq"),
+        base_khz=asked.base_khz
+        if asked is not None
+        else khz("base_frequency", expected=False) or _nominal_khz(reader, cpu),
+        energy_preference=asked.energy_preference if asked is not None else _read_preference(reader, folder),
+    )
+
+
+def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | None, int | None]:
+    """Between which frequencies a clock may move, in kHz; both None where that is no window."""
+    lowest, highest = reader.parsed(min_path, parse_khz), reader.parsed(max_path, parse_khz)
+    if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
+        for path in (min_path, max_path):
+            reader.note(path, f"no clock moves between {lowest} and {highest} kHz")
+        return None, None
+    return lowest, highest
+
+
+def _read_preference(reader: Reader, folder: str) -> str | None:
+    path = f"{folder}/energy_performance_preference"
+    preference = reader.parsed(path, parse_preference, expected=False)
+    return NO_PREFERENCE if preference is None and reader.is_absent(path) else preference
+
+
+def parse_preference(text: str) -> str:
+    """The preference, a word or a number. Raises Malformed."""
+    stripped = text.strip()
+    is_one = _PREFERENCE.fullmatch(stripped) is not None
+    if not is_one or (stripped.isdecimal() and int(stripped) > _MOST_PREFERENCE):
+        raise Malformed(f"a word such as balance_power, or a number from 0 to {_MOST_PREFERENCE}", stripped)
+    return stripped
+
+
+def _nominal_khz(reader: Reader, cpu: int) -> int | None:
+    mhz = reader.parsed(f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq", integer_from(0, _MOST_MHZ), expected=False)
+    return mhz * 1000 if mhz else None
+
+
+def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_current: bool) -> CpuFrequency:
+    """What moves at any time: the governor and the frequency."""
+    if folder is None:
+        return limits
+    governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
+    if not may_ask_current:
+        reader.note(current_path, "asking would interrupt the CPU (Linux before 5.19)")
+    return replace(
+        limits,
+        governor=reader.parsed(governor_path, parse_identifier),
+        current_khz=reader.parsed(current_path, parse_khz) if may_ask_current else None,
+    )
+
+
+def _is_asking_harmless(reader: Reader, cpu: int, release: str | None) -> bool:
+    path = f"{own_folder(cpu)}/scaling_cur_freq"
+    return not reader.machine.is_live or not interrupts(path, {cpu}, release_number(release))
+
+
+def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> str | None:
+    for folder in folders.values():
+        driver = reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False)
+        if driver is not None:
+            return driver
+    is_known_absent = bool(cpus) and not folders and all(_is_without_cpufreq(reader, cpu) for cpu in cpus)
+    return NO_DRIVER if is_known_absent else None
+
+
+def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
+    """Whether the kernel shows the CPU's folder in full, and no cpufreq in it."""
+    return reader.is_absent(own_folder(cpu)) and "topology" in (
+        reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
+    )
+
+
+def _read_turbo(
+    reader: Reader, cpus: CpuSet, folders: Mapping[int, str], own_names: Sequence[str]
+) -> tuple[str | None, str | None, Mapping[int, bool]]:
+    """Whether the clock may exceed its base frequency, the knob that says so, and each CPU's own where there is one.
+
+    intel_pstate/no_turbo is the only one that is inverted. The policies' boost (Linux 6.11) and AMD's cpb are each
+    CPU's own, and on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the former to ask for.
+    One that is there and says neither 0 nor 1 leaves it open: the next may be stale, or not heeded.
+    """
+    no_turbo = f"{CPUS}/intel_pstate/no_turbo"
+    is_off = reader.parsed(no_turbo, parse_flag, expected=False)
+    if is_off is not None:
+        return ("off" if is_off else "on"), no_turbo, {}
+    paths = [no_turbo]
+    for name in own_names:
+        path_by_cpu = {cpu: f"{folder}/{name}" for cpu, folder in folders.items()}
+        values = {cpu: reader.parsed(path, parse_flag, expected=False) for cpu, path in path_by_cpu.items()}
+        own = {cpu: value for cpu, value in values.items() if value is not None}
+        if own and len(own) == len(cpus):
+            return ("on" if any(own.values()) else "off"), f"{CPUS}/cpuN/cpufreq/{name}", own
+        paths += path_by_cpu.values()
+    is_on = reader.parsed(_BOOST, parse_flag, expected=False)
+    if is_on is None or any(path in reader.reason_by_path for path in paths):
+        return None, None, {}
+    return ("on" if is_on else "off"), _BOOST, {}

@@ -1,0 +1,122 @@
+"""How deep the target CPUs may sleep: cpuidle, and the limits on how long they may take to wake up.
+
+    /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,latency,disable}     C6, 133 (us), 0
+    /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us            0 (no limit), n/a (no latency), or us
+    /dev/cpu_dma_latency                                                   the least of all requests, s32, us
+    /proc/cmdline                                                          idle=poll
+
+https://docs.kernel.org/admin-guide/pm/cpuidle.html
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_flag, parse_word
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.release import read_command_line
+from noisewatch.text import clean
+
+CPUS = "/sys/devices/system/cpu"
+LATENCY_REQUEST = "/dev/cpu_dma_latency"
+NO_LIMIT_US = 2_000_000_000  # the kernel's own way to say it
+_STATE = re.compile(r"state(\d{1,3})")
+_REQUEST_BYTES = 4
+POLL = "POLL"  # the state in which a CPU spins, always the first
+
+
+@dataclass(frozen=True, slots=True)
+class IdleState:
+    """One of the states that a CPU may sleep in. None is unknown."""
+
+    index: int
+    name: str | None
+    latency_us: int | None  # to wake up from it
+    is_disabled: bool | None
+
+    @property
+    def is_sleep(self) -> bool:
+        """Whether the CPU stops in it, rather than spin."""
+        return self.name != POLL
+
+
+@dataclass(frozen=True, slots=True)
+class CpuIdle:
+    """One CPU. `states` is empty where the kernel knows none for it; None is unknown."""
+
+    states: tuple[IdleState, ...] | None
+    limit_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """The target CPUs, and what holds for all CPUs. None is unknown."""
+
+    cpus: Mapping[int, CpuIdle]
+    request_us: int | None
+    boot_option: str | None  # of idle=; empty where it was not given
+
+
+def read_idle(reader: Reader, target: CpuSet) -> Idle:
+    """The states and limits now."""
+    options = read_command_line(reader)
+    return Idle(
+        {cpu: CpuIdle(_read_states(reader, cpu), _read_limit(reader, cpu)) for cpu in sorted(target)},
+        _request(reader.ask(LATENCY_REQUEST, _ask_request)),
+        None if options is None else (options.get("idle") or ("",))[-1],
+    )
+
+
+def _read_states(reader: Reader, cpu: int) -> tuple[IdleState, ...] | None:
+    folder = f"{CPUS}/cpu{cpu}/cpuidle"
+    names = reader.names_or_none(folder)
+    if names is None:
+        return () if reader.is_absent(folder) and reader.names_or_none(f"{CPUS}/cpu{cpu}") else None
+    found = sorted(int(match[1]) for match in map(_STATE.fullmatch, names) if match is not None)
+    if not found:
+        reader.note(folder, "no state in it")
+        return None
+    return tuple(_read_state(reader, f"{folder}/state{index}", index) for index in found)
+
+
+def _read_state(reader: Reader, folder: str, index: int) -> IdleState:
+    name = reader.parsed(f"{folder}/name", parse_word)
+    return IdleState(
+        index=index,
+        name=clean(name) if name is not None else None,
+        latency_us=reader.parsed(f"{folder}/latency", integer_from(0, MOST_UNSIGNED)),
+        is_disabled=reader.parsed(f"{folder}/disable", parse_flag),
+    )
+
+
+def _read_limit(reader: Reader, cpu: int) -> int | None:
+    path = f"{CPUS}/cpu{cpu}/power/pm_qos_resume_latency_us"
+    limit_us = reader.parsed(path, parse_resume_latency)
+    return NO_LIMIT_US if limit_us is None and reader.is_absent(path) else limit_us
+
+
+def parse_resume_latency(text: str) -> int:
+    """The longest latency that is accepted, in us. Raises Malformed."""
+    stripped = text.strip()
+    if stripped == "n/a":
+        return 0
+    return integer_from(0)(stripped) or NO_LIMIT_US
+
+
+def _ask_request() -> int:
+    """Opened for this moment alone: an open descriptor is a request of its own."""
+    descriptor = os.open(LATENCY_REQUEST, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        said = os.read(descriptor, _REQUEST_BYTES)
+    finally:
+        os.close(descriptor)
+    return int.from_bytes(said, byteorder=sys.byteorder, signed=True)
+
+
+def _request(answer: object) -> int | None:
+    return answer if type(answer) is int and answer >= 0 else None

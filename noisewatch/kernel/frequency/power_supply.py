@@ -1,0 +1,106 @@
+"""Whether the machine runs on mains power.
+
+    /sys/class/power_supply/AC/{type,online}          Mains, 1
+    /sys/class/power_supply/BAT0/{type,status,scope}  Battery, Discharging   (scope Device: a mouse's battery)
+
+https://docs.kernel.org/power/power_supply_class.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.numbers import parse_word
+from noisewatch.kernel.reader import Reader
+
+FOLDER = "/sys/class/power_supply"
+NO_SUPPLY = "none"
+_STATES = ("Unknown", "Charging", "Discharging", "Not charging", "Full")
+_KINDS = ("Unknown", "Battery", "UPS", "Mains", "Wireless", "BrickID")  # and what begins with USB
+_POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
+
+
+@dataclass(frozen=True, slots=True)
+class MainsPower:
+    """True or False, `none` for a machine without power supplies that tell, None for unknown."""
+
+    is_on: bool | str | None
+    said_by: str | None = None  # the file
+
+
+def read_mains_power(reader: Reader) -> MainsPower:
+    """A battery that empties tells it at once; then the adapters, and then the batteries again."""
+    try:
+        names = reader.names(FOLDER)
+    except Absent:
+        return MainsPower(NO_SUPPLY)
+    except Unreadable:
+        return MainsPower(None)
+    supplies = {name: reader.parsed(f"{FOLDER}/{name}/type", _parse_kind) for name in names}
+    maybe_batteries = [name for name, kind in supplies.items() if kind in ("Battery", None)]
+    batteries = [name for name in maybe_batteries if not _is_of_a_device(reader, name)]
+    status_by_path = {
+        path: reader.parsed(path, _parse_status) for path in (f"{FOLDER}/{name}/status" for name in batteries)
+    }
+    own = {name: kind for name, kind in supplies.items() if name not in maybe_batteries or name in batteries}
+    told = (
+        _told_by(status_by_path, {"Discharging"}, False)
+        or _by_adapters(reader, own)
+        or _told_by(status_by_path, _POWERED_STATES, True)
+        or _by_nobody(own)
+    )
+    unread = [path for path, status in status_by_path.items() if status is None and not reader.is_absent(path)]
+    return MainsPower(None) if told.is_on and unread else told
+
+
+def _is_of_a_device(reader: Reader, name: str) -> bool:
+    return (reader.text_or_none(f"{FOLDER}/{name}/scope", expected=False) or "").strip() == "Device"
+
+
+def _parse_kind(text: str) -> str:
+    kind = parse_word(text)
+    if kind not in _KINDS and not kind.startswith("USB"):
+        raise Malformed("the type of a power supply", kind)
+    return kind
+
+
+def _parse_status(text: str) -> str:
+    status = parse_word(text)
+    if status not in _STATES:
+        raise Malformed("the status of a battery", status)
+    return status
+
+
+def _told_by(status_by_path: dict[str, str | None], states: Set[str], is_on: bool) -> MainsPower | None:
+    path = next((path for path, status in status_by_path.items() if status in states), None)
+    return None if path is None else MainsPower(is_on, path)
+
+
+def _by_adapters(reader: Reader, supplies: dict[str, str | None]) -> MainsPower | None:
+    """Any that is online will do. That all are offline means something only where one is there for nothing else: a USB
+    port is a supply too, and empty as a rule."""
+    adapters = [name for name, kind in supplies.items() if kind is not None and kind not in ("Battery", "UPS")]
+    online = {name: reader.parsed(f"{FOLDER}/{name}/online", parse_online) for name in adapters}
+    for name, is_online in online.items():
+        if is_online:
+            return MainsPower(True, f"{FOLDER}/{name}/online")
+    mains = [name for name in adapters if supplies[name] == "Mains"]
+    if mains and all(is_online == 0 for is_online in online.values()):
+        return MainsPower(False, f"{FOLDER}/{mains[0]}/online")
+    return None
+
+
+def parse_online(text: str) -> int:
+    """0 is offline, 1 online, 2 online with a voltage that was asked for. Raises Malformed."""
+    stripped = text.strip()
+    if stripped not in ("0", "1", "2"):
+        raise Malformed("0, 1 or 2", stripped)
+    return int(stripped)
+
+
+def _by_nobody(supplies: dict[str, str | None]) -> MainsPower:
+    """Empty USB ports and nothing else are no supply at all; anything else should have told."""
+    kinds = set(supplies.values())
+    return MainsPower(NO_SUPPLY if all(kind is not None and kind.startswith("USB") for kind in kinds) else None)

@@ -1,0 +1,102 @@
+"""How much power each package may take in the long run: Intel's RAPL.
+
+    /sys/class/powercap/intel-rapl:0/{name,enabled}                  package-0, 1
+    /sys/class/powercap/intel-rapl:0/constraint_0_name               long_term
+    /sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw     125000000
+    /sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw       125000000   (0: not told)
+    /sys/class/powercap/intel-rapl-mmio:0/…                          the same package, as firmware limits it
+
+https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of the package.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.numbers import integer_from, parse_flag, parse_word
+from noisewatch.kernel.reader import Reader
+
+FOLDER = "/sys/class/powercap"
+_ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")
+_PACKAGE = re.compile(r"package-(\d{1,5})(-die-\d{1,5})?")
+_OTHERS = ("psys", "core", "uncore", "dram")
+_MOST_CONSTRAINTS = 3
+_parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLimit:
+    """The long-term limit of one zone. None is unknown, or not told."""
+
+    path: str
+    package: int
+    is_enabled: bool | None
+    limit_uw: int | None
+    rated_uw: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLimits:
+    """None of `zones` is unknown; `has_none` says that the kernel knows of packages, and of no limits."""
+
+    zones: tuple[PowerLimit, ...] | None
+    has_none: bool = False
+    unread: str | None = None  # the first path that would have told of another
+
+
+def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
+    """Those of the packages, or of all where none are given."""
+    names = reader.names_or_none(FOLDER)
+    if names is None:
+        return PowerLimits(None)
+    zones: list[PowerLimit] = []
+    unread: list[str] = []
+    is_without = False
+    for name in filter(_ZONE.fullmatch, names):
+        folder = f"{FOLDER}/{name}"
+        zone = reader.parsed(f"{folder}/name", _parse_zone)
+        match = _PACKAGE.fullmatch(zone or "")
+        if zone is None:
+            unread.append(f"{folder}/name")
+        if match is None or (packages and int(match[1]) not in packages):
+            continue
+        constraint = _long_term(reader, folder)
+        if constraint is None:
+            has_none = reader.is_absent(f"{folder}/constraint_0_name")
+            is_without |= has_none
+            unread += [] if has_none else [f"{folder}/constraint_0_name"]
+            continue
+        zones.append(_read_zone(reader, folder, int(match[1]), constraint))
+    if not zones:
+        reader.note(FOLDER, "no limit of a package")
+    missing = packages - {zone.package for zone in zones}
+    if zones and missing and not unread:
+        reader.note(FOLDER, f"no limit of package {min(missing)}")
+        unread.append(FOLDER)
+    return PowerLimits(tuple(zones) or None, is_without and not zones and not unread, unread[0] if unread else None)
+
+
+def _parse_zone(text: str) -> str:
+    name = parse_word(text)
+    if name not in _OTHERS and not _PACKAGE.fullmatch(name):
+        raise Malformed("the name of a zone", name)
+    return name
+
+
+def _long_term(reader: Reader, folder: str) -> str | None:
+    """The path that the files of the constraint begin with."""
+    paths = [f"{folder}/constraint_{number}" for number in range(_MOST_CONSTRAINTS)]
+    named = (path for path in paths if reader.parsed(f"{path}_name", parse_word, expected=False) == "long_term")
+    return next(named, None)
+
+
+def _read_zone(reader: Reader, folder: str, package: int, constraint: str) -> PowerLimit:
+    return PowerLimit(
+        path=f"{constraint}_power_limit_uw",
+        package=package,
+        is_enabled=reader.parsed(f"{folder}/enabled", parse_flag),
+        limit_uw=reader.parsed(f"{constraint}_power_limit_uw", _parse_microwatts),
+        rated_uw=reader.parsed(f"{constraint}_max_power_uw", _parse_microwatts, expected=False) or None,
+    )

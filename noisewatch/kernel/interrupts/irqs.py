@@ -1,0 +1,143 @@
+"""Where each IRQ may be delivered, and where it is: /proc/irq.
+
+    /proc/irq/default_smp_affinity          3          (mask: where new IRQs may go)
+    /proc/irq/36/smp_affinity_list          0-1        (the wish)
+    /proc/irq/36/effective_affinity_list    1          (the fact; Linux 4.15)
+    /proc/irq/36/smp_affinity               mode 0644: user space may move it; 0444: the kernel manages it (Linux 6.12)
+
+https://docs.kernel.org/core-api/irq/irq-affinity.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
+from noisewatch.errors import Unreadable
+from noisewatch.kernel.interrupts.devices import read_devices
+from noisewatch.kernel.interrupts.kinds import DEVICE, kind_of
+from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.kernel.numbers import is_count
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.release import release_number
+from noisewatch.text import clean
+
+FOLDER = "/proc/irq"
+DEFAULT = f"{FOLDER}/default_smp_affinity"
+_MODE_TELLS_SINCE = (6, 12)
+_WRITABLE = 0o200
+# Before the actions stand the chip, its hardware number and the trigger, if it tells them:
+# `PCI-MSIX-0000:00:02.0 1-edge eth0`, `GICv3 27 Level arch_timer`, `MIPS 7 timer`, `xen-percpu -virq timer0`.
+_HARDWARE = tuple(
+    re.compile(rf"(?:^|\s)(?:{form})(?=\s|$)")
+    for form in (r"\d+\s+(?:Edge|Level|None)", r"\S*-(?:edge|level|fasteoi)", r"\d*-[a-z]+", r"\d+")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Irq:
+    """One IRQ; None is unknown. `effective` falls silent on kernels before 4.15."""
+
+    irq: int
+    allowed: CpuSet | None
+    effective: CpuSet | None
+    movable: bool | None
+    actions: tuple[str, ...]
+    device: str | None  # `none` where it belongs to no device
+    kind: str = DEVICE  # one of the CPU itself may have a number as well
+
+
+@dataclass(frozen=True, slots=True)
+class Irqs:
+    """All IRQs by number, and where new ones may go."""
+
+    default_allowed: CpuSet | None
+    by_number: Mapping[int, Irq]
+
+
+def read_irqs(
+    reader: Reader, interrupts: Interrupts | None, release: str | None, previous: Irqs | None = None
+) -> Irqs | None:
+    """The IRQs; None where /proc/irq cannot be listed. The devices are asked for where there are others than before."""
+    names = reader.names_or_none(FOLDER)
+    if names is None:
+        return None
+    rows = {row.irq: row.description for row in interrupts.rows} if interrupts is not None else {}
+    found = {
+        number: _read_irq(reader, number, rows.get(number, ""), release)
+        for number in sorted(int(name) for name in names if is_count(name))
+    }
+    return Irqs(reader.parsed(DEFAULT, parse_cpu_mask), _with_devices(reader, found, previous))
+
+
+def _read_irq(reader: Reader, number: int, description: str, release: str | None) -> Irq:
+    actions = parse_actions(description) or _read_actions(reader, number)
+    allowed, effective = _read_affinity(reader, number)
+    kind = kind_of(str(number), description or ", ".join(actions))
+    is_fixed = actions in _KERNELS_OWN or kind != DEVICE
+    movable = False if is_fixed else _read_movable(reader, number, release)
+    return Irq(number, allowed, effective, movable, actions, None, kind)
+
+
+def _with_devices(reader: Reader, found: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:
+    known = previous.by_number if previous is not None else {}
+    if _drivers(found) == _drivers(known) and any(irq.device is not None for irq in known.values()):
+        return {number: replace(irq, device=known[number].device) for number, irq in found.items()}
+    devices = read_devices(reader)
+    return {number: replace(irq, device=_device(devices, number, irq.actions)) for number, irq in found.items()}
+
+
+def _drivers(irqs: Mapping[int, Irq]) -> dict[int, tuple[str, ...]]:
+    return {number: irq.actions for number, irq in irqs.items()}
+
+
+_KERNELS_OWN = (("timer",), ("cascade",))  # of the PC: writing their affinity is an I/O error, whatever the mode says
+
+
+def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, ...]) -> str | None:
+    """Only PCI devices can be looked up; an IRQ that nobody requested has no device."""
+    if devices is None:
+        return None
+    return devices.get(number) or (None if actions else "none")
+
+
+def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet | None]:
+    folder = f"{FOLDER}/{number}"
+    allowed = reader.parsed(f"{folder}/smp_affinity_list", parse_nonempty_cpu_list)
+    effective = reader.parsed(f"{folder}/effective_affinity_list", parse_cpu_list, expected=False)
+    return allowed, effective
+
+
+def _read_movable(reader: Reader, number: int, release: str | None) -> bool | None:
+    """By the file's mode; a kernel before 6.12 shows all of them as writable, so there it tells nothing."""
+    try:
+        mode = reader.machine.mode(f"{FOLDER}/{number}/smp_affinity")
+    except Unreadable:
+        return None
+    if not mode & _WRITABLE:
+        return False
+    number_of_kernel = release_number(release)
+    return True if number_of_kernel is not None and number_of_kernel >= _MODE_TELLS_SINCE else None
+
+
+def parse_actions(description: str) -> tuple[str, ...]:
+    """The actions in a row's description: `IO-APIC 16-fasteoi vmwgfx, snd_ens1371` has two.
+
+    An IRQ that nobody requested has none.
+    """
+    matches = (pattern.search(description) for pattern in _HARDWARE)
+    match = next((match for match in matches if match is not None), None)
+    words = description[match.end() :] if match is not None else ""
+    return tuple(action.strip() for action in words.split(", ") if action.strip())
+
+
+def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
+    """The folders in /proc/irq/N are named after its actions."""
+    known = {
+        "smp_affinity", "smp_affinity_list", "effective_affinity", "effective_affinity_list", "affinity_hint", "node",
+        "spurious",
+    }  # fmt: skip
+    names = reader.names_or_none(f"{FOLDER}/{number}", expected=False) or []
+    return tuple(clean(name) for name in names if name not in known)

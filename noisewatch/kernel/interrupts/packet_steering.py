@@ -1,0 +1,72 @@
+"""Which CPUs take over packets that another CPU received: receive packet steering (RPS).
+
+    /sys/class/net/eth0/queues/rx-0/rps_cpus     0          (mask: none, so that the interrupted CPU keeps its packets)
+    /sys/class/net/eth0/queues/rx-1/rps_cpus     0000000c   (CPUs 2 and 3)
+
+https://docs.kernel.org/networking/scaling.html. XPS, which chooses queues for what a CPU itself sends, is not read: it
+concerns those who send.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from noisewatch.cpus import CpuSet, parse_cpu_mask
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+
+FOLDER = "/sys/class/net"
+_MOST_QUEUES = 512  # of several network cards with a queue for each CPU; 15 µs each
+_RECEIVES = re.compile(r"rx-\d{1,5}")
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSteering:
+    """The CPUs by the path of the queue's mask; None is unknown."""
+
+    cpus_by_path: Mapping[str, CpuSet | None] | None
+    is_possible: bool = True  # False where the kernel has queues without such a file
+    is_complete: bool = True  # False where there are more queues than were read
+
+
+def read_packet_steering(reader: Reader) -> PacketSteering:
+    """The masks of all receive queues that this process can see: of its network namespace."""
+    if not reader.names_or_none(FOLDER):
+        reader.note(FOLDER, "no interface in it, not even lo")
+        return PacketSteering(None)
+    paths = list(islice(_paths(reader), _MOST_QUEUES + 1))
+    is_complete = len(paths) <= _MOST_QUEUES
+    cpus_by_path: dict[str, CpuSet | None] = {}
+    absent: list[str] = []
+    for path in paths[:_MOST_QUEUES]:
+        try:
+            cpus_by_path[path] = parse_cpu_mask(reader.text(path))
+        except Absent:
+            absent.append(path)
+        except Unreadable:
+            cpus_by_path[path] = None
+        except Malformed as error:
+            reader.note(path, error.reason)
+            cpus_by_path[path] = None
+    is_possible = not absent or bool(cpus_by_path)
+    if is_possible:  # all queues have the file, or none
+        cpus_by_path |= dict.fromkeys(absent)
+    return PacketSteering(cpus_by_path, is_possible, is_complete)
+
+
+def _paths(reader: Reader) -> Iterator[str]:
+    for interface in reader.names_or_none(FOLDER) or []:
+        folder = f"{FOLDER}/{interface}/queues"
+        try:
+            queues = reader.names(folder)
+        except Absent:
+            continue
+        except Unreadable:
+            yield f"{folder}/rx-0/rps_cpus"  # which cannot be read either, so that it is missed
+            continue
+        for queue in queues:
+            if _RECEIVES.fullmatch(queue):
+                yield f"{folder}/{queue}/rps_cpus"

@@ -1,0 +1,185 @@
+"""Interrupts delivered to each CPU: /proc/interrupts.
+
+               CPU0       CPU2
+     36:          0      30557 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
+    LOC:       5444       6957   Local timer interrupts
+    ERR:          0
+
+https://docs.kernel.org/filesystems/proc.html (1.2). The header numbers the columns: offline CPUs have none. A label
+may touch its first count (`IPI0:2768808080`), a chip's name may hold a colon, and two rows may have one label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.interrupts.kinds import LOCAL, NO_INTERRUPT, is_known, kind_of
+from noisewatch.kernel.interrupts.sums import sums_with_parts
+from noisewatch.kernel.numbers import are_counts, is_count, lines_of
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine.spinning.loops import load_core
+from noisewatch.text import clean
+
+PATH = "/proc/interrupts"
+# One count for the whole machine (Err: ARM; BAD: POWER, long ago). Lately ERR and MIS of x86 are rows as all others.
+_TOTALS = frozenset({"ERR", "MIS", "Err", "BAD"})
+_LIKE_A_COUNT = re.compile(r"[-+]?\d")
+_HEADER = re.compile(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRow:
+    """One line. `counts` goes with the header's CPUs; None where the row has no count for each CPU."""
+
+    label: str
+    description: str
+    counts: tuple[int, ...] | None
+    total: int | None = None  # of the whole machine, where that is all that is counted
+
+    @property
+    def irq(self) -> int | None:
+        """The number of a device's interrupt; None for the architecture's own (LOC, RES …)."""
+        return int(self.label) if is_count(self.label) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupts:
+    """The table, with the CPU that each column belongs to."""
+
+    cpus: tuple[int, ...]
+    rows: tuple[InterruptRow, ...]
+    text: bytes = field(default=b"", repr=False, compare=False)
+    row_by_line: Mapping[int, InterruptRow] = field(default_factory=dict, repr=False, compare=False)  # from 0
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The labels of the rows that ought to have counts, and have none."""
+        lacking = (row for row in self.rows if row.counts is None and row.total is None and is_known(row.label))
+        return tuple(row.label for row in lacking if kind_of(row.label, row.description) != NO_INTERRUPT)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the rows of the CPUs' own are missing, which come last: devices may be missing too.
+
+        A kernel for one CPU may have none.
+        """
+        return len(self.cpus) > 1 and all(row.irq is not None for row in reversed(self.rows))
+
+    def total_by_cpu(self) -> dict[int, int]:
+        """All interrupts of each CPU: what the rows with a count for each CPU add up to, each interrupt once."""
+        rows = [row for row in self.rows if row.counts is not None]
+        counts_by_row = {id(row): row.counts or () for row in rows}
+        for row, parts in sums_with_parts(rows):
+            for part in parts:
+                pairs = zip(counts_by_row[id(row)], part.counts or (), strict=True)
+                counts_by_row[id(row)] = tuple(max(count - other, 0) for count, other in pairs)
+        if not counts_by_row:
+            return dict.fromkeys(self.cpus, 0)
+        return dict(zip(self.cpus, map(sum, zip(*counts_by_row.values(), strict=True)), strict=True))
+
+
+def parse_header(line: str) -> tuple[int, ...]:
+    """The CPU number of each column. Raises Malformed."""
+    if _HEADER.fullmatch(line) is None:
+        raise Malformed("a header such as `CPU0 CPU1`", line.strip(), 1)
+    return tuple(int(name[3:]) for name in line.split())
+
+
+def parse_interrupts(text: str, previous: Interrupts | None = None) -> Interrupts:
+    """The table. Raises Malformed."""
+    return parse_bytes(text.encode("utf-8", "replace"), previous)
+
+
+def parse_bytes(text: bytes, previous: Interrupts | None = None) -> Interrupts:
+    """The table. Rows that are as in `previous` are taken from there: most rows of a big table never change.
+
+    Raises Malformed.
+    """
+    again = None if previous is None else _parse_changed(text, previous)
+    return again if again is not None else _parse_all(text)
+
+
+def _parse_all(text: bytes) -> Interrupts:
+    header, *lines = lines_of(text.decode("utf-8", "replace")) or [""]
+    cpus = parse_header(header)
+    row_by_line = {
+        number: _parse_row(line, len(cpus), number + 1) for number, line in enumerate(lines, start=1) if line.strip()
+    }
+    if not row_by_line:
+        raise Malformed("a row for each interrupt", "", 2)
+    return Interrupts(cpus, tuple(row_by_line.values()), text, row_by_line)
+
+
+def _parse_changed(text: bytes, previous: Interrupts) -> Interrupts | None:
+    """From the rows that changed; None where rows came or went, or the CPUs are others."""
+    changed = load_core().changed_lines(previous.text, text)
+    if changed is None or any(number not in previous.row_by_line for number, _, _ in changed):
+        return None
+    row_by_line = dict(previous.row_by_line)
+    for number, begin, end in changed:
+        line = text[begin:end].decode("utf-8", "replace")
+        if not line.strip():
+            return None
+        row_by_line[number] = _parse_row(line, len(previous.cpus), number + 1)
+    return Interrupts(previous.cpus, tuple(row_by_line.values()), text, row_by_line)
+
+
+def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
+    label, colon, rest = line.partition(":")
+    label = label.strip()
+    if not colon or not label or not rest.strip():
+        raise Malformed("a row such as `LOC: 1 2`", line.strip(), number)
+    counts, description = _split_counts(rest, cpu_count)
+    if label in _TOTALS and not (description and len(counts) == cpu_count):
+        return _parse_total(label, rest, number)
+    if not counts and _may_lack_counts(label, description):
+        return InterruptRow(clean(label), _tidy(description), None)
+    if len(counts) != cpu_count:
+        found = description.split()[0] if description.split() else f"{len(counts)} counts"
+        raise Malformed(f"{cpu_count} counts", found, number)
+    label, description = clean(label), _tidy(description)
+    return InterruptRow(label, description, None if kind_of(label, description) == NO_INTERRUPT else tuple(counts))
+
+
+def _may_lack_counts(label: str, description: str) -> bool:
+    """Whether it is no device's, no tick and no call, and nothing there looks like what is left of counts."""
+    return kind_of(label, description) in (LOCAL, NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
+
+
+def _tidy(description: str) -> str:
+    """Cleaned first: a name may hold characters that Python takes for blanks."""
+    return " ".join(clean(description).split())
+
+
+def _split_counts(rest: str, cpu_count: int) -> tuple[list[int], str]:
+    """The leading counts, at most one a CPU, and the text behind them."""
+    words = rest.split(None, cpu_count)
+    numbers = words[:cpu_count]
+    if len(numbers) == cpu_count and are_counts(numbers):
+        return list(map(int, numbers)), words[cpu_count] if len(words) > cpu_count else ""
+    counted = next((at for at, word in enumerate(numbers) if not is_count(word)), len(numbers))
+    return list(map(int, numbers[:counted])), " ".join(words[counted:])
+
+
+def _parse_total(label: str, rest: str, number: int) -> InterruptRow:
+    words = rest.split()
+    if len(words) != 1 or not is_count(words[0]):
+        raise Malformed("one count", rest.strip(), number)
+    return InterruptRow(label, "", None, int(words[0]))
+
+
+def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Interrupts | None:
+    """The table; None where it cannot be read."""
+    try:
+        table = parse_bytes(reader.bytes(PATH), previous)
+    except Unreadable:
+        return None
+    except Malformed as error:
+        reader.note(PATH, error.reason)
+        return None
+    if table.uncounted:
+        reader.note(PATH, f"no counts in row {', '.join(table.uncounted)}")
+    return table

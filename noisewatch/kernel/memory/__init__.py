@@ -1,0 +1,1 @@
+"""Memory: counters, limits, swap."""

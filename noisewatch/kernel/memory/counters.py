@@ -1,0 +1,66 @@
+"""How much memory is left, and what the kernel does to find more: /proc/meminfo, /proc/vmstat.
+
+    MemTotal:       16316412 kB            pswpin 0
+    MemAvailable:   12094228 kB            compact_stall 17
+
+https://docs.kernel.org/filesystems/proc.html#meminfo; the counters of vmstat are since boot, and of the whole host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cgroup.lxcfs import is_served_by_lxcfs
+from noisewatch.kernel.numbers import is_count, lines_of
+from noisewatch.kernel.reader import Reader
+
+MEMINFO = "/proc/meminfo"
+VMSTAT = "/proc/vmstat"
+_SIZE = re.compile(r"([^:\s]+):\s+(\d{1,20})(?: kB)?", re.ASCII)
+_COUNTERS = re.compile(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Sizes by their name in meminfo (kB, but for counts of huge pages), counters by their name in vmstat."""
+
+    kb_by_name: Mapping[str, int] | None
+    count_by_name: Mapping[str, int] | None
+
+
+def parse_meminfo(text: str) -> Mapping[str, int]:
+    """The sizes by name. Raises Malformed."""
+    sizes: dict[str, int] = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        match = _SIZE.fullmatch(line.strip())
+        if match is None:
+            raise Malformed("`MemTotal: 16316412 kB`", line, number)
+        sizes[match[1]] = int(match[2])
+    if "MemTotal" not in sizes:
+        raise Malformed("a line `MemTotal: 16316412 kB`", text[:20], 1)
+    return sizes
+
+
+def parse_vmstat(text: str) -> Mapping[str, int]:
+    """The counters by name. Raises Malformed."""
+    if _COUNTERS.fullmatch(text):  # as a whole: there are 200 lines, each second
+        words = text.split()
+        return dict(zip(words[::2], map(int, words[1::2]), strict=True))
+    counters: dict[str, int] = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        name, _, count = line.strip().partition(" ")
+        if not name or not is_count(count.removeprefix("-")):
+            raise Malformed("a name and a count", line, number)
+        counters[name] = int(count)
+    if not counters:
+        raise Malformed("a name and a count", "", 1)
+    return counters
+
+
+def read_memory(reader: Reader) -> Memory:
+    """Sizes and counters now."""
+    sizes = None if is_served_by_lxcfs(reader, MEMINFO) else reader.parsed(MEMINFO, parse_meminfo)
+    return Memory(sizes, reader.parsed(VMSTAT, parse_vmstat))

@@ -1,0 +1,175 @@
+"""The memory that this process's cgroups leave it, and how often they ran out of it.
+
+    v2  memory.max, memory.high   4294967296      (bytes; `max` is no limit)
+        memory.current            1073741824
+        memory.stat               inactive_file 268435456
+        memory.events.local       high 0
+                                  max 12
+    v1  memory.limit_in_bytes     9223372036854771712   (more than there can be: no limit)
+        memory.memsw.limit_in_bytes                 never below the other  (where swap is accounted)
+        memory.usage_in_bytes, memory.failcnt, memory.stat
+
+https://docs.kernel.org/admin-guide/cgroup-v2.html#memory, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
+memory.events counts for the cgroups below as well, .local (Linux 5.2) for the limit of this one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cgroup.mounts import (
+    MEMBERSHIP,
+    CgroupMount,
+    find_hierarchy,
+    folders_up,
+    is_true_root,
+    parse_membership,
+    read_cgroup_mounts,
+    why_outside,
+)
+from noisewatch.kernel.memory.counters import parse_vmstat
+from noisewatch.kernel.numbers import is_count, parse_count
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import MOUNTS
+
+UNLIMITED = 1 << 60  # bytes, and what is above: v1 says so with the largest number of whole pages
+_CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")
+_CACHE_V1 = ("total_inactive_file", "total_active_file")
+_HITS = ("high", "max", "oom")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """One cgroup that limits. None is unknown."""
+
+    folder: str
+    limit_bytes: int
+    used_bytes: int | None  # files that are cached are in it
+    cached_bytes: int | None  # what the kernel can take back
+    hits: int | None  # times that it had to, since the cgroup was made
+    text_by_file: Mapping[str, str]  # what sets the limit
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimits:
+    """The limits on the path from this process's cgroup to the root; further ones may exist where one is unread."""
+
+    limits: tuple[MemoryLimit, ...]
+    unread: str | None  # the first path that would have told of another
+
+
+_Level = tuple[MemoryLimit | None, str | None]  # the limit if there is one, and what could not be read
+
+
+def read_memory_limits(reader: Reader) -> MemoryLimits:
+    """The limits on the observing process; its children, the benchmark among them, inherit them."""
+    mounts = read_cgroup_mounts(reader)
+    membership = reader.parsed(MEMBERSHIP, parse_membership)
+    if mounts is None or membership is None:
+        return MemoryLimits((), MEMBERSHIP if membership is None else MOUNTS)
+    hierarchy = find_hierarchy(reader, mounts, membership, "memory")
+    if hierarchy is None:
+        reader.note(MEMBERSHIP, "no hierarchy with the memory controller is mounted, so limits cannot be seen")
+        return MemoryLimits((), MEMBERSHIP)
+    mount, path = hierarchy
+    read_level = _read_v1 if mount.version == 1 else _read_v2
+    levels = [read_level(reader, folder, mount) for folder in folders_up(mount, path)]
+    reason = why_outside(mount, path)
+    if reason is not None:
+        reader.note(MEMBERSHIP, reason)
+        levels.append((None, MEMBERSHIP))
+    return MemoryLimits(
+        tuple(limit for limit, _ in levels if limit is not None),
+        next((unread for _, unread in levels if unread is not None), None),
+    )
+
+
+def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
+    """The true root, and a level without the memory controller, limit nothing.
+
+    What limits the root of what a container sees from outside cannot be seen.
+    """
+    names = reader.names_or_none(folder)
+    controllers = reader.text_or_none(f"{folder}/cgroup.controllers", expected=False)
+    if names is None:
+        return None, folder
+    is_root = folder == mount.folder and is_true_root(mount, names)
+    if is_root and "memory.max" not in names and controllers is not None:
+        return None, None
+    is_outside_hidden = folder == mount.folder and not is_root
+    if controllers is not None and "memory" not in controllers.split() and "memory.max" not in names:
+        return _nothing_but_what_is_outside(reader, folder) if is_outside_hidden else (None, None)
+    return _read_limited_v2(reader, folder, is_outside_hidden)
+
+
+def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _Level:
+    texts = {name: reader.text_or_none(f"{folder}/{name}") for name in ("memory.max", "memory.high")}
+    limits = {name: reader.parsed(f"{folder}/{name}", parse_limit) for name in texts}
+    set_bytes = [limit for limit in limits.values() if limit is not None and limit < UNLIMITED]
+    unread = next((f"{folder}/{name}" for name, limit in limits.items() if limit is None), None)
+    if not set_bytes:
+        return _nothing_but_what_is_outside(reader, folder) if is_outside_hidden and unread is None else (None, unread)
+    limit = MemoryLimit(
+        folder=folder,
+        limit_bytes=min(set_bytes),
+        used_bytes=reader.parsed(f"{folder}/memory.current", parse_count),
+        cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V2),
+        hits=_read_hits(reader, folder),
+        text_by_file={name: text.strip() for name, text in texts.items() if text is not None and text.strip() != "max"},
+    )
+    return limit, unread
+
+
+def _nothing_but_what_is_outside(reader: Reader, folder: str) -> _Level:
+    reader.note(folder, "the root of a container: limits outside of it cannot be seen")
+    return None, folder
+
+
+def _read_hits(reader: Reader, folder: str) -> int | None:
+    if not reader.is_absent(f"{folder}/memory.events.local"):
+        return _sum_of(reader, f"{folder}/memory.events.local", _HITS)
+    return _sum_of(reader, f"{folder}/memory.events", _HITS)
+
+
+def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
+    limit_bytes = reader.parsed(f"{folder}/memory.limit_in_bytes", parse_count)
+    if limit_bytes is None:
+        return None, f"{folder}/memory.limit_in_bytes"
+    if limit_bytes >= UNLIMITED:
+        is_root = folder != mount.folder or is_true_root(mount, reader.names_or_none(folder) or ())
+        return (None, None) if is_root else _nothing_but_what_is_outside(reader, folder)
+    with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
+    limit = MemoryLimit(
+        folder=folder,
+        limit_bytes=limit_bytes,
+        used_bytes=reader.parsed(f"{folder}/memory.usage_in_bytes", parse_count),
+        cached_bytes=_sum_of(reader, f"{folder}/memory.stat", _CACHE_V1),
+        hits=reader.parsed(f"{folder}/memory.failcnt", parse_count),
+        text_by_file={
+            **({} if with_swap is None else {"memory.memsw.limit_in_bytes": str(with_swap)}),
+            "memory.limit_in_bytes": str(limit_bytes),
+        },
+    )
+    return limit, None
+
+
+def parse_limit(text: str) -> int:
+    """The bytes; UNLIMITED for `max`. Raises Malformed."""
+    word = text.strip()
+    if word != "max" and not is_count(word):
+        raise Malformed("`max` or bytes", word)
+    return UNLIMITED if word == "max" else int(word)
+
+
+def _sum_of(reader: Reader, path: str, names: tuple[str, ...]) -> int | None:
+    """Those of the file's counts; None where one is missing."""
+    counts = reader.parsed(path, parse_vmstat)  # names and counts, as there
+    if counts is None:
+        return None
+    found = [counts[name] for name in names if name in counts]
+    if len(found) < len(names):
+        reader.note(path, f"wanted {', '.join(names)}, found {len(found)} of them")
+        return None
+    return sum(found)

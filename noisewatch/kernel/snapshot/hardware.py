@@ -1,0 +1,57 @@
+"""What is asked once, when a run begins: to answer, the kernel interrupts the CPU that the question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
+from noisewatch.kernel.frequency.hwmon import Sensors, read_sensors
+from noisewatch.kernel.frequency.powercap import PowerLimits, read_power_limits
+from noisewatch.kernel.frequency.uncore import Uncore, read_uncore
+from noisewatch.kernel.numbers import integer_from
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
+
+_MOST_BIAS = 15  # four bits
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """As it was when the run began. None is unknown."""
+
+    energy_bias: Knobs  # of the target CPUs: 0 performance, 6 normal, 15 power saving
+    sensors: Sensors
+    power_limits: PowerLimits
+    uncore: Uncore
+
+
+def bias_path(cpu: int) -> str:
+    """The file with the CPU's energy performance bias."""
+    return f"{CPUS}/cpu{cpu}/power/energy_perf_bias"
+
+
+def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Hardware:
+    """What the target CPUs and their packages say."""
+    places = [topology.get(cpu) for cpu in target]
+    known = [place.package for place in places if place is not None and place.package is not None]
+    unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
+    packages = frozenset() if unplaced else frozenset(known)
+    found = Hardware(
+        energy_bias=read_knobs(reader, dict.fromkeys(map(bias_path, sorted(target)), integer_from(0, _MOST_BIAS))),
+        sensors=read_sensors(reader, packages),
+        power_limits=read_power_limits(reader, packages),
+        uncore=read_uncore(reader, packages),
+    )
+    return _without_package(found, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else found
+
+
+def _without_package(found: Hardware, path: str) -> Hardware:
+    """The same where some target CPU's package is unknown, and may be one that tells nothing."""
+    return replace(
+        found,
+        sensors=replace(found.sensors, unread=found.sensors.unread or path),
+        power_limits=replace(found.power_limits, unread=found.power_limits.unread or path),
+        uncore=replace(found.uncore, is_complete=False),
+    )

@@ -1,0 +1,112 @@
+"""What rarely changes: read at the start, when CPUs come or go, and every ten seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.cgroup.bandwidth import Cgroup
+from noisewatch.kernel.cgroup.weights import CpuWeights, read_cpu_weights
+from noisewatch.kernel.cpus.core_ranking import read_core_ranking
+from noisewatch.kernel.cpus.topology import CpuPlace, read_memory_nodes
+from noisewatch.kernel.frequency.caps import FrequencyCap, read_frequency_caps
+from noisewatch.kernel.frequency.cooling import Cooling, read_cooling
+from noisewatch.kernel.frequency.cpufreq import Frequency
+from noisewatch.kernel.frequency.idle import Idle, read_idle
+from noisewatch.kernel.frequency.power_supply import MainsPower, read_mains_power
+from noisewatch.kernel.interrupts.irqs import Irqs, read_irqs
+from noisewatch.kernel.interrupts.packet_steering import PacketSteering, read_packet_steering
+from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.kernel.memory.swaps import Swap, read_swaps
+from noisewatch.kernel.memory.temporary_files import read_temporary_files
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.kernel_settings import KernelSettings, read_kernel_settings
+from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
+from noisewatch.kernel.system.boot_configuration import BootConfiguration, read_boot_configuration
+from noisewatch.kernel.system.clock_rate import ClockRate, read_clock_rate
+from noisewatch.kernel.system.clock_source import ClockSource, read_clock_source
+from noisewatch.kernel.system.disks import Array, read_arrays
+from noisewatch.kernel.system.hardware_errors import ErrorCounters, read_error_counters
+from noisewatch.kernel.system.log import KernelLog, read_kernel_log
+from noisewatch.kernel.system.uptime import read_uptime
+from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process
+from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
+from noisewatch.kernel.tasks.visible import read_why_hidden
+from noisewatch.kernel.trace.event_sources import read_event_sources
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """None is unknown, in all of them."""
+
+    read_at_ns: int
+    topology: Mapping[int, CpuPlace]
+    irqs: Irqs | None
+    clock_source: ClockSource
+    mains_power: MainsPower
+    frequency: Frequency
+    knobs: Knobs
+    kernel: KernelSettings
+    caps: Mapping[int, FrequencyCap]  # of the target CPUs
+    idle: Idle
+    cooling: Cooling
+    clock_rate: ClockRate | None
+    arrays: tuple[Array, ...] | None  # that are being checked or rebuilt
+    sessions: Sessions
+    temporary_files: str | None  # the type of their file system
+    own: OwnProcess
+    cpu_weights: CpuWeights | None
+    event_sources: frozenset[str] | None
+    packet_steering: PacketSteering
+    core_ranking: Mapping[int, int]  # of the target CPUs that are ranked
+    error_counters: ErrorCounters
+    kernel_log: KernelLog | None
+    boot_configuration: BootConfiguration
+    uptime_s: float | None
+    memory_nodes: frozenset[int] | None
+    swaps: tuple[Swap, ...] | None
+    why_processes_hidden: str | None  # None is known as well: all can be seen
+
+
+def read_settings(
+    reader: Reader,
+    now_ns: int,
+    topology: Mapping[int, CpuPlace],
+    frequency: Frequency,
+    interrupts: Interrupts | None,
+    release: str | None,
+    target: CpuSet,
+    cgroup: Cgroup,
+    previous: Settings | None = None,
+) -> Settings:
+    """The settings now; what is many files a CPU is read for the target CPUs alone."""
+    return Settings(
+        read_at_ns=now_ns,
+        topology=topology,
+        irqs=read_irqs(reader, interrupts, release, previous.irqs if previous is not None else None),
+        clock_source=read_clock_source(reader),
+        mains_power=read_mains_power(reader),
+        frequency=frequency,
+        knobs=read_knobs(reader),
+        kernel=read_kernel_settings(reader),
+        caps=read_frequency_caps(reader, target),
+        idle=read_idle(reader, target),
+        cooling=read_cooling(reader),
+        clock_rate=read_clock_rate(reader),
+        arrays=read_arrays(reader),
+        sessions=read_sessions(reader),
+        temporary_files=read_temporary_files(reader),
+        own=read_own_process(reader),
+        cpu_weights=read_cpu_weights(reader, cgroup),
+        event_sources=read_event_sources(reader),
+        packet_steering=read_packet_steering(reader),
+        core_ranking=read_core_ranking(reader, target),
+        error_counters=read_error_counters(reader),
+        kernel_log=read_kernel_log(reader),
+        boot_configuration=read_boot_configuration(reader),
+        uptime_s=read_uptime(reader),
+        memory_nodes=read_memory_nodes(reader),
+        swaps=read_swaps(reader),
+        why_processes_hidden=read_why_hidden(reader),
+    )

@@ -1,0 +1,227 @@
+"""All raw counters and settings of a machine, read once at one instant: the one place that reads them all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import Unreadable
+from noisewatch.kernel.cgroup.bandwidth import Cgroup, CgroupLevel, read_cgroup
+from noisewatch.kernel.cgroup.workers import read_worker_cgroups
+from noisewatch.kernel.cpus.cpu_time import CpuTime, read_cpu_time
+from noisewatch.kernel.cpus.isolation import Isolation, read_isolation
+from noisewatch.kernel.cpus.online import Online, read_cpu_folders, read_online
+from noisewatch.kernel.cpus.run_queue import RunTime, read_run_time
+from noisewatch.kernel.cpus.target import (
+    PinTrial,
+    Target,
+    choose_target,
+    read_own_affinity,
+    read_pin_trial,
+    read_requested,
+)
+from noisewatch.kernel.cpus.topology import CpuPlace, read_topology
+from noisewatch.kernel.frequency.cpufreq import Frequency, read_frequency
+from noisewatch.kernel.interrupts.irqs import Irqs
+from noisewatch.kernel.interrupts.softirqs import Softirqs, read_softirqs
+from noisewatch.kernel.interrupts.table import Interrupts, read_interrupts
+from noisewatch.kernel.reader import Reader, Spared
+from noisewatch.kernel.snapshot.background import Background, read_background
+from noisewatch.kernel.snapshot.hardware import Hardware, read_hardware
+from noisewatch.kernel.snapshot.settings import Settings, read_settings
+from noisewatch.kernel.system.platform import Platform, read_platform
+from noisewatch.kernel.system.pressure import Pressure, read_pressure
+from noisewatch.kernel.system.release import read_release, release_number
+from noisewatch.kernel.tasks.jobs import Jobs, read_jobs
+from noisewatch.kernel.tasks.machine_lock import MachineLock, read_machine_lock
+from noisewatch.kernel.tasks.threads import TaskReader, Tasks
+from noisewatch.machine import Machine
+
+_LAG = "time until the tasks were read"
+SETTINGS_LAST_NS = 10_000_000_000  # what nobody changes every second is read again after this
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One instant of a machine. None is unknown; `reason_by_path` says why."""
+
+    taken_at_ns: int
+    machine_name: str
+    is_live: bool
+    own_pids: frozenset[int]
+    platform: Platform
+    online: Online
+    isolation: Isolation
+    target: Target
+    own_affinity: CpuSet | None  # of what is started from where this process was, before it moved aside
+    pin_trial: PinTrial
+    hardware: Hardware
+    settings: Settings
+    frequency: Frequency
+    interrupts: Interrupts | None
+    softirqs: Softirqs | None
+    cpu_time: Mapping[int, CpuTime] | None
+    run_time: Mapping[int, RunTime] | None
+    pressure: Pressure
+    background: Background
+    machine_lock: MachineLock | None
+    cgroup: Cgroup
+    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, of those that had most of the target CPUs
+    jobs: Jobs | None  # None is not asked
+    tasks: Tasks | None
+    tasks_lag_ns: int  # how much later than the CPUs' times they were read
+    reason_by_path: Mapping[str, str]
+
+    @property
+    def topology(self) -> Mapping[int, CpuPlace]:
+        return self.settings.topology
+
+    @property
+    def irqs(self) -> Irqs | None:
+        return self.settings.irqs
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user wants to be looked at."""
+
+    cpus: CpuSet | None = None
+    allowed_at_start: CpuSet | None = None  # the affinity we were started with, before we moved aside
+    asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
+    is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
+
+
+def read_snapshot(
+    machine: Machine, wish: Wish, task_reader: TaskReader | None = None, previous: Snapshot | None = None
+) -> Snapshot:
+    """The machine now. Threads are read where a `task_reader` is given; `previous` spares what cannot have changed.
+
+    What interrupts a CPU by being asked is asked of this host without a `previous` one only, when a run begins.
+    """
+    return machine.within_deadline(lambda: _read(machine, wish, task_reader, previous))
+
+
+def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous: Snapshot | None) -> Snapshot:
+    machine.begin_snapshot()
+    reader = Reader(machine)
+    if machine.is_live and (wish.is_discreet or previous is not None):
+        release = previous.platform.kernel if previous is not None else read_release(reader)
+        reader.spared = Spared(None, release_number(release))
+    taken_at_ns = machine.now_ns()
+    cpu_time = read_cpu_time(reader)
+    run_time = read_run_time(reader)
+    interrupts = read_interrupts(reader, previous.interrupts if previous is not None else None)
+    softirqs = read_softirqs(reader)
+    online = read_online(reader)
+    platform = previous.platform if previous is not None else read_platform(reader)
+    kept = _still_valid(previous, online, taken_at_ns)
+    known_isolation = previous.isolation if previous is not None and kept is not None else None
+    isolation = read_isolation(reader, _last_cpu(reader, online), known_isolation)
+    topology = kept.topology if kept is not None else read_topology(reader, online.online, platform.design_by_cpu)
+    own_affinity = read_own_affinity(reader, wish.allowed_at_start)
+    target = choose_target(read_requested(reader, wish.cpus), isolation, online.online, own_affinity, topology)
+    if reader.spared is not None:
+        reader.spared = replace(reader.spared, cpus=target.cpus)
+    frequency = read_frequency(
+        reader,
+        online.online or frozenset(topology),
+        target.cpus,
+        platform.kernel,
+        kept.frequency if kept is not None else None,
+        previous.frequency if previous is not None else None,
+    )
+    cgroup = read_cgroup(reader)
+    settings = kept or read_settings(
+        *(reader, taken_at_ns, topology, frequency, interrupts, platform.kernel, target.cpus, cgroup),
+        previous=previous.settings if previous is not None else None,
+    )
+    hardware = _hardware(reader, target, topology, previous)
+    tickless = isolation.nohz_full or frozenset()
+    tasks = task_reader.read(reader, target.cpus, tickless) if task_reader is not None else None
+    tasks_lag_ns = _lag_ns(machine, taken_at_ns) if task_reader is not None else 0
+    return Snapshot(
+        taken_at_ns=taken_at_ns,
+        machine_name=machine.name,
+        is_live=machine.is_live,
+        own_pids=machine.own_pids,
+        platform=platform,
+        online=online,
+        isolation=isolation,
+        target=target,
+        own_affinity=own_affinity,
+        pin_trial=read_pin_trial(reader, target.cpus),
+        hardware=hardware,
+        settings=settings,
+        frequency=frequency,
+        interrupts=interrupts,
+        softirqs=softirqs,
+        cpu_time=cpu_time,
+        run_time=run_time,
+        pressure=read_pressure(reader),
+        machine_lock=read_machine_lock(reader),
+        background=read_background(reader, target.cpus, settings, hardware.sensors),
+        cgroup=cgroup,
+        worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
+        jobs=_jobs(reader, wish, previous),
+        tasks=tasks,
+        tasks_lag_ns=tasks_lag_ns,
+        reason_by_path=_reasons(reader, previous),
+    )
+
+
+def _worker_cgroups(
+    reader: Reader, tasks: Tasks | None, target: Target, previous: Snapshot | None
+) -> Mapping[int, tuple[CgroupLevel, ...]]:
+    before = previous.tasks if previous is not None else None
+    return read_worker_cgroups(reader, tasks, before, target.cpus, reader.machine.own_pids)
+
+
+def _lag_ns(machine: Machine, taken_at_ns: int) -> int:
+    """How much later than the CPUs' times the tasks' times have been read; 0 where nobody can say.
+
+    Milliseconds mostly; a third of a second was seen on a slow machine, and never twice the same.
+    """
+    try:
+        lag_ns = machine.ask(_LAG, lambda: machine.now_ns() - taken_at_ns)
+    except Unreadable:
+        return 0
+    return lag_ns if isinstance(lag_ns, int) and lag_ns >= 0 else 0
+
+
+def _last_cpu(reader: Reader, online: Online) -> int | None:
+    known = (online.online or frozenset()) | (online.offline or frozenset()) | read_cpu_folders(reader)
+    return max(known, default=None)
+
+
+def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Settings | None:
+    if previous is None or previous.online.online != online.online:
+        return None
+    return previous.settings if now_ns - previous.settings.read_at_ns < SETTINGS_LAST_NS else None
+
+
+def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], previous: Snapshot | None) -> Hardware:
+    """Asked once, as the answers take time from the target."""
+    if previous is not None and previous.target.cpus == target.cpus:
+        return previous.hardware
+    return read_hardware(reader, target.cpus, topology)
+
+
+def _jobs(reader: Reader, wish: Wish, previous: Snapshot | None) -> Jobs | None:
+    """Asked once a run: to ask every few seconds would be a job by itself."""
+    if previous is not None and previous.jobs is not None:
+        return previous.jobs
+    return read_jobs(reader) if wish.asks_jobs else None
+
+
+def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
+    """The failures of this snapshot, and those of the previous one that were not asked again."""
+    earlier = previous.reason_by_path if previous is not None else {}
+    of_processes = re.compile(r"/proc/(?!1/)\d")  # which end, but for the first
+    taken_over = {
+        path: reason
+        for path, reason in earlier.items()
+        if path not in reader.asked and of_processes.match(path) is None
+    }
+    return {**taken_over, **reader.reason_by_path}

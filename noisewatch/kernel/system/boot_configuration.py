@@ -1,0 +1,90 @@
+"""The kernel options that the boot loader was told to give, which may not be those that are active.
+
+    /etc/default/grub                 GRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"
+    /etc/default/grub.d/*.cfg         GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX nohz_full=2-3"
+    /etc/kernel/cmdline               root=UUID=… rw isolcpus=2-3            (systemd-boot, kernel-install)
+
+https://www.gnu.org/software/grub/manual/grub/html_node/Simple-configuration.html. GRUB's files are shell: what is more
+than a plain assignment is passed over. Only the options that matter to noise are kept, here and in recordings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.release import parse_command_line, read_command_line
+from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, TELLING_OPTIONS
+
+Options = Mapping[str, tuple[str, ...]]
+_VALUE = r"""(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'\n#]*))"""
+_ASSIGNMENT = re.compile(
+    rf"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)={_VALUE}[ \t]*(?:#.*)?$", re.MULTILINE
+)
+_MOST_FILES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class BootConfiguration:
+    """The options that matter to noise; None is unknown. `said_by` is empty where no boot loader is configured here."""
+
+    active: Options | None
+    configured: Options | None
+    said_by: tuple[str, ...] = ()
+
+
+def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The two variables that hold kernel options; `earlier` is what files read before have set them to."""
+    values = dict(earlier or {})
+    for match in _ASSIGNMENT.finditer(text):
+        name, value = match[1], next((each for each in match.groups()[1:] if each is not None), "")
+        values[name] = re.sub(r"\$\{?(\w+)\}?", lambda used: values.get(used[1], ""), value)
+    return values
+
+
+def read_boot_configuration(reader: Reader) -> BootConfiguration:
+    """What is active, and what is configured."""
+    active = read_command_line(reader)
+    text_by_path: dict[str, str] = {}
+    more = _more_of_grub(reader)
+    if more is None:
+        return BootConfiguration(_telling(active), None)
+    for path in (GRUB, *more, KERNEL_INSTALL):
+        try:
+            text_by_path[path] = reader.text(path, expected=False)
+        except Absent:
+            continue
+        except Unreadable as error:
+            reader.note(path, error.reason)
+            return BootConfiguration(_telling(active), None)
+    grub: Mapping[str, str] = {}
+    for path, text in text_by_path.items():
+        grub = parse_grub(text, grub) if path != KERNEL_INSTALL else grub
+    configured = _joined([*grub.values(), text_by_path.get(KERNEL_INSTALL, "")])
+    if configured is None:
+        reader.note(GRUB if KERNEL_INSTALL not in text_by_path else KERNEL_INSTALL, "no command line of a kernel")
+    return BootConfiguration(_telling(active), _telling(configured), tuple(text_by_path))
+
+
+def _joined(words: Sequence[str]) -> Options | None:
+    """The options of all; None where a kernel takes no such line."""
+    try:
+        return parse_command_line(" ".join(word.replace("\n", " ") for word in words))
+    except Malformed:
+        return None
+
+
+def _more_of_grub(reader: Reader) -> list[str] | None:
+    """None where the folder may not be read."""
+    try:
+        names = reader.names(GRUB_FOLDER, expected=False)
+    except Unreadable as error:
+        return [] if error.is_missing or isinstance(error, Absent) else None
+    return [f"{GRUB_FOLDER}/{name}" for name in names if name.endswith(".cfg")][:_MOST_FILES]
+
+
+def _telling(options: Options | None) -> Options | None:
+    return None if options is None else {name: each for name, each in options.items() if name in TELLING_OPTIONS}

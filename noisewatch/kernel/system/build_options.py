@@ -1,0 +1,85 @@
+"""The options that the running kernel was built with, as far as they matter to noise.
+
+    /proc/config.gz                 CONFIG_HZ=250                        (compressed; with CONFIG_IKCONFIG_PROC)
+    /boot/config-RELEASE            CONFIG_NO_HZ_FULL=y
+    /lib/modules/RELEASE/config     # CONFIG_KASAN is not set
+
+https://docs.kernel.org/kbuild/kconfig.html; an option whose conditions are not met is not mentioned at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine.recording.compressed import gunzip
+from noisewatch.machine.recording.privacy import TELLING_CONFIG
+
+PACKED = "/proc/config.gz"
+_FILES = ("/boot/config-{}", "/lib/modules/{}/config")
+_RELEASE = re.compile(r"[\w.+~-]+", re.ASCII)
+_OPTION = re.compile(
+    rf"^(?:# )?CONFIG_(?P<name>{'|'.join(sorted(TELLING_CONFIG))})(?:=(?P<value>[ymn]|\d{{1,9}})| is not set)$",
+    re.MULTILINE,
+)
+_LAST = "RUNTIME_TESTING_MENU"  # Linux 4.15: every kernel has it, behind all that is asked for here
+
+
+@dataclass(frozen=True, slots=True)
+class KernelConfig:
+    """The options by name, without CONFIG_; one that is not set is `n`. `is_whole`: those not named are not set."""
+
+    value_by_option: Mapping[str, str]
+    is_whole: bool
+    said_by: str = PACKED
+
+    def is_set(self, option: str) -> bool | None:
+        """Whether the kernel has it, built in or as a module; None is unknown."""
+        value = self.value_by_option.get(option)
+        if value is None:
+            return False if self.is_whole else None
+        return value in ("y", "m")
+
+    @property
+    def tick_hz(self) -> int | None:
+        """How often a CPU that is not tickless is interrupted by its scheduler tick."""
+        value = self.value_by_option.get("HZ", "")
+        return int(value) if value.isdecimal() and int(value) > 0 else None
+
+
+def parse_kernel_config(text: str) -> KernelConfig:
+    """The options that matter. Raises Malformed where there is none at all."""
+    values = {match["name"]: match["value"] or "n" for match in _OPTION.finditer(text)}
+    if not values:
+        raise Malformed("a line such as CONFIG_HZ=250", text[:20])
+    return KernelConfig(values, _LAST in values)
+
+
+def read_kernel_config(reader: Reader, release: str | None) -> KernelConfig | None:
+    """From the first of the files that there is. A hundred kilobytes to unpack, so nobody should ask twice."""
+    is_named = _RELEASE.fullmatch(release or "") is not None
+    paths = (PACKED, *(pattern.format(release) for pattern in _FILES if is_named))
+    for path in paths:
+        config = _read(reader, path)
+        if config is not None:
+            return config
+    damaged = [f"{path}: {reader.reason_by_path[path]}" for path in paths if path in reader.reason_by_path]
+    reader.note(PACKED, damaged[0] if damaged else "neither this nor /boot/config-RELEASE can be read")
+    return None
+
+
+def _read(reader: Reader, path: str) -> KernelConfig | None:
+    try:
+        config = parse_kernel_config(gunzip(reader.bytes(path, expected=False)).decode("utf-8", "replace"))
+    except Unreadable:
+        return None
+    except Malformed as error:
+        reader.note(path, error.reason)
+        return None
+    except ValueError as error:
+        reader.note(path, f"no gzip file: {error}")
+        return None
+    return KernelConfig(config.value_by_option, config.is_whole, path)

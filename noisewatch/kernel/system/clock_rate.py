@@ -1,0 +1,61 @@
+"""How far the kernel runs its clocks off their own rate, to follow a time server: adjtimex(2), asked and not set.
+
+It is CLOCK_MONOTONIC too that runs faster or slower. `tick` is the length of 1/100 s in us, 10000 if left alone;
+`freq` is in units of 2^-16 parts in a million.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass
+
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine import Json
+
+QUESTION = "the clock's rate (adjtimex)"
+_TICK_US = 10_000
+_UNSYNCHRONISED = 0x40  # STA_UNSYNC
+_KEYS = ("status", "tick", "freq")
+
+
+@dataclass(frozen=True, slots=True)
+class ClockRate:
+    """`deviation_ppm` from the rate that the kernel found at boot."""
+
+    deviation_ppm: float
+    is_synchronised: bool
+
+
+class _Timex(ctypes.Structure):
+    """struct timex of <sys/timex.h>, with room behind for what may be added."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        *((name, ctypes.c_long) for name in ("offset", "freq", "maxerror", "esterror")),
+        ("status", ctypes.c_int),
+        *((name, ctypes.c_long) for name in ("constant", "precision", "tolerance", "seconds", "microseconds", "tick")),
+        ("rest", ctypes.c_byte * 256),
+    )
+
+
+def read_clock_rate(reader: Reader) -> ClockRate | None:
+    """The rate now; None where nobody may ask."""
+    return clock_rate_of(reader.ask(QUESTION, _ask))
+
+
+def _ask() -> dict[str, int]:
+    library = ctypes.CDLL(None, use_errno=True)
+    timex = _Timex()
+    if library.adjtimex(ctypes.byref(timex)) < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    return {name: getattr(timex, name) for name in _KEYS}
+
+
+def clock_rate_of(answer: Json) -> ClockRate | None:
+    """What the answer means; None where it is something else, as in a damaged recording."""
+    if not isinstance(answer, dict) or not all(type(answer.get(name)) is int for name in _KEYS):
+        return None
+    tick_ppm = (answer["tick"] - _TICK_US) * 1e6 / _TICK_US
+    return ClockRate(tick_ppm + answer["freq"] / 65_536, not answer["status"] & _UNSYNCHRONISED)

@@ -1,0 +1,124 @@
+"""What the firmware calls the machine and its makers (DMI), and the hypervisors that are known by it.
+
+    /sys/class/dmi/id/sys_vendor        Dell Inc.           innotek GmbH     Amazon EC2
+    /sys/class/dmi/id/product_name      PowerEdge R640      VirtualBox       m5.metal
+    …/{product_version,bios_vendor,board_vendor,board_name,chassis_vendor}
+
+https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-class-dmi); the names are those that systemd-detect-virt and
+virt-what know, and those that the makers of machines write.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.reader import Reader
+from noisewatch.text import clean
+
+DMI = "/sys/class/dmi/id"
+UNIDENTIFIED = "unidentified"
+_HYPERVISOR_BY_NAME = {
+    "QEMU": "qemu",
+    "Amazon EC2": "amazon",
+    "Google": "google",
+    "VMware": "vmware",
+    "VMW": "vmware",
+    "Microsoft Corporation": "microsoft",
+    "Hyper-V": "microsoft",
+    "Xen": "xen",
+    "innotek": "virtualbox",
+    "VirtualBox": "virtualbox",
+    "Parallels": "parallels",
+    "Bochs": "bochs",
+    "BHYVE": "bhyve",
+    "Apple Virtualization": "apple",
+    "Firecracker": "firecracker",
+    "SmartDC HVM": "kvm",
+    "Cloud Hypervisor": "cloud-hypervisor",
+    **dict.fromkeys(
+        ("KVM", "KubeVirt", "OpenStack", "oVirt", "RHEV", "RHEL-AV", "AHV", "CloudStack", "Red Hat"),
+        "kvm",
+    ),
+    **dict.fromkeys(("Alibaba Cloud", "DigitalOcean", "Hetzner", "Tencent Cloud", "UpCloud"), "kvm"),
+}
+_METAL_PRODUCT = re.compile(r"\.metal(?:-|$)|Surface")  # of vendors that also make virtual machines
+_NAMES_A_GUEST = re.compile(r"virtual|hypervisor|\bkvm\b|\bvm\b|\bhvm\b|\bLPAR\b", re.IGNORECASE)
+_MAKERS = (  # of machines alone, so that their name in the firmware means one
+    *("ASRock", "ASUS", "AZW", "Acer", "Advantech", "Ampere", "Biostar", "BIOSTAR", "Bull", "Cavium", "Cisco", "Clevo"),
+    *("Cray", "Dell", "Dynabook", "FUJITSU", "Fujitsu", "Framework", "GIGABYTE", "Giga Computing", "Gigabyte", "H3C"),
+    *("HP", "HUAWEI", "Hewlett", "Hewlett-Packard", "Huawei", "IBM", "Inspur", "INTEL", "Intel", "LENOVO", "Lenovo"),
+    *("MICRO-STAR", "MSI", "Micro-Star", "MiTAC", "NEC", "NVIDIA", "PC Engines", "Panasonic", "Penguin", "QCT"),
+    *("Quanta", "Raspberry Pi", "SAMSUNG", "SGI", "Samsung", "Shuttle", "Silicon Graphics", "Star Labs", "Sugon"),
+    *("Sun Microsystems", "Super Micro", "Supermicro", "System76", "TOSHIBA", "TUXEDO", "TYAN", "Toshiba", "Tyan"),
+    *("Valve", "Wistron", "Wiwynn", "ZOTAC", "xFusion"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Firmware:
+    """The names, cleaned; None is unknown, or not told."""
+
+    vendor: str | None = None
+    product: str | None = None
+    version: str | None = None
+    bios_vendor: str | None = None
+    board_vendor: str | None = None
+    board: str | None = None
+    chassis_vendor: str | None = None
+
+    @property
+    def hypervisor(self) -> tuple[str, str] | None:
+        """The hypervisor that one of the names stands for, and that name."""
+        if self.is_of_metal:
+            return None
+        names = (self.vendor, self.product, self.board_vendor, self.bios_vendor, self.board, self.version)
+        for name in (*names, self.chassis_vendor):
+            if name is not None and not self._is_chromebook(name):
+                for start, hypervisor in _HYPERVISOR_BY_NAME.items():
+                    if name.startswith(start):
+                        return hypervisor, name
+        return next(((UNIDENTIFIED, name) for name in names if name and _NAMES_A_GUEST.search(name)), None)
+
+    @property
+    def is_of_metal(self) -> bool:
+        """Whether the product is a machine of a vendor whose other products are virtual."""
+        return self.product is not None and _METAL_PRODUCT.search(self.product) is not None
+
+    @property
+    def metal(self) -> str | None:
+        """The machine's name, where it and one of its makers are known, and all that they make is hardware."""
+        makers = (self.vendor, self.board_vendor, self.chassis_vendor, self.bios_vendor)
+        maker = next((name for name in makers if name is not None and name.startswith(_MAKERS)), None)
+        if self.product is None or self.hypervisor is not None or (maker is None and not self.is_of_metal):
+            return None
+        return f"{maker or self.vendor or ''} {self.product}".strip()
+
+    def _is_chromebook(self, name: str) -> bool:
+        """Google's laptops bear its name as its virtual machines do; their firmware is coreboot."""
+        return name.startswith("Google") and self.bios_vendor == "coreboot"
+
+
+def read_firmware(reader: Reader) -> Firmware:
+    """The names that the firmware tells."""
+
+    def name(of: str) -> str | None:
+        return reader.parsed(f"{DMI}/{of}", _parse_name, expected=False) or None
+
+    return Firmware(
+        vendor=name("sys_vendor"),
+        product=name("product_name"),
+        version=name("product_version"),
+        bios_vendor=name("bios_vendor"),
+        board_vendor=name("board_vendor"),
+        board=name("board_name"),
+        chassis_vendor=name("chassis_vendor"),
+    )
+
+
+def _parse_name(text: str) -> str:
+    """The name, cleaned; empty where the maker left it blank. Raises Malformed."""
+    if "\0" in text:
+        raise Malformed("a name", text)
+    return clean(text.strip())

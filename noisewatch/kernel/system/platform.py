@@ -1,0 +1,119 @@
+"""What kind of machine this is, as long as it is up: kernel, processor, hypervisor, container.
+
+/proc/cpuinfo               model name
+/sys/class/dmi/id/*         sys_vendor Dell Inc., product_name PowerEdge R640
+/proc/cmdline, /proc/config.gz, /sys/devices/system/cpu/vulnerabilities/*
+/.dockerenv, /run/.containerenv, /run/systemd/container, /proc/self/cgroup
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, is_inside_namespace, parse_membership
+from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
+from noisewatch.kernel.cpus.cpuinfo import designs_of, flags_of, is_another_architecture, model_of
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.build_options import KernelConfig, read_kernel_config
+from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
+from noisewatch.kernel.system.hypervisor import NONE, read_hypervisor
+from noisewatch.kernel.system.release import read_command_line, read_release
+from noisewatch.kernel.system.vulnerabilities import Vulnerabilities, read_vulnerabilities
+from noisewatch.machine.recording.privacy import HOST_NAME, TELLING_OPTIONS
+from noisewatch.text import clean
+
+__all__ = ["DMI", "NONE", "UNIDENTIFIED", "Platform", "read_platform"]
+
+_CONTAINER_IN_CGROUP = re.compile(r"/(?P<kind>docker[-/]|libpod[-/]|lxc[./]|kubepods|machine\.slice/machine-)")
+_MARKS = (("/run/.containerenv", "podman"), ("/.dockerenv", "docker"))
+_NAMED = "/run/systemd/container"
+_KIND_IN_CGROUP = {"kubepods": "kubernetes", "libpod": "podman"}
+_TSC_FLAGS = frozenset({"tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable"})
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """None is unknown; `none` is known not to be there."""
+
+    host: str | None
+    kernel: str | None
+    cpu_model: str | None
+    virtual: str | None
+    container: str | None
+    config: KernelConfig | None = None
+    options: Mapping[str, tuple[str, ...]] | None = None  # that it was booted with, and that matter to noise
+    vulnerabilities: Vulnerabilities = field(default_factory=Vulnerabilities)
+    tsc_flags: frozenset[str] | str | None = None  # what x86 says of its counter; none on another architecture
+    vendor: str | None = None
+    product: str | None = None
+    virtual_because: str | None = None  # what `virtual` was concluded from, or why it is unknown
+    design_by_cpu: Mapping[int, str] = field(default_factory=dict)  # of ARM cores, as far as /proc/cpuinfo tells
+
+    @property
+    def tick_hz(self) -> int | None:
+        """How often a CPU that is not tickless is interrupted by its scheduler tick; None is unknown."""
+        return self.config.tick_hz if self.config is not None else None
+
+
+def read_platform(reader: Reader) -> Platform:
+    """The platform. /proc/cpuinfo interrupts all CPUs on x86 before Linux 5.19, so nobody should ask twice."""
+    kernel = read_release(reader)
+    cpuinfo = reader.text_or_none(CPUINFO)
+    firmware = read_firmware(reader)
+    hypervisor = read_hypervisor(reader, cpuinfo, firmware)
+    options = _read_options(reader)
+    host = reader.text_or_none(HOST_NAME, expected=False)
+    return Platform(
+        host=clean(host.strip()) if host is not None else None,
+        kernel=clean(kernel) if kernel is not None else None,
+        cpu_model=model_of(cpuinfo),
+        virtual=hypervisor.name,
+        container=_read_container(reader),
+        config=read_kernel_config(reader, kernel),
+        options=options,
+        vulnerabilities=read_vulnerabilities(reader, options),
+        tsc_flags=_tsc_flags(cpuinfo),
+        vendor=firmware.vendor,
+        product=firmware.product,
+        virtual_because=hypervisor.because,
+        design_by_cpu=designs_of(cpuinfo),
+    )
+
+
+def _read_options(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
+    options = read_command_line(reader)
+    return None if options is None else {name: options[name] for name in options if name in TELLING_OPTIONS}
+
+
+def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
+    """Those that all processors have of the flags that speak of the time stamp counter."""
+    flags = flags_of(cpuinfo)
+    if not flags:
+        return NONE if is_another_architecture(cpuinfo) else None
+    known = [each for each in flags if each is not None]
+    return frozenset.intersection(*known) & _TSC_FLAGS if len(known) == len(flags) else None
+
+
+def _read_container(reader: Reader) -> str | None:
+    """The container's manager; `none` only where each place that would show a trace of one can be read."""
+    for path, kind in _MARKS:
+        if reader.text_or_none(path, expected=False) is not None:
+            return kind
+    named = reader.text_or_none(_NAMED, expected=False)
+    if named is not None and named.strip():
+        return clean(named.strip())
+    membership = reader.text_or_none(MEMBERSHIP, expected=False)
+    match = _CONTAINER_IN_CGROUP.search(membership or "")
+    if match is not None:
+        kind = re.split(r"[-/.]", match["kind"])[0]
+        return _KIND_IN_CGROUP.get(kind, kind)
+    if not all(map(reader.is_absent, (path for path, _ in _MARKS))):
+        return None
+    if named is None and not reader.is_absent(_NAMED):
+        return None
+    if reader.parsed(MEMBERSHIP, parse_membership, expected=False) is None and not reader.is_absent(MEMBERSHIP):
+        return None
+    is_inside = is_inside_namespace(reader)
+    return None if is_inside is None else UNIDENTIFIED if is_inside else NONE

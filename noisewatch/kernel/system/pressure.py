@@ -1,0 +1,58 @@
+"""Time lost waiting for a resource: /proc/pressure/{cpu,memory,io}.
+
+    some avg10=0.00 avg60=0.00 avg300=0.00 total=1473177
+    full avg10=0.00 avg60=0.00 avg300=0.00 total=0
+
+https://docs.kernel.org/accounting/psi.html: `total` is in microseconds. Linux 4.20, and off unless booted with `psi=1`
+where the kernel was built so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.numbers import lines_of
+from noisewatch.kernel.reader import Reader
+
+FOLDER = "/proc/pressure"
+RESOURCES = ("cpu", "memory", "io")
+_ROW = re.compile(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Time since boot in which some task, or all tasks, waited. `full` came to cpu in Linux 5.13."""
+
+    some_total_ns: int
+    full_total_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """The stalls of each resource; None is unknown."""
+
+    cpu: Stall | None
+    memory: Stall | None
+    io: Stall | None
+
+
+def parse_stall(text: str) -> Stall:
+    """The totals of one file. Raises Malformed."""
+    totals: dict[str, int] = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        match = _ROW.fullmatch(line.strip())
+        if match is None:
+            raise Malformed("`some avg10=… total=…`", line, number)
+        totals[match[1]] = int(match[2]) * 1000
+    if "some" not in totals:
+        raise Malformed("`some avg10=… total=…`", text[:20], 1)
+    return Stall(totals["some"], totals.get("full"))
+
+
+def read_pressure(reader: Reader) -> Pressure:
+    """The stalls of the whole machine."""
+    if reader.names_or_none(FOLDER) is None:
+        return Pressure(None, None, None)
+    return Pressure(*(reader.parsed(f"{FOLDER}/{resource}", parse_stall) for resource in RESOURCES))

@@ -1,0 +1,1 @@
+"""Threads and processes, ours among them, and what is scheduled to start."""

@@ -1,0 +1,151 @@
+"""The files of one thread: /proc/PID/task/TID/{stat,schedstat,status,sched}.
+
+    stat       4711 (python3) R 1 … utime stime … processor …
+    schedstat  177645329 16002335 366        ns on a CPU, ns waiting for one, times it was put on one
+    status     Cpus_allowed_list:\t0-1
+    sched      se.nr_migrations  :  36       times it went from one CPU to another; needs CONFIG_SCHED_DEBUG up to 6.14
+
+https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html.
+Without schedstat (CONFIG_SCHED_INFO), time is known in ticks of 10 ms only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.kernel.numbers import are_counts, is_count
+from noisewatch.machine import Machine
+from noisewatch.text import clean
+
+_KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
+_BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
+_ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
+_ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
+_MIGRATIONS = re.compile(r"^se\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStat:
+    """What matters of stat. `busy_ns` and `thread_count` in a process's own file are of the whole process."""
+
+    pid: int
+    parent_pid: int
+    name: str
+    flags: int
+    busy_ns: int
+    children_ns: int
+    thread_count: int
+    started_ticks: int
+    cpu: int
+    state: str = "R"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether only its number is left, until its parent asks for its exit status: all of its threads are gone."""
+        return self.state in _ENDED and self.thread_count <= 1
+
+    @property
+    def is_kernel(self) -> bool:
+        return bool(self.flags & _KERNEL_THREAD)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether its affinity cannot be changed."""
+        return bool(self.flags & _BOUND)
+
+
+def parse_stat(text: str) -> ThreadStat:
+    """The fields that matter. The name may hold blanks, brackets and line ends. Raises Malformed."""
+    head, bracket, tail = text.rpartition(")")
+    pid, opening, name = head.partition(" (")
+    fields = tail.split()
+    if not bracket or not opening or len(fields) < 37 or not is_count(pid):
+        raise Malformed("`pid (name) state …`", text.strip())
+    try:
+        utime, stime, cutime, cstime = (int(field) for field in fields[11:15])
+        return ThreadStat(
+            pid=int(pid),
+            parent_pid=int(fields[1]),
+            name=clean(name),
+            flags=int(fields[6]),
+            busy_ns=(utime + stime) * TICK_NS,
+            children_ns=(cutime + cstime) * TICK_NS,
+            thread_count=int(fields[17]),
+            started_ticks=int(fields[19]),
+            cpu=int(fields[36]),
+            state=fields[0],
+        )
+    except ValueError as error:
+        raise Malformed("`pid (name) state …`", text.strip()) from error
+
+
+def parse_schedstat(text: str) -> tuple[int, int]:
+    """Nanoseconds on a CPU and waiting for one. Raises Malformed."""
+    fields = text.split()
+    if len(fields) != 3 or not are_counts(fields):
+        raise Malformed("three counts", text.strip())
+    return int(fields[0]), int(fields[1])
+
+
+def parse_allowed(status: str) -> CpuSet:
+    """The CPUs that the thread may use. Raises Malformed."""
+    match = _ALLOWED.search(status)
+    if match is None:
+        raise Malformed("a line `Cpus_allowed_list: 0-1`", status[-20:])
+    return parse_nonempty_cpu_list(match[1])
+
+
+def parse_migrations(sched: str) -> int:
+    """How often the thread went from one CPU to another. Raises Malformed."""
+    match = _MIGRATIONS.search(sched)
+    if match is None:
+        raise Malformed("a line `se.nr_migrations : 36`", sched[-20:])
+    return int(match[1])
+
+
+def read_stat(machine: Machine, folder: str) -> ThreadStat:
+    """The thread whose folder this is. Raises Absent where it has ended, Unreadable, Malformed."""
+    path = f"{folder}/stat"
+    try:
+        return parse_stat(machine.read_bytes(path).decode("utf-8", "replace"))
+    except Malformed as error:
+        raise error.at(path) from error
+
+
+def read_schedstat(machine: Machine, folder: str) -> bytes | None:
+    """The file as it is; None where it cannot be read: stat then tells why."""
+    try:
+        return machine.read_bytes(f"{folder}/schedstat")
+    except Unreadable:
+        return None
+
+
+def thread_times(schedstat: bytes | None, stat: ThreadStat, folder: str) -> tuple[int, int | None]:
+    """Time on a CPU and time waiting."""
+    if schedstat is None:
+        return stat.busy_ns, None
+    try:
+        ran_ns, waited_ns = parse_schedstat(schedstat.decode("ascii", "replace"))
+    except Malformed as error:
+        raise error.at(f"{folder}/schedstat") from error
+    return ran_ns, waited_ns
+
+
+def read_allowed(machine: Machine, folder: str) -> CpuSet | None:
+    """The thread's affinity; None where it cannot be read."""
+    try:
+        return parse_allowed(machine.read_bytes(f"{folder}/status").decode("utf-8", "replace"))
+    except (Unreadable, Malformed):
+        return None
+
+
+def read_migrations(machine: Machine, folder: str) -> int | None:
+    """How often the thread went from one CPU to another; None where this kernel does not tell."""
+    try:
+        return parse_migrations(machine.read_bytes(f"{folder}/sched").decode("utf-8", "replace"))
+    except (Unreadable, Malformed):
+        return None

@@ -1,0 +1,146 @@
+"""Who has the machine for a benchmark: a line in a file, for as long as the process lives that it names.
+
+    /run/lock/noisewatch.lock      4711 81234567 4026531836 nightly.sh     pid, start time in ticks, namespace, name
+
+Whoever the named process has started has the machine too: a script that locked may call a script that locks.
+The start time tells the process from a later one that got its number, and the pid namespace, pid_namespaces(7), from
+that of another container; its name may change (execve). An empty file is a lock that was given back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.files import ThreadStat, parse_stat
+from noisewatch.text import clean
+
+PATH = "/run/lock/noisewatch.lock"
+NAMESPACE = "pid namespace of this process"
+_LINE = re.compile(r"(\d{1,10}) (\d{1,20}) (\d{1,20}) ([^\n]{0,100})\n?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that a lock names."""
+
+    pid: int
+    started_ticks: int
+    namespace: int
+    name: str
+
+    def line(self) -> str:
+        """What stands in the file."""
+        return f"{self.pid} {self.started_ticks} {self.namespace} {self.name}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLock:
+    """Nobody's, or its owner's: alive, gone (a stale lock), or nobody knows.
+
+    `is_ours` says whether the owner is one of the processes that started this run, and so has it for us.
+    """
+
+    owner: Owner | None
+    is_alive: bool | None = None
+    is_ours: bool | None = False
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it may be taken: it is known that nobody has it."""
+        return self.owner is None or self.is_alive is False
+
+
+def parse_lock(text: str) -> Owner | None:
+    """The owner; None where the lock was given back. Raises Malformed."""
+    if not text.strip():
+        return None
+    match = _LINE.fullmatch(text)
+    if match is None:
+        raise Malformed("`pid ticks namespace name`", text.strip())
+    return Owner(int(match[1]), int(match[2]), int(match[3]), clean(match[4]))
+
+
+def read_owner(reader: Reader, pid: int) -> Owner:
+    """The process as it may sign a lock. Raises Unreadable where there is none, and Malformed."""
+    stat = _read_stat(reader, pid)
+    namespace = _own_namespace(reader)
+    if namespace is None:
+        raise Unreadable(NAMESPACE, reader.reason_by_path.get(NAMESPACE, "not told by this machine"))
+    return Owner(pid, stat.started_ticks, namespace, stat.name)
+
+
+def _own_namespace(reader: Reader) -> int | None:
+    """Of which the processes that we see have their numbers; None where nobody can say."""
+    number = reader.ask(NAMESPACE, lambda: os.stat("/proc/self/ns/pid").st_ino)
+    return number if type(number) is int else None
+
+
+def read_machine_lock(reader: Reader) -> MachineLock | None:
+    """The lock now; None where it cannot be read."""
+    try:
+        return lock_of(reader, parse_lock(reader.text(PATH, expected=False)))
+    except Absent:
+        return MachineLock(None)
+    except Unreadable:
+        return None
+    except Malformed as error:
+        reader.note(PATH, error.reason)
+        return None
+
+
+def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
+    """The lock that names this owner."""
+    alive = owner is not None and _is_alive(reader, owner)
+    return MachineLock(owner, alive, _has_started_us(reader, owner) if owner is not None and alive else False)
+
+
+def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
+    """Whether the live owner is an ancestor of ours; None where a parent on the way up cannot be seen."""
+    pids, seen = set(reader.machine.own_pids), set[int]()
+    while pids - seen:
+        if owner.pid in pids:
+            return True
+        seen |= pids
+        try:
+            pids = {_read_stat(reader, pid).parent_pid for pid in pids} - {0}
+        except (Unreadable, Malformed):
+            return None
+    return False
+
+
+def _read_stat(reader: Reader, pid: int) -> ThreadStat:
+    return parse_stat(reader.text(f"/proc/{pid}/stat", expected=False))
+
+
+def _is_alive(reader: Reader, owner: Owner) -> bool | None:
+    """Whether the process still runs; None where nobody can say, as of one in another container.
+
+    Where /proc hides the processes of others (hidepid), a signal that may not be sent tells that there is one.
+    """
+    if _own_namespace(reader) != owner.namespace:
+        return None
+    try:
+        stat = _read_stat(reader, owner.pid)
+        return stat.started_ticks == owner.started_ticks and not stat.has_ended
+    except Absent:
+        is_gone = reader.ask(f"process {owner.pid} is gone", lambda: _is_gone(owner.pid))
+        return False if is_gone is True else None
+    except Unreadable:
+        return None
+    except Malformed as error:
+        reader.note(f"/proc/{owner.pid}/stat", error.reason)
+        return None
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

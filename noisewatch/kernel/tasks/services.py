@@ -1,0 +1,69 @@
+"""Where the services and sessions that systemd starts may run.
+
+    /proc/1/comm                                          systemd
+    /proc/1/status                                        Cpus_allowed_list:  0-1     (all that it starts inherit this)
+    /sys/fs/cgroup/system.slice/cpuset.cpus.effective     0-1    (not there: the group sets no limit)
+    /sys/fs/cgroup/system.slice/cpuset.cpus               0-1    AllowedCPUs=, or empty
+
+https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.kernel.cgroup.mounts import read_unified_mount
+from noisewatch.kernel.numbers import parse_word
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.files import parse_allowed
+
+INIT_NAME, INIT_STATUS = "/proc/1/comm", "/proc/1/status"
+_GROUPS = ("init.scope", "system.slice", "user.slice", "machine.slice", "kubepods.slice", "kubepods")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceGroup:
+    """One of systemd's first groups. `allowed` and `wanted` are None where unknown, or where it sets no limit."""
+
+    name: str
+    folder: str
+    has_limit: bool
+    allowed: CpuSet | None
+    wanted: CpuSet | None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """None is unknown; without cgroup v2 there are no groups."""
+
+    init_name: str | None
+    init_allowed: CpuSet | None
+    groups: tuple[ServiceGroup, ...] | None
+
+
+def read_services(reader: Reader) -> Services:
+    """Where systemd and its groups may run now."""
+    return Services(
+        reader.parsed(INIT_NAME, parse_word), reader.parsed(INIT_STATUS, parse_allowed), _read_groups(reader)
+    )
+
+
+def _read_groups(reader: Reader) -> tuple[ServiceGroup, ...] | None:
+    root = read_unified_mount(reader)
+    names = reader.names_or_none(root) if root else None
+    if root == "" or (root and names):
+        return tuple(_read_group(reader, f"{root}/{name}", name) for name in _GROUPS if name in (names or ()))
+    return None
+
+
+def _read_group(reader: Reader, folder: str, name: str) -> ServiceGroup:
+    path = f"{folder}/cpuset.cpus.effective"
+    allowed = reader.parsed(path, parse_cpu_list, expected=False)
+    return ServiceGroup(
+        name,
+        folder,
+        allowed is not None or not reader.is_absent(path),
+        allowed,
+        reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False),
+    )

@@ -1,0 +1,59 @@
+"""Who is logged in: how many sessions, of how many users, and never whose.
+
+psutil reads /run/utmp; where the distribution has given that up, the files of /run/systemd/sessions say it:
+
+    UID=1000
+    CLASS=user
+    STATE=active
+
+https://www.freedesktop.org/software/systemd/man/latest/sd-login.html
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine import Json
+
+QUESTION = "sessions of users"
+_UTMP = ("/run/utmp", "/var/run/utmp")
+_LOGIND = "/run/systemd/sessions"
+_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); the folder of the sessions may be there, and nobody fill it
+_USERS_OWN = ("user", "user-early")  # and not those of the greeter, or of services that systemd runs for a user
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """None is unknown."""
+
+    sessions: int | None
+    users: int | None
+
+
+def read_sessions(reader: Reader) -> Sessions:
+    """Those that are open now."""
+    answer = reader.ask(QUESTION, _count)
+    numbers = [answer.get(name) if isinstance(answer, dict) else None for name in ("sessions", "users")]
+    return Sessions(*(number if type(number) is int and number >= 0 else None for number in numbers))
+
+
+def _count() -> Json:
+    if any(map(os.path.exists, _UTMP)):
+        import psutil
+
+        names = [user.name for user in psutil.users()]
+        return {"sessions": len(names), "users": len(set(names))}
+    if not os.path.isdir(_SYSTEMD_RUNS) or not os.path.isdir(_LOGIND):
+        return None
+    files = [file for file in Path(_LOGIND).iterdir() if file.is_file()]
+    return count_sessions([file.read_text(errors="replace") for file in files])
+
+
+def count_sessions(texts: list[str]) -> dict[str, int]:
+    """The sessions that logind's files tell of, and the users that they belong to."""
+    described = [dict(line.partition("=")[::2] for line in text.splitlines()) for text in texts]
+    open_ones = [each for each in described if each.get("CLASS") in _USERS_OWN and each.get("STATE") != "closing"]
+    return {"sessions": len(open_ones), "users": len({each.get("UID") for each in open_ones})}

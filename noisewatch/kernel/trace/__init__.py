@@ -1,0 +1,1 @@
+"""The kernel's trace: its records, and who ran on a CPU when."""

@@ -1,0 +1,93 @@
+"""What the kernel traces into its ring buffers: a function tracer, or events.
+
+    /sys/kernel/tracing/current_tracer              nop              (or function, osnoise, …)
+    /sys/kernel/tracing/set_event                   sched:sched_switch
+    /sys/kernel/tracing/function_profile_enabled    0                (with CONFIG_FUNCTION_PROFILER)
+    /sys/kernel/tracing/instances/NAME/…            the same again, for a buffer of its own
+
+https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root may look. The older
+place, /sys/kernel/debug/tracing, shows the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.numbers import lines_of, parse_flag, parse_identifier
+from noisewatch.kernel.reader import Reader
+
+FOLDER = "/sys/kernel/tracing"  # Linux 4.1
+_OLD_FOLDER = "/sys/kernel/debug/tracing"
+NO_TRACER = "nop"
+PROFILE = "function_profile_enabled"
+_EVENT = re.compile(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInstance:
+    """One ring buffer, and what goes into it; None is unknown."""
+
+    folder: str
+    tracer: str | None
+    events: tuple[str, ...] | None
+    is_profiling: bool | None = False  # all functions; only the first buffer can
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """All buffers; None is unknown, none at all a kernel that cannot trace."""
+
+    instances: tuple[TraceInstance, ...] | None
+
+
+def parse_events(text: str) -> tuple[str, ...]:
+    """The events that are traced. Raises Malformed."""
+    events = tuple(line.strip() for line in lines_of(text) if line.strip())
+    if text and not events:
+        raise Malformed("an event such as sched:sched_switch", text)
+    for number, event in enumerate(events, start=1):
+        if _EVENT.fullmatch(event) is None:
+            raise Malformed("an event such as sched:sched_switch", event, number)
+    return events
+
+
+def read_tracing(reader: Reader) -> Tracing:
+    """What is traced now."""
+    try:
+        names = reader.names(FOLDER, expected=False)
+    except Absent:
+        return Tracing(())
+    except Unreadable as error:
+        reader.note(FOLDER, error.reason)
+        names = []
+    for folder, listed in ((FOLDER, names), (_OLD_FOLDER, None)):
+        found = listed if listed is not None else reader.names_or_none(folder, expected=False) or []
+        if "current_tracer" in found:
+            return Tracing(tuple(_read_all(reader, folder, found)))
+    reader.note(FOLDER, "tracefs is not mounted")
+    return Tracing(None)
+
+
+def _read_all(reader: Reader, folder: str, names_in_it: list[str]) -> Iterator[TraceInstance]:
+    first = _read_instance(reader, folder)
+    if PROFILE in names_in_it:
+        first = replace(first, is_profiling=reader.parsed(f"{folder}/{PROFILE}", parse_flag))
+    yield first
+    if "instances" in names_in_it:
+        own = f"{folder}/instances"
+        names = reader.names_or_none(own)
+        if names is None:
+            yield TraceInstance(own, None, None)
+        for name in names or ():
+            yield _read_instance(reader, f"{own}/{name}")
+
+
+def _read_instance(reader: Reader, folder: str) -> TraceInstance:
+    return TraceInstance(
+        folder,
+        reader.parsed(f"{folder}/current_tracer", parse_identifier),
+        reader.parsed(f"{folder}/set_event", parse_events),
+    )

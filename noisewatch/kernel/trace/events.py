@@ -1,0 +1,111 @@
+"""The events that tell what takes a CPU from whom, and how their records are laid out on this kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from noisewatch.kernel.trace.format import TraceFormat
+from noisewatch.kernel.trace.records import BORN, ENTER, EXIT, EXPIRE, NMI, NOISE, SEND, SWITCH, Event
+
+# Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
+_VECTORS = {
+    "local_timer": "tick",
+    "reschedule": "ipi",
+    "call_function": "ipi",
+    "call_function_single": "ipi",
+    "irq_work": "ipi",
+    "x86_platform_ipi": "ipi",
+    "thermal_apic": "irq",
+    "threshold_apic": "irq",
+    "deferred_error_apic": "irq",
+    "error_apic": "irq",
+    "spurious_apic": "irq",
+}
+_FRAMED = {  # entry, exit, kind, the field that tells them apart
+    ("irq/irq_handler_entry", "irq/irq_handler_exit"): ("irq", "irq"),
+    ("irq/softirq_entry", "irq/softirq_exit"): ("softirq", "vec"),
+    **{(f"irq_vectors/{name}_entry", f"irq_vectors/{name}_exit"): (kind, None) for name, kind in _VECTORS.items()},
+    ("ipi/ipi_entry", "ipi/ipi_exit"): ("ipi", None),  # of ARM and RISC-V
+}
+_SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
+_EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: what it is there for
+_NOISES = {  # of the osnoise tracer: each when it is over
+    "osnoise/irq_noise": ("irq", "vector"),
+    "osnoise/softirq_noise": ("softirq", "vector"),
+    "osnoise/nmi_noise": ("nmi", None),
+}
+_SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
+BIRTHS = "task/task_newtask"  # written by whoever starts a thread or a process
+ESSENTIAL = (_SWITCH,)
+ON_TARGET = (_SWITCH, _NMI, _EXPIRE, *(name for pair in _FRAMED for name in pair))
+ON_TARGET_BY_OSNOISE = (_SWITCH, *_NOISES)
+ON_ALL = tuple(_SENDS)
+
+# What cannot be told where the kernel has none of these events: architectures have different ones.
+INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
+_TOLD_BY = {
+    INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),
+    INTERRUPTS[1]: ("irq/softirq_entry", "osnoise/softirq_noise"),
+    INTERRUPTS[2]: ("irq_vectors/call_function_single_entry", "ipi/ipi_entry", "osnoise/irq_noise"),
+    "NMIs": (_NMI, "osnoise/nmi_noise"),
+    "who calls other CPUs (Linux 6.3)": ON_ALL,
+}
+
+
+def untold(traced: Iterable[str]) -> list[str]:
+    """What a trace of these events says nothing of."""
+    return [what for what, names in _TOLD_BY.items() if not set(traced).intersection(names)]
+
+
+Formats = Callable[[str], TraceFormat | None]
+
+
+def kind_of_vector(name: str) -> str | None:
+    """What such an interrupt of the CPU itself is; None of one that comes from a device."""
+    return _VECTORS.get(name)
+
+
+def events_on_target(formats: Formats) -> Mapping[int, Event]:
+    """What to do with each event's records, by the event's number; of those that the kernel has."""
+    events: dict[int, Event] = {}
+    switch, nmi, expire = formats(_SWITCH), formats(_NMI), formats(_EXPIRE)
+    if switch is not None:
+        events[switch.id] = Event(SWITCH, "thread", "", _word(switch, "next_pid"), _word(switch, "next_comm"))
+    if nmi is not None:
+        events[nmi.id] = Event(NMI, "nmi", "NMI", None, _word(nmi, "delta_ns"))
+    if expire is not None:
+        events[expire.id] = Event(EXPIRE, second=_word(expire, "function"))
+    for name, (kind, field) in _NOISES.items():
+        noise = formats(name)
+        if noise is not None:
+            number = _word(noise, field) if field is not None else None
+            events[noise.id] = Event(
+                NOISE, kind, "NMI" if kind == "nmi" else "", number, _word(noise, "duration"), _word(noise, "desc")
+            )
+    for (entry, exit_), (kind, field) in _FRAMED.items():
+        begins, ends = formats(entry), formats(exit_)
+        if begins is None or ends is None:
+            continue
+        name = "" if field is not None else entry.partition("/")[2].removesuffix("_entry")
+        word = _word(begins, field) if field is not None else None
+        events[begins.id] = Event(ENTER, kind, name, word)
+        events[ends.id] = Event(EXIT, kind, name, _word(ends, field) if field is not None else None)
+    return events
+
+
+def events_of_senders(formats: Formats) -> Mapping[int, Event]:
+    """The same of what is traced on all CPUs: who calls whom, and who starts whom."""
+    found = {name: format for name in _SENDS if (format := formats(name)) is not None}
+    events = {
+        each.id: Event(SEND, "ipi", name, _word(each, "cpu"), _word(each, _SENDS[name])) for name, each in found.items()
+    }
+    born = formats(BIRTHS)
+    if born is not None:
+        events[born.id] = Event(BORN, "thread", "", _word(born, "pid"), _word(born, "clone_flags"))
+    return events
+
+
+def _word(of: TraceFormat, name: str) -> int | None:
+    """Where the field begins, in words; None where there is none, or where it begins within one."""
+    field = of.fields.get(name)
+    return field.offset // 4 if field is not None and field.offset % 4 == 0 else None

@@ -1,0 +1,80 @@
+"""Who has called which CPU, and who has started whom, from the buffers of all CPUs.
+
+What is sent from within an interrupt is not the doing of the thread that was interrupted: common_flags tells.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from noisewatch.kernel.trace.records import BORN, Event, records
+
+_IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
+_IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
+_SOON_NS = 2_000_000  # by which an interrupt arrives, of a virtual machine too
+_IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
+
+
+class Sends:
+    """Which threads have called which CPUs, and for what: from the buffers of all CPUs, in order of time."""
+
+    def __init__(self, events: Mapping[int, Event]) -> None:
+        self._events = events
+        # By the CPU that is called, and whether a function is: time, thread (0: none), function.
+        self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
+        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread, who, and whether as a thread of its process
+
+    @property
+    def tids(self) -> set[int]:
+        """The threads whose calls have not arrived yet, as far as known."""
+        return {tid for sent in self._sent.values() for _, tid, _ in sent}
+
+    def feed(self, page: bytes) -> None:
+        """Takes in a page; the pages of several CPUs have to be sorted afterwards."""
+        with suppress(IndexError, struct.error):  # of a page that makes no sense
+            self._take_in(page)
+
+    def _take_in(self, page: bytes) -> None:
+        for now, at, words in records(page):
+            event = self._events.get(words[at] & 0xFFFF)
+            if event is None or event.word is None or event.second is None:
+                continue
+            if event.action == BORN:
+                self._started_by[words[at + event.word]] = words[at + 1], bool(words[at + event.second] & _IN_PROCESS)
+                continue
+            function = words[at + event.second] | words[at + event.second + 1] << 32
+            tid = 0 if words[at] >> 16 & _IN_INTERRUPT else words[at + 1]
+            self._sent.setdefault((words[at + event.word], bool(function)), deque()).append((now, tid, function))
+
+    def ancestors(self, tid: int) -> Iterator[tuple[int, bool]]:
+        """Who has started the thread, and who that one, as far as seen; whether it still is the thread's process."""
+        is_same_process, seen = True, {tid}
+        while tid in self._started_by:
+            tid, is_thread = self._started_by[tid]
+            is_same_process = is_same_process and is_thread
+            if tid in seen:  # a number that was given again
+                return
+            seen.add(tid)
+            yield tid, is_same_process
+
+    def sort(self) -> None:
+        """Into the order of time, after the pages of each CPU have been taken in one after the other."""
+        self._sent = {to: deque(sorted(sent)) for to, sent in self._sent.items()}
+
+    def take(self, cpu: int, vector: str, until_ns: int) -> tuple[int, int]:
+        """The thread that has caused such an interrupt at that time, and the function; 0 where nobody is known.
+
+        A reschedule calls no function. What was sent before is over, whether it took an interrupt or not: a CPU that
+        waits for work looks by itself.
+        """
+        found: list[tuple[int, int, int]] = []
+        for is_call in _IS_CALL.get(vector, ()):
+            sent = self._sent.get((cpu, is_call))
+            while sent and sent[0][0] <= until_ns:
+                found.append(sent.popleft())
+        recent = [sent for sent in found if until_ns - sent[0] <= _SOON_NS] or found
+        _, tid, function = min(recent, default=(0, 0, 0))
+        return tid, function

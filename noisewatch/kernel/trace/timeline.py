@@ -1,0 +1,269 @@
+"""What ran when on one CPU, from the pages of the trace's ring buffer.
+
+Whatever is innermost has the time: a softirq within an interrupt within a thread's slice is counted once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from noisewatch.kernel.trace.events import kind_of_vector
+from noisewatch.kernel.trace.pieces import take_back
+from noisewatch.kernel.trace.records import (
+    ENTER,
+    EXIT,
+    EXPIRE,
+    NMI,
+    NOISE,
+    SWITCH,
+    Event,
+    is_after_loss,
+    records,
+    text_at,
+)
+from noisewatch.kernel.trace.sends import Sends
+
+IDLE = 0  # the number of the source that is none
+_MOST_PIECES = 400_000
+_COMM_WORDS = 4
+_TIMED = ("tick", "irq")  # where timers expire: some architectures number their timer's interrupt
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who may have a CPU. `number` is the IRQ, the softirq, the thread; of an IPI the thread that sent it."""
+
+    kind: str
+    name: str
+    number: int = 0
+    function: int = 0  # the address of what an IPI calls
+    timers: tuple[int, ...] = ()  # the addresses of what a timer's interrupt ran, in order
+
+
+@dataclass(slots=True)
+class Spell:
+    """All times that one source had the CPU: how often, for how long, and at the most."""
+
+    count: int = 0
+    own_ns: int = 0
+    max_ns: int = 0
+    lengths: dict[int, int] = field(default_factory=dict)  # how many of about each length
+
+    def add(self, ns: int) -> None:
+        """One more."""
+        self.count += 1
+        self.own_ns += ns
+        if ns > self.max_ns:
+            self.max_ns = ns
+        shift = ns.bit_length() - 3
+        rounded = ns >> shift << shift if shift > 0 else ns
+        self.lengths[rounded] = self.lengths.get(rounded, 0) + 1
+
+
+def rounded_ns(ns: int) -> int:
+    """Down by less than a quarter, so that like lengths can be counted together."""
+    shift = max(ns.bit_length() - 3, 0)
+    return ns >> shift << shift
+
+
+class CpuTrace:
+    """One CPU's time. `pieces` are stretches without a break of one source, idleness left out."""
+
+    def __init__(self, cpu: int, events: Mapping[int, Event], sends: Sends, begin_ns: int) -> None:
+        """Whoever is seen at the first event has run since the begin: a switch would have been one."""
+        self.cpu = cpu
+        self.sources: list[Source] = [Source("idle", "idle")]
+        self.spells: list[Spell] = [Spell()]
+        self.pieces: list[int] = []  # start, end, source, one after the other
+        self.lost_pages = 0
+        self.lost_pieces = 0  # that found no room; the spells know of them
+        self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
+        self.unseen_ns = 0  # since the event before each of them: so much may have been another's
+        self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
+        self._events = events
+        self._sends = sends
+        self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
+        self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources that are no threads
+        self._named: dict[int, tuple[bytes, int]] = {}  # by thread, its name when it was last switched to
+        self._stack: list[int] = []
+        self._frames: list[tuple[str, str]] = []  # kind and name of each of them
+        self._own: list[int] = []
+        self._thread: int | None = None  # None until an event tells
+        self._tid = 0
+        self._thread_ns = 0
+        self._since_ns = begin_ns  # it has the CPU
+
+    def feed(self, page: bytes) -> None:
+        """Takes in the next page; what makes no sense in it counts as lost."""
+        try:
+            if is_after_loss(page):
+                self._lose()
+            self._take_in(page)
+        except (IndexError, struct.error):
+            self._lose()
+
+    def _take_in(self, page: bytes) -> None:
+        events = self._events
+        for now, at, words in records(page):
+            event = events.get(words[at] & 0xFFFF)
+            if event is None:
+                continue
+            action = event.action
+            if action == NMI:
+                self._interrupt(event, words, at, now)
+                continue
+            if words[at + 1] != self._tid or self._thread is None:
+                self._correct(words[at + 1], now)
+            self._step(now)
+            if action == ENTER:
+                self._stack.append(self._enter(event, words, at, now))
+                self._frames.append((event.kind, event.name))
+                self._own.append(0)
+            elif action == EXIT:
+                self._leave(event, words, at)
+            elif action == SWITCH:
+                self._switch(event, words, at)
+            elif action == EXPIRE and event.second is not None:
+                self._expire(words[at + event.second] | words[at + event.second + 1] << 32)
+            elif action == NOISE and event.second is not None:
+                ns = words[at + event.second] | words[at + event.second + 1] << 32
+                self._take_back(self._noise(event, words, at, now - ns), ns, now)
+
+    def finish(self, end_ns: int) -> None:
+        """Whatever has the CPU has it to the end."""
+        if self._thread is not None:
+            self._step(end_ns)
+        self._unwind()
+        if self._thread and self._thread_ns:
+            self.spells[self._thread].add(self._thread_ns)
+        self._thread, self._thread_ns = None, 0
+
+    def _step(self, now: int) -> None:
+        """The time since the event before belongs to whatever is innermost."""
+        last, self.last_ns = self.last_ns, now
+        if last is None or now <= last:
+            return
+        if self._stack:
+            self._own[-1] += now - last
+            self._add_piece(self._stack[-1], last, now)
+        elif self._thread is not None:
+            self._thread_ns += now - last
+            if self._thread != IDLE:
+                self._add_piece(self._thread, last, now)
+
+    def _add_piece(self, source: int, start_ns: int, end_ns: int) -> None:
+        pieces = self.pieces
+        if pieces and pieces[-1] == source and pieces[-2] == start_ns:
+            pieces[-2] = end_ns
+        elif len(pieces) < 3 * _MOST_PIECES:
+            pieces += (start_ns, end_ns, source)
+        else:
+            self.lost_pieces += 1
+
+    def _enter(self, event: Event, words: memoryview, at: int, now: int) -> int:
+        """The number of the source that begins."""
+        if event.kind == "ipi":
+            return self._number(Source("ipi", event.name, *self._sends.take(self.cpu, event.name, now)))
+        key = (event.kind, event.name, words[at + event.word] if event.word is not None else 0)
+        number = self._number_by_word.get(key)
+        if number is None:
+            number = self._number_by_word[key] = self._number(Source(*key))
+        return number
+
+    def _expire(self, function: int) -> None:
+        """The interrupt that is innermost is there for that timer, with the time that it took until now."""
+        if not self._frames or self._frames[-1][0] not in _TIMED:
+            return
+        number = self._stack[-1]
+        source = self.sources[number]
+        if function not in source.timers:
+            self._stack[-1] = self._number(replace(source, timers=(*source.timers, function)))
+            if self.pieces and self.pieces[-1] == number and self.pieces[-2] == self.last_ns:
+                self.pieces[-1] = self._stack[-1]
+
+    def _noise(self, event: Event, words: memoryview, at: int, start_ns: int) -> int:
+        """The number of the source that is over; an IRQ is known by its name too, as vectors have numbers as well."""
+        name = text_at(words, at, event.text) if event.text is not None else event.name
+        kind = kind_of_vector(name) or event.kind
+        if kind == "ipi":
+            return self._number(Source(kind, name, *self._sends.take(self.cpu, name, start_ns)))
+        number = words[at + event.word] if event.word is not None and kind == event.kind else 0
+        return self._number(Source(kind, name if kind != event.kind or event.word is None else "", number))
+
+    def _take_back(self, number: int, ns: int, now: int) -> None:
+        """What is over had the time before now, which was taken for the thread's."""
+        self.spells[number].add(ns)
+        if not self.lost_pieces:
+            self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
+
+    def _leave(self, event: Event, words: memoryview, at: int) -> None:
+        """An exit whose entry was not seen, at the beginning or after a loss, ends nothing."""
+        frame = (event.kind, event.name)
+        if frame in self._frames:
+            while self._frames.pop() != frame:
+                self.spells[self._stack.pop()].add(self._own.pop())
+            self.spells[self._stack.pop()].add(self._own.pop())
+
+    def _switch(self, event: Event, words: memoryview, at: int) -> None:
+        """What was not seen to end has ended by now."""
+        if self._stack:
+            self._unwind()
+        tid = words[at + event.word] if event.word is not None else 0
+        if not tid or event.second is None:
+            self._run(tid, self._number(Source("thread", "", tid)) if tid else IDLE)
+            return
+        begin = at + event.second
+        raw = words[begin : begin + _COMM_WORDS].tobytes()
+        known = self._named.get(tid)
+        if known is None or known[0] != raw:
+            name = raw.partition(b"\0")[0].decode("utf-8", "replace")
+            known = self._named[tid] = (raw, self._number(Source("thread", name, tid)))
+        self._run(tid, known[1])
+
+    def _correct(self, tid: int, now: int) -> None:
+        """Each record tells who ran when it was written: the time since the one before is that thread's."""
+        if self._thread is not None:
+            self.unseen_switches += 1
+            self.unseen_ns += max(now - self.last_ns, 0) if self.last_ns is not None else 0
+        self._run(tid, self._number(Source("thread", "", tid)) if tid else IDLE)
+
+    def _run(self, tid: int, number: int) -> None:
+        """From now on; the source's name is empty where only the thread's number was told."""
+        if self._thread and self._thread_ns:
+            self.spells[self._thread].add(self._thread_ns)
+        self._tid, self._thread, self._thread_ns = tid, number, 0
+        self._since_ns = self.last_ns or 0
+
+    def _unwind(self) -> None:
+        self._frames = []
+        while self._stack:
+            self.spells[self._stack.pop()].add(self._own.pop())
+
+    def _interrupt(self, event: Event, words: memoryview, at: int, now: int) -> None:
+        """Its event comes when it is over, and tells how long it took."""
+        if event.second is None:
+            return
+        ns = words[at + event.second] | words[at + event.second + 1] << 32
+        start_ns = max(now - ns, self.last_ns or 0)
+        self._step(start_ns)
+        number = self._number(Source(event.kind, event.name))
+        self.spells[number].add(ns)
+        self._add_piece(number, start_ns, max(now, start_ns))
+        self.last_ns = now
+
+    def _number(self, source: Source) -> int:
+        number = self._number_by_source.get(source)
+        if number is None:
+            number = self._number_by_source[source] = len(self.sources)
+            self.sources.append(source)
+            self.spells.append(Spell())
+        return number
+
+    def _lose(self) -> None:
+        """Nobody knows what is running until the next switch says so."""
+        self.lost_pages += 1
+        self._stack, self._frames, self._own = [], [], []
+        self._thread, self._thread_ns = None, 0
+        self.last_ns = None

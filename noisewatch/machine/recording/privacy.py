@@ -1,0 +1,176 @@
+"""What a recording leaves out, so that it can be attached to a bug report.
+
+Command lines of processes and users are never read in the first place. What is left is the host's name, and
+what may stand beside what matters: addresses and passwords in the kernel's command line, the mounts and crontabs, user
+numbers in the status of processes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from noisewatch.machine import Json
+from noisewatch.machine.recording.compressed import gunzip
+from noisewatch.machine.recording.crontab_lines import without_commands
+
+HOST_NAME = "/proc/sys/kernel/hostname"
+KERNEL_COMMAND_LINE = "/proc/cmdline"
+GRUB = "/etc/default/grub"
+GRUB_FOLDER = "/etc/default/grub.d"
+KERNEL_INSTALL = "/etc/kernel/cmdline"
+_CPUINFO = "/proc/cpuinfo"  # ARM tells the board's serial number there
+_SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
+
+MITIGATION_OPTIONS = frozenset(
+    {
+        *("mitigations", "gather_data_sampling", "indirect_target_selection", "kpti", "kvm.nx_huge_pages", "l1d_flush"),
+        *("l1tf", "mds", "mmio_stale_data", "nopti", "nospectre_bhb", "nospectre_v1", "nospectre_v2", "nospec"),
+        *("nospec_store_bypass_disable", "no_entry_flush", "no_stf_barrier", "no_uaccess_flush", "pti"),
+        *("reg_file_data_sampling", "retbleed", "spec_rstack_overflow", "spec_store_bypass_disable", "spectre_bhi"),
+        *("spectre_v2", "spectre_v2_user", "srbds", "ssbd", "tsa", "tsx", "tsx_async_abort", "vmscape"),
+    }
+)
+TELLING_OPTIONS = MITIGATION_OPTIONS | frozenset(
+    {
+        *("isolcpus", "nohz", "nohz_full", "rcu_nocbs", "rcu_nocb_poll", "irqaffinity", "threadirqs", "skew_tick"),
+        *("nosmt", "preempt", "psi", "numa_balancing", "transparent_hugepage"),
+        *("idle", "intel_idle.max_cstate", "processor.max_cstate", "intel_pstate", "amd_pstate"),
+        *("cpufreq.default_governor", "tsc", "clocksource", "mce", "nmi_watchdog", "nowatchdog", "nosoftlockup"),
+        *("workqueue.unbound_cpus", "cgroup_no_v1", "systemd.unified_cgroup_hierarchy"),
+        *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug", "ignore_loglevel"),
+    }
+)
+TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also tells who built it, and where
+    {
+        *("HZ", "NO_HZ_FULL", "NO_HZ_IDLE", "HZ_PERIODIC", "PREEMPT_RT", "PREEMPT_DYNAMIC", "RT_GROUP_SCHED"),
+        *("RCU_NOCB_CPU", "RCU_NOCB_CPU_DEFAULT_ALL", "RUNTIME_TESTING_MENU", "GCOV_PROFILE_ALL", "KCOV"),
+        *("KASAN", "KASAN_HW_TAGS", "KCSAN", "KMSAN", "LOCK_STAT", "PROVE_LOCKING", "DEBUG_OBJECTS", "SLUB_DEBUG_ON"),
+        *("DEBUG_PAGEALLOC", "DEBUG_PAGEALLOC_ENABLE_DEFAULT", "DEBUG_KMEMLEAK", "DEBUG_KMEMLEAK_DEFAULT_OFF"),
+    }
+)
+
+
+_GRUB_OPTIONS = re.compile(r"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(.*)$", re.MULTILINE)
+_STATUS = re.compile(r"/proc/\d+(?:/task/\d+)?/status")
+_SCHED = re.compile(r"/proc/\d+(?:/task/\d+)?/sched")
+_CONFIG = re.compile(r"/proc/config\.gz|/boot/config-[^/]+|/lib/modules/[^/]+/config")
+_CONFIG_NAME = re.compile(r"(?:# )?CONFIG_(\w+)")
+
+_LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
+_TELLING_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
+_OWN_STATUS = "/proc/self/status"
+_CRONTAB = re.compile(r"/etc/crontab|/etc/cron\.d/[^/]+")
+_MOUNT = (re.compile(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and one that tells of nothing
+_MOUNT_ROOT = (re.compile(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw\n")
+_MOUNTS = {"/proc/mounts": _MOUNT, "/proc/self/mounts": _MOUNT, "/proc/self/mountinfo": _MOUNT_ROOT}
+_DAMAGED = "\0"  # stands for what no kernel says, so that it is no better in the recording than it was
+_LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32,768 more from a bootconfig
+
+
+class Scrubber:
+    """Takes the host's identity out of answers; with `identify` it leaves them as they are."""
+
+    def __init__(self, host: str, identify: bool = False) -> None:
+        self._identify = identify
+        long_enough = len(host) >= _SHORTEST_NAME
+        self._host = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])") if long_enough else None
+
+    def __call__(self, path: str, answer: Json) -> Json:
+        """The answer about `path` as it may be shared."""
+        if self._identify:
+            return answer
+        if isinstance(answer, list):
+            return [self._without_host(each) if isinstance(each, str) else each for each in answer]
+        if isinstance(answer, dict) and isinstance(answer.get("command"), list):
+            return {**answer, "command": _without_arguments(answer["command"])}
+        return self._text(path, answer) if isinstance(answer, str) else answer
+
+    def path(self, path: str) -> str:
+        """The path as it may be shared: a cgroup may be called like the host."""
+        return path if self._identify or path == HOST_NAME else self._without_host(path)
+
+    def _text(self, path: str, text: str) -> str:
+        if path == HOST_NAME:
+            return "host\n"
+        if not text:
+            return text  # as a file that is hidden or was not copied
+        if path in (KERNEL_COMMAND_LINE, KERNEL_INSTALL):
+            return _telling_options(text)
+        if path == GRUB or path.startswith(GRUB_FOLDER + "/"):
+            return _telling_assignments(text)
+        if path in _MOUNTS:
+            return _telling_mounts(text, *_MOUNTS[path])
+        if path == _CPUINFO:
+            return re.sub(r"^Serial\b.*\n", "", text, flags=re.MULTILINE)
+        if _STATUS.fullmatch(path):
+            return _lines_with(text, ("Cpus_allowed_list:",))
+        if _SCHED.fullmatch(path):
+            return _lines_with(text, ("nr_migrations",))
+        if path == _OWN_STATUS:
+            return _lines_with(text, ("TracerPid:", "CapEff:", "Seccomp:"))
+        if _CONFIG.fullmatch(path):
+            return _telling_config(text)
+        if _CRONTAB.fullmatch(path):
+            return self._without_host(without_commands(text))
+        return self._without_host(text)
+
+    def _without_host(self, text: str) -> str:
+        return self._host.sub("host", text) if self._host is not None else text
+
+
+def _without_arguments(command: list[str]) -> list[str]:
+    """The name of the program that a calibration ran, without its folder."""
+    return [os.path.basename(word) for word in command[:1]]
+
+
+def is_command_line(text: str) -> bool:
+    """Whether a kernel takes it: not too long, and without NULs but at its end."""
+    return len(text) <= _LONGEST_COMMAND_LINE and "\0" not in text.removesuffix("\0").strip("\n")
+
+
+def _telling_options(command_line: str) -> str:
+    """The options that matter to noise; all others are dropped, with their values."""
+    if not is_command_line(command_line):
+        return f"{_DAMAGED}?\n"
+    kept = [option for option in command_line.split() if _is_telling(option)]
+    return " ".join(kept) + "\n"
+
+
+def _telling_assignments(text: str) -> str:
+    """GRUB's assignments of kernel options, with nothing in them but those options and references to one another."""
+    kept = []
+    for match in _GRUB_OPTIONS.finditer(text):
+        words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_telling(word)]
+        kept.append(f'{match[1]}="{" ".join(words) if is_command_line(match[2]) else _DAMAGED + "?"}"\n')
+    return "".join(kept)
+
+
+def _is_telling(word: str) -> bool:
+    return word.partition("=")[0] in TELLING_OPTIONS
+
+
+def _is_reference(word: str) -> bool:
+    return re.fullmatch(r"\$\{?GRUB_CMDLINE_LINUX(_DEFAULT)?\}?", word) is not None
+
+
+def _telling_config(text: str) -> str:
+    """The options that matter to noise, as plain text also where the file is compressed."""
+    try:
+        lines = gunzip(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace").split("\n")
+    except ValueError:
+        return ""
+    names = ((line, _CONFIG_NAME.match(line)) for line in lines)
+    return "".join(line + "\n" for line, name in names if name is not None and name[1] in TELLING_CONFIG)
+
+
+def _telling_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
+    """The lines of cgroups, of /proc and of what covers its files, and a sign in the place of each damaged one."""
+    lines = re.sub(r"(?:\n[ \t]*)+\Z", "", text).split("\n")
+    damaged = [_DAMAGED for line in lines if sound.match(line) is None]
+    telling = [line for line in lines if any(word in line for word in _TELLING_MOUNTS)]
+    return "".join(f"{line}\n" for line in [*telling, *damaged]) or nothing
+
+
+def _lines_with(text: str, words: tuple[str, ...]) -> str:
+    return "".join(line + "\n" for line in text.split("\n") if any(word in line for word in words))

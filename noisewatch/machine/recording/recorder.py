@@ -1,0 +1,148 @@
+"""A machine that writes down all that it is asked (`noisewatch record`)."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Callable
+from typing import BinaryIO
+
+from noisewatch import __version__
+from noisewatch.errors import Absent, Unreadable
+from noisewatch.machine import Json, Machine, T
+from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Failure, Frame, Known, encode
+from noisewatch.machine.recording.privacy import HOST_NAME, Scrubber
+
+KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
+_COMPRESSION = 6
+_GZIP = 31  # zlib's number for its largest window in a gzip file
+_PROCESS = re.compile(r"^\w+ (/proc/\d+)(?:/|$)")
+
+
+class Recorder:
+    """The machine it wraps; every answer also goes to `sink`, a frame a snapshot."""
+
+    def __init__(self, machine: Machine, sink: BinaryIO, interval_s: float, identify: bool = False) -> None:
+        self._machine = machine
+        self._sink = sink
+        self._gzip = zlib.compressobj(_COMPRESSION, wbits=_GZIP)
+        self._scrub = Scrubber(_host_name(machine), identify)
+        self._known: Known = {}
+        self._frame: Frame | None = None
+        self._asked_since_key: set[str] = set()
+        self.frame_count = 0
+        header = {
+            "noisewatch_recording": FORMAT_VERSION,
+            "made_by": __version__,
+            "own_pids": sorted(machine.own_pids),
+            "interval_s": interval_s,
+        }
+        self._write(header)
+
+    @property
+    def is_live(self) -> bool:
+        return self._machine.is_live
+
+    @property
+    def name(self) -> str:
+        return self._machine.name
+
+    @property
+    def own_pids(self) -> frozenset[int]:
+        return self._machine.own_pids
+
+    def now_ns(self) -> int:
+        now_ns = self._machine.now_ns()
+        if self._frame is not None and self._frame.now_ns == 0:
+            self._frame.now_ns = now_ns
+        return now_ns
+
+    def read_bytes(self, path: str) -> bytes:
+        return self._noted("text", path, lambda: self._machine.read_bytes(path), _as_text)
+
+    def list_names(self, path: str) -> list[str]:
+        return self._noted("names", path, lambda: self._machine.list_names(path), _as_is)
+
+    def mode(self, path: str) -> int:
+        return self._noted("mode", path, lambda: self._machine.mode(path), int)
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        """Outside of a snapshot it is a line of its own: a calibration belongs to no moment."""
+        if self._frame is not None:
+            return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
+        said = self._machine.ask(question, answer)
+        self._write({ASIDE: {f"ask {question}": self._scrub(question, said)}})
+        return said
+
+    def begin_snapshot(self) -> None:
+        """The frame that was begun is dropped: its snapshot was started over."""
+        self._machine.begin_snapshot()
+        self._frame = Frame(now_ns=0)
+
+    def within_deadline(self, work: Callable[[], T]) -> T:
+        """The frame is written once `work` is done, so that no frame is half a snapshot."""
+        result = self._machine.within_deadline(work)
+        self._finish_frame()
+        return result
+
+    def close(self) -> None:
+        """Ends the recording; the sink stays open. Raises OSError where the sink does not take it."""
+        self._sink.write(self._gzip.flush(zlib.Z_FINISH))
+        self._sink.flush()
+
+    def _noted(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
+        """The answer, which goes into the frame that is open now: it may come when that one has been given up."""
+        asked = self._frame.asked if self._frame is not None else {}
+        question = f"{kind} {self._scrub.path(path)}"
+        try:
+            value = read()
+        except Unreadable as error:
+            asked[question] = Failure(error.reason, isinstance(error, Absent))
+            raise
+        asked[question] = self._scrub(path, keep(value))
+        return value
+
+    def _finish_frame(self) -> None:
+        if self._frame is None:
+            return
+        frame, self._frame = self._frame, None
+        is_key = self.frame_count % KEY_FRAME_EVERY == 0
+        self._asked_since_key.update(filter(None, map(_process_of, frame.asked)))
+        if is_key:
+            self._known = {question: kept for question, kept in self._known.items() if self._is_current(question)}
+            frame.asked = {**self._known, **frame.asked}
+            self._asked_since_key = set()
+        self._write(encode(frame, self._known, is_key))
+        self._known.update(frame.asked)
+        self.frame_count += 1
+
+    def _is_current(self, question: str) -> bool:
+        """Processes come and go; one of which nothing was asked since the last key frame is forgotten."""
+        process = _process_of(question)
+        return process is None or process in self._asked_since_key
+
+    def _write(self, line: Json) -> None:
+        self._sink.write(self._gzip.compress(json.dumps(line, separators=(",", ":")).encode() + b"\n"))
+        self._sink.write(self._gzip.flush(zlib.Z_SYNC_FLUSH))
+        self._sink.flush()  # a recorder that is killed leaves all whole frames
+
+
+def _process_of(question: str) -> str | None:
+    match = _PROCESS.match(question)
+    return None if match is None else match[1]
+
+
+def _as_text(content: bytes) -> str:
+    return content.decode("utf-8", "surrogateescape")
+
+
+def _as_is(value: T) -> T:
+    return value
+
+
+def _host_name(machine: Machine) -> str:
+    try:
+        return machine.read_bytes(HOST_NAME).decode("utf-8", "replace").strip()
+    except Unreadable:
+        return ""

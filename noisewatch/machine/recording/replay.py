@@ -1,0 +1,171 @@
+"""A recording as a machine: the moment it stands at is what is read, and `advance` goes to the next one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from noisewatch.errors import NOT_RECORDED, Absent, Malformed, Unreadable, UsageError
+from noisewatch.machine import Json, T
+from noisewatch.machine.recording.format import (
+    ASIDE,
+    FORMAT_VERSION,
+    Failure,
+    Known,
+    begins_sample,
+    decode,
+    decode_aside,
+)
+
+_END = object()
+_UNASKED = Failure(NOT_RECORDED, is_absent=False)
+
+
+class Recording:
+    """The machine that `path` was recorded from, at one of its moments."""
+
+    is_live = False
+
+    def __init__(self, path: str) -> None:
+        """Stands at the first moment. Raises UsageError where `path` holds no recording or not even one moment."""
+        self.name = path
+        self.damage: str | None = None  # why the replay ended before the recording did
+        self.frame_count = 0
+        self._known: Known = {}
+        self._asides: Known = {}
+        self._aside_count = 0
+        self._pending: Json = None  # a frame that lies behind an aside
+        self._ahead: deque[Json] = deque()  # lines that were read to look for another one
+        self._now_ns = 0
+        self._lines = _lines_of(path)
+        header = self._next_line()
+        if not isinstance(header, dict) or "noisewatch_recording" not in header:
+            raise UsageError(f"{path}: {self.damage or 'no recording of noisewatch'}")
+        if header["noisewatch_recording"] != FORMAT_VERSION:
+            found = header["noisewatch_recording"]
+            raise UsageError(f"{path}: recorded in format {found}, this noisewatch reads format {FORMAT_VERSION}")
+        own_pids = header.get("own_pids")
+        self.own_pids = (
+            frozenset(pid for pid in own_pids if isinstance(pid, int)) if isinstance(own_pids, list) else frozenset()
+        )
+        if not self.advance():
+            raise UsageError(f"{path}: {self.damage or 'holds no moment at all'}")
+
+    def advance(self, past_asides: bool = True) -> bool:
+        """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how).
+
+        Without `past_asides` what was asked between two moments ends a stretch: False, and the next call goes on.
+        """
+        try:
+            asides_before = self._aside_count
+            line, self._pending = self._pending or self._next_frame(), None
+            if line is _END:
+                return False
+            if not past_asides and self._aside_count > asides_before:
+                self._pending = line
+                return False
+            self._now_ns, self._known = decode(line, self._known)
+        except Malformed as error:
+            self.damage = f"damaged after {self.frame_count} moments: {error}"
+            return False
+        self.frame_count += 1
+        return True
+
+    def _next_frame(self) -> Json:
+        """The next frame, or the end; what was asked before it is taken in. Raises Malformed."""
+        while self._ahead or self.damage is None:
+            line = self._ahead.popleft() if self._ahead else self._next_line()
+            if not isinstance(line, dict) or ASIDE not in line:
+                return line
+            if begins_sample(line):
+                continue
+            self._asides.update(decode_aside(line))
+            self._aside_count += 1
+        return _END
+
+    def go_to_end(self) -> None:
+        """Goes to the last moment there is."""
+        while self.advance():
+            pass
+
+    def go_to_sample(self) -> None:
+        """Goes to the moment at which the last sample began, where it is told; else it stays at the first moment.
+
+        What comes before settles the machine, or was a sample that did not count: somebody waited for another.
+        """
+        line = self._next_line()
+        if not begins_sample(line):
+            self._ahead.append(line)
+            return
+        while line is not _END:
+            while begins_sample(line) and self._ahead:
+                if not self.advance():
+                    self._ahead.clear()
+                    return
+            self._ahead.append(line)
+            line = self._next_line()
+        self.advance()
+
+    def go_to_aside(self) -> bool:
+        """Goes to the last moment before something was asked between two, or to the end; whether it moved at all."""
+        moved = False
+        while self.advance(past_asides=False):
+            moved = True
+        return moved
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def read_bytes(self, path: str) -> bytes:
+        return str(self._answer("text", path)).encode("utf-8", "surrogateescape")
+
+    def list_names(self, path: str) -> list[str]:
+        return list(self._answer("names", path))
+
+    def mode(self, path: str) -> int:
+        return int(self._answer("mode", path))
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        return self._answer("ask", question)
+
+    def begin_snapshot(self) -> None:
+        """Nothing to mark: a moment is a snapshot already."""
+
+    def within_deadline(self, work: Callable[[], T]) -> T:
+        return work()
+
+    def _answer(self, kind: str, path: str) -> Json:
+        question = f"{kind} {path}"
+        answer = self._known.get(question, self._asides.get(question, _UNASKED))
+        if isinstance(answer, Failure):
+            raise (Absent if answer.is_absent else Unreadable)(path, answer.reason)
+        return answer
+
+    def _next_line(self) -> Json:
+        try:
+            text = next(self._lines, None)
+            return _END if text is None else json.loads(text)
+        except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+            self.damage = f"damaged after {self.frame_count} moments: {error}"
+            return _END
+
+
+def _lines_of(path: str) -> Iterator[bytes]:
+    """The lines of the gzip file. Raises UsageError at once where it cannot be opened."""
+    try:
+        file = gzip.open(path, "rb")  # noqa: SIM115 - closed by whoever iterates over its lines
+        file.peek(1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = (
+            error.strerror.lower() if isinstance(error, OSError) and error.strerror else "no recording of noisewatch"
+        )
+        raise UsageError(f"{path}: {reason}") from error
+    return _and_close(file)
+
+
+def _and_close(file: gzip.GzipFile) -> Iterator[bytes]:
+    with file:
+        yield from file

@@ -1,0 +1,230 @@
+"""Starts the calibration's processes, lets somebody watch, and collects what they wrote."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import noisewatch
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.spinning.calibration.buffer import (
+    ADD_NS,
+    ERROR,
+    LOCKED_KB,
+    MULTIPLY_NS,
+    RESIDENT_KB,
+    SERIES,
+    START_NS,
+    STARTING,
+    STATE,
+    STATE_NAMES,
+    TID,
+    Sheet,
+    capacities_for,
+    grain_for,
+    sheet_words,
+)
+from noisewatch.machine.spinning.calibration.plan import Slots
+from noisewatch.machine.spinning.calibration.worker import CHAIN_LENGTH
+from noisewatch.machine.spinning.loops import load_core
+
+THRESHOLD_NS = 1_000  # that both cores can tell from their own loop; an interrupt takes longer
+_READY_WITHIN_S = 10.0
+_LOOK_S = 0.1
+_LEAD_NS = 5_000_000
+_OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine that is very busy
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.spinning.calibration.host import main; main()"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrating:
+    """What is to be measured: the slots by CPU, and how."""
+
+    slots: Slots
+    is_realtime: bool = False
+    command: tuple[str, ...] = ()
+    core: str = field(default_factory=lambda: str(load_core().NAME))
+    threshold_ns: int = THRESHOLD_NS
+
+    @property
+    def length_ns(self) -> int:
+        return max((end for slots in self.slots.values() for _, _, end in slots), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a calibration is. `sheets` are live."""
+
+    done_s: float
+    total_s: float
+    sheets: dict[int, Sheet]
+
+
+Watch = Callable[[Progress], None]
+
+
+def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dict[str, Any]:
+    """What the spinners measured, as JSON; all times are ns. `watch` is called now and then. Raises CannotMeasure."""
+    plan = plan_of(wanted)
+    capacities = plan["capacities"]
+    size = sheet_words(capacities)
+    descriptor = os.memfd_create("noisewatch")
+    try:
+        os.ftruncate(descriptor, size * 8 * len(wanted.slots))
+        memory = mmap.mmap(descriptor, 0)
+        words = memoryview(memory).cast("q")
+        sheets = {
+            cpu: Sheet(words[number * size : (number + 1) * size], capacities)
+            for number, cpu in enumerate(wanted.slots)
+        }
+        with start_host(plan, descriptor) as host:
+            try:
+                begin_ns = _begin(host, sheets)
+                _watch(host, wanted, sheets, begin_ns, watch, look_s)
+            finally:
+                _end(host)
+        return _collected(wanted, sheets, begin_ns)
+    finally:
+        os.close(descriptor)
+
+
+def _longest(wanted: Calibrating) -> dict[str, int]:
+    """For how long each kind is measured, on the CPU where that is longest."""
+    most: dict[str, int] = {}
+    for slots in wanted.slots.values():
+        mine: dict[str, int] = {}
+        for kind, begin, end in slots:
+            mine[kind] = mine.get(kind, 0) + end - begin
+        most = {kind: max(mine.get(kind, 0), most.get(kind, 0)) for kind in {*mine, *most}}
+    return most
+
+
+def plan_of(wanted: Calibrating) -> dict[str, Any]:
+    """What the host is to do, as JSON."""
+    most = _longest(wanted)
+    return {
+        "slots": list(wanted.slots.items()),
+        "capacities": capacities_for(most),
+        "grain": grain_for(most),
+        "core": wanted.core,
+        "threshold_ns": wanted.threshold_ns,
+        "is_realtime": wanted.is_realtime,
+        "command": list(wanted.command),
+    }
+
+
+def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]:
+    """The process that forks the spinners, which write to the memory that `descriptor` is. Raises CannotMeasure."""
+    root = str(Path(noisewatch.__file__).resolve().parent.parent)
+    try:
+        host = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(descriptor), root],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=[descriptor],
+            start_new_session=True,  # Ctrl-C is for us; the spinners end when we do
+        )
+        if host.stdin is not None:
+            host.stdin.write(json.dumps(plan).encode() + b"\n")
+            host.stdin.flush()
+        return host
+    except OSError as error:
+        raise CannotMeasure(f"cannot start the calibration: {(error.strerror or str(error)).lower()}") from error
+
+
+def _begin(host: subprocess.Popen[bytes], sheets: dict[int, Sheet]) -> int:
+    """Waits until each spinner is ready, or cannot be, and gives them their common start, which is returned."""
+    given_up = time.monotonic() + _READY_WITHIN_S
+    while any(sheet.header[STATE] == STARTING for sheet in sheets.values()):
+        if host.poll() is not None:
+            raise CannotMeasure(f"the calibration ended before it began{_said(host)}")
+        if time.monotonic() > given_up:
+            raise CannotMeasure(f"the calibration was not ready within {_READY_WITHIN_S:g} s")
+        time.sleep(0.002)
+    begin_ns = time.monotonic_ns() + _LEAD_NS
+    for sheet in sheets.values():
+        sheet.header[START_NS] = begin_ns
+    return begin_ns
+
+
+def _watch(
+    host: subprocess.Popen[bytes],
+    wanted: Calibrating,
+    sheets: dict[int, Sheet],
+    begin_ns: int,
+    watch: Watch,
+    look_s: float,
+) -> None:
+    total_s = wanted.length_ns / 1e9
+    while host.poll() is None:
+        done_s = (time.monotonic_ns() - begin_ns) / 1e9
+        if done_s > total_s + _OVERTIME_S:
+            return
+        watch(Progress(min(max(done_s, 0.0), total_s), total_s, sheets))
+        time.sleep(max(min(look_s, total_s - done_s + 0.01), 0.01))
+    if host.returncode:
+        raise CannotMeasure(f"the calibration ended with status {host.returncode}{_said(host)}")
+
+
+def _end(host: subprocess.Popen[bytes]) -> None:
+    """Closing its standard input tells the host to end, and its spinners with it."""
+    if host.stdin is not None:
+        host.stdin.close()
+    try:
+        host.wait(timeout=2)
+    except subprocess.TimeoutExpired:
+        host.kill()
+
+
+def _said(host: subprocess.Popen[bytes]) -> str:
+    said = host.stderr.read().decode("utf-8", "replace").strip().splitlines() if host.stderr is not None else []
+    return f": {said[-1]}" if said else ""
+
+
+def _collected(wanted: Calibrating, sheets: dict[int, Sheet], begin_ns: int) -> dict[str, Any]:
+    return {
+        "core": wanted.core,
+        "begin_ns": begin_ns,
+        "length_ns": wanted.length_ns,
+        "threshold_ns": wanted.threshold_ns,
+        "is_realtime": wanted.is_realtime,
+        "command": list(wanted.command),
+        "cpus": [{**_cpu(cpu, sheet, begin_ns), "slots": wanted.slots[cpu]} for cpu, sheet in sheets.items()],
+    }
+
+
+def _cpu(cpu: int, sheet: Sheet, begin_ns: int) -> dict[str, Any]:
+    header, totals = sheet.header, sheet.totals
+    gaps = sheet.gap_words()
+    samples = {kind: sheet.sample_words(kind) for kind in SERIES}
+    for words, width in ((gaps, 4), *((each, 2) for each in samples.values())):
+        words[::width] = [start - begin_ns for start in words[::width]]
+    return {
+        "cpu": cpu,
+        "state": STATE_NAMES[header[STATE]],
+        "error": header[ERROR],
+        "tid": header[TID],
+        "locked_kb": header[LOCKED_KB],
+        "resident_kb": header[RESIDENT_KB],
+        "multiply_ns": header[MULTIPLY_NS],
+        "add_ns": header[ADD_NS],
+        "chain_length": CHAIN_LENGTH,
+        "iterations": totals[4],
+        "spun_ns": totals[5],
+        "lost_gaps": totals[1],
+        "lost_gaps_ns": totals[2],
+        "lost_gaps_max_ns": totals[3],
+        "gaps": gaps,
+        **samples,
+    }

@@ -1,0 +1,238 @@
+"""One CPU's calibration, in a process that does nothing else: it follows its slots and writes to its sheet."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from contextlib import ExitStack
+from time import monotonic_ns
+from types import ModuleType
+from typing import Any
+
+from noisewatch.machine.spinning.calibration.buffer import (
+    ADD_NS,
+    CYCLES,
+    DONE,
+    ERROR,
+    FAILED,
+    LOCKED_KB,
+    MOVED,
+    MULTIPLY_NS,
+    NO_PRIORITY,
+    READY,
+    REFUSED,
+    RESIDENT_KB,
+    RUNNING,
+    SPINS,
+    START_NS,
+    STATE,
+    TID,
+    Sheet,
+)
+from noisewatch.machine.spinning.calibration.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK, Slot
+from noisewatch.machine.spinning.loops import python_loops
+
+CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth
+_CHAINS = 3  # the quickest of so many: an interruption only ever adds
+_FIRST_CHAINS = 25  # what all others are measured by
+_PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
+_CHECK_NS = 100_000_000  # between two looks at whether we are still wanted here; no gap is measured meanwhile
+_EARLY_NS = 300_000  # waking up takes time: wake before, and spin until it is time
+_WARM_NS = 3_000_000  # after a rest the first work is slower: caches are cold
+_COMMAND_GRACE_S = 5.0
+_NO_EXIT_STATUS = 1 << 16
+
+
+class Spinner:
+    """Measures on one CPU. All that takes memory or time to prepare is done before it says that it is ready."""
+
+    def __init__(
+        self, core: ModuleType, sheet: Sheet, cpu: int, memory: bytearray, plan: dict[str, Any], host_pid: int
+    ) -> None:
+        self._core = core
+        self._sheet = sheet
+        self._cpu = cpu
+        self._threshold_ns: int = plan["threshold_ns"]
+        self._grain: int = plan["grain"]
+        self._is_realtime: bool = plan["is_realtime"]
+        self._command: list[str] = plan["command"]
+        self._memory = memoryview(memory)
+        self._host_pid = host_pid
+        self._schedstat = -1
+
+    def run(self, slots: list[Slot]) -> None:
+        """Gets ready, waits for the common start, and works through the slots."""
+        if not self._prepare():
+            return
+        header = self._sheet.header
+        header[STATE] = READY
+        while not header[START_NS]:
+            if not self._is_wanted():
+                return
+            time.sleep(0.001)
+        start_ns = header[START_NS]
+        header[STATE] = RUNNING
+        for kind, begin, end in slots:
+            if not self._measure(kind, start_ns + begin, start_ns + end):
+                return
+        header[STATE] = DONE
+
+    def _prepare(self) -> bool:
+        header = self._sheet.header
+        header[TID] = os.getpid()
+        refusal = REFUSED
+        try:
+            os.sched_setaffinity(0, {self._cpu})
+            refusal = NO_PRIORITY
+            if self._is_realtime:
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except OSError as error:
+            header[ERROR], header[STATE] = error.errno or 0, refusal
+            return False
+        self._touch()
+        self._core.lock_memory(self._sheet.words)
+        header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
+        self._schedstat = _opened("/proc/thread-self/schedstat")
+        header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns, _FIRST_CHAINS)
+        header[ADD_NS] = self._quickest(self._core.additions_ns, _FIRST_CHAINS)
+        return True
+
+    def _touch(self) -> None:
+        """Has every page of the sheet mapped, so that none is missing while we measure."""
+        for words in (self._sheet.gaps, *self._sheet.samples.values()):
+            for at in range(0, len(words), 512):
+                words[at] = 0
+
+    def _quickest(self, chain_ns: object, tries: int) -> int:
+        times = [chain_ns(CHAIN_LENGTH) for _ in range(tries)]  # type: ignore[operator]  # a core's function
+        return -1 if times[0] is None else int(min(times))
+
+    def _is_wanted(self) -> bool:
+        """Whether the host still lives, and we still are on our CPU."""
+        if os.getppid() != self._host_pid:
+            return False
+        if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
+            self._sheet.header[STATE] = MOVED
+            return False
+        return True
+
+    def _measure(self, kind: str, begin_ns: int, end_ns: int) -> bool:
+        if not self._is_wanted():
+            return False
+        has_rested = _rest_until(begin_ns)
+        if has_rested and not self._is_wanted():
+            return False
+        if has_rested and kind in (WORK, NATIVE_WORK, MEMORY):
+            self._warm_up(begin_ns + _WARM_NS)
+        if kind == COMMAND:
+            return self._run_commands(end_ns)
+        at = monotonic_ns()
+        while at < end_ns:
+            until_ns = min(at + (_CHECK_NS if kind == GAPS else _PIECE_NS), end_ns)
+            self._piece(kind, until_ns)
+            if not self._is_wanted():
+                return False
+            at = monotonic_ns()
+        return True
+
+    def _piece(self, kind: str, until_ns: int) -> None:
+        core, sheet = self._core, self._sheet
+        if kind == GAPS:
+            start_ns = monotonic_ns()
+            core.spin(sheet.gaps, sheet.totals, until_ns, self._threshold_ns, self._schedstat)
+            sheet.add(SPINS, start_ns, monotonic_ns() - start_ns)
+            return
+        kind = WORK if kind == START else kind
+        samples, count = sheet.samples[kind], sheet.counts[kind]
+        if kind == MEMORY:
+            core.chase(samples, count, until_ns, self._memory, core.CHASE_STEPS * self._grain)
+            return
+        used = python_loops if kind == WORK else core
+        used.work(samples, count, until_ns, used.WORK_ROUNDS * self._grain)
+        if sheet.header[MULTIPLY_NS] > 0:
+            sheet.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
+
+    def _warm_up(self, until_ns: int) -> None:
+        words = memoryview(bytearray(8 * python_loops.WORK_WORDS)).cast("q")
+        while monotonic_ns() < until_ns:
+            python_loops.work(words, memoryview(bytearray(8)).cast("q"), until_ns, python_loops.WORK_ROUNDS)
+
+    def _run_commands(self, end_ns: int) -> bool:
+        """Runs the user's command again and again, at least three times."""
+        count = self._sheet.counts[COMMAND]
+        before = count[0]
+        while monotonic_ns() < end_ns or count[0] - before < 3:
+            start_ns = monotonic_ns()
+            status = self._run_command(max(end_ns - start_ns, 0) / 1e9 + _COMMAND_GRACE_S)
+            if status != 0:
+                self._sheet.header[ERROR], self._sheet.header[STATE] = status, FAILED
+                return False
+            self._sheet.add(COMMAND, start_ns, monotonic_ns() - start_ns)
+            if not self._is_wanted():
+                return False
+        return True
+
+    def _run_command(self, limit_s: float) -> int:
+        """The exit status; 256 + the error's number where it cannot be started, and another one for too long."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        actions = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
+        try:
+            pid = os.posix_spawnp(self._command[0], self._command, os.environ, file_actions=actions)
+        except OSError as error:
+            return 256 + (error.errno or 0)
+        finally:
+            os.close(nothing)
+        if not _has_ended(pid, self._host_pid, max(limit_s, 0.1)):
+            self._sheet.header[ERROR], self._sheet.header[STATE] = _NO_EXIT_STATUS, FAILED
+            os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return status if status >= 0 else 128 - status
+
+
+def _has_ended(pid: int, host_pid: int, within_s: float) -> bool:
+    """Whether the process did so in time; False at once where the host is gone. Nothing wakes us up meanwhile."""
+    with ExitStack() as stack:
+        watched = {}
+        for each in (pid, host_pid):
+            try:
+                watched[each] = os.pidfd_open(each)
+            except ProcessLookupError:
+                return False
+            stack.callback(os.close, watched[each])
+        ends = select.poll()
+        for descriptor in watched.values():
+            ends.register(descriptor, select.POLLIN)
+        return watched[pid] in dict(ends.poll(within_s * 1000))
+
+
+def _rest_until(begin_ns: int) -> bool:
+    """Sleeps until it is nearly time, spins until it is; whether that was a rest at all."""
+    left_ns = begin_ns - monotonic_ns()
+    if left_ns > _EARLY_NS:
+        time.sleep((left_ns - _EARLY_NS) / 1e9)
+    while monotonic_ns() < begin_ns:
+        pass
+    return left_ns > _WARM_NS
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def _locked_and_resident_kb() -> tuple[int, int]:
+    """What the kernel says of this process's memory; -1 where it says nothing."""
+    found = {"VmLck": -1, "VmRSS": -1}
+    try:
+        with open("/proc/self/status") as status:
+            for line in status:
+                name, _, rest = line.partition(":")
+                if name in found:
+                    found[name] = int(rest.split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    return found["VmLck"], found["VmRSS"]

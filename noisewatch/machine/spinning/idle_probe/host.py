@@ -1,0 +1,45 @@
+"""The process that forks the sentinel's spinners, and that ends when its parent is gone, as each of them does.
+
+`run.py` starts it with a bare interpreter: what is imported here is in the memory of every spinner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+
+from noisewatch.machine.spinning.hosting import begun
+from noisewatch.machine.spinning.idle_probe.buffer import SHEET_WORDS, Sheet
+from noisewatch.machine.spinning.idle_probe.worker import Spinner
+
+NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
+
+
+def main() -> None:
+    """Runs the plan in the first line of standard input; its sheets are in the memory that `argv[1]` is open as."""
+    plan, words, core = begun()
+    _say("/proc/self/comm", NAME)
+    # SCHED_IDLE may hold within our session alone, sched(7), autogroup: so that gets the smallest share.
+    _say("/proc/self/autogroup", "19")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.disable()
+    gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share
+    doors = [door for _, door in plan["doors"]]
+    for number, (cpu, door) in enumerate(plan["doors"]):
+        if os.fork() == 0:
+            for other in doors[number + 1 :]:
+                os.close(other)
+            sheet = Sheet(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
+            Spinner(core, sheet, cpu, door).run()
+            os._exit(0)
+        os.close(door)
+    sys.stdin.buffer.read(1)  # which ends when the parent does
+
+
+def _say(path: str, said: str) -> None:
+    """Tells the kernel, where it has such a file."""
+    with contextlib.suppress(OSError), open(path, "w") as file:
+        file.write(said)

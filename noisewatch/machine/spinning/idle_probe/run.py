@@ -1,0 +1,136 @@
+"""Starts the sentinel's processes, says how long they may spin, and reads what they wrote; never waits for them."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import noisewatch
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.spinning.idle_probe.buffer import (
+    ERROR,
+    LEASE_NS,
+    SHEET_WORDS,
+    SPINNING,
+    STATE,
+    TID,
+    Sheet,
+    Slice,
+)
+from noisewatch.machine.spinning.loops import load_core
+
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[2]); from noisewatch.machine.spinning.idle_probe.host import main; main()"
+)
+_LONGEST_SAID = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Spun:
+    """What one spinner says: how it is, with the kernel's error number if it was refused, and its latest slices."""
+
+    state: int
+    error: int
+    slices: tuple[Slice, ...]
+
+
+class Spinners:
+    """A spinner on each of the CPUs; they rest until they are let spin. Raises CannotMeasure."""
+
+    def __init__(self, cpus: Iterable[int], core: str | None = None) -> None:
+        self.cpus = frozenset(cpus)
+        self._doors: dict[int, int] = {}
+        try:
+            with ExitStack() as stack:
+                self._start(stack, core or str(load_core().NAME))
+                self._open = stack.pop_all()
+        except OSError as error:
+            raise CannotMeasure((error.strerror or str(error)).lower()) from error
+
+    def _start(self, stack: ExitStack, core: str) -> None:
+        memory = _closed_with(stack, os.memfd_create("noisewatch-sentinel"))
+        self._said = _closed_with(stack, os.memfd_create("noisewatch-sentinel-errors"))
+        os.ftruncate(memory, SHEET_WORDS * 8 * len(self.cpus))
+        words = memoryview(mmap.mmap(memory, 0)).cast("q")
+        self._sheets = {
+            cpu: Sheet(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
+            for number, cpu in enumerate(sorted(self.cpus))
+        }
+        with ExitStack() as passed_on:
+            inner_doors = []
+            for cpu in self._sheets:
+                inner, outer = os.pipe()
+                inner_doors.append((cpu, _closed_with(passed_on, inner)))
+                self._doors[cpu] = _closed_with(stack, outer)
+                os.set_blocking(outer, False)
+            self._host = self._started(memory, [door for _, door in inner_doors])
+        stack.callback(_end, self._host)
+        if self._host.stdin is not None:
+            self._host.stdin.write(json.dumps({"core": core, "doors": inner_doors}).encode() + b"\n")
+            self._host.stdin.flush()
+
+    def _started(self, memory: int, doors: list[int]) -> subprocess.Popen[bytes]:
+        root = str(Path(noisewatch.__file__).resolve().parent.parent)
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(memory), root],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._said,
+            pass_fds=[memory, *doors],
+            start_new_session=True,  # Ctrl-C is for the monitor; the spinners end when it does
+        )
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The processes, which are ours."""
+        return frozenset({self._host.pid, *(sheet.header[TID] for sheet in self._sheets.values())} - {0})
+
+    @property
+    def failure(self) -> str | None:
+        """Why there are no spinners any more; None while there are."""
+        if self._host.poll() is None:
+            return None
+        said = os.pread(self._said, _LONGEST_SAID, 0).decode("utf-8", "replace").strip().splitlines()
+        return said[-1] if said else f"it ended with status {self._host.returncode}"
+
+    def let_spin(self, cpu: int, for_ns: int) -> None:
+        """From now on for so long; until then it may be put off again."""
+        header = self._sheets[cpu].header
+        header[LEASE_NS] = time.monotonic_ns() + for_ns
+        if header[STATE] != SPINNING:
+            with suppress(BlockingIOError, BrokenPipeError):  # it has been asked often enough, or is gone
+                os.write(self._doors[cpu], b".")
+
+    def let_rest(self, cpu: int) -> None:
+        """No slice is begun any more."""
+        self._sheets[cpu].header[LEASE_NS] = 0
+
+    def spun(self, cpu: int, since_ns: int) -> Spun:
+        """What the CPU's spinner has written since then."""
+        sheet = self._sheets[cpu]
+        return Spun(sheet.header[STATE], sheet.header[ERROR], tuple(sheet.slices_since(since_ns)))
+
+    def end(self) -> None:
+        """Ends the processes: each of them when the pipe that only we can write to has an end."""
+        self._open.close()
+
+
+def _closed_with(stack: ExitStack, descriptor: int) -> int:
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _end(host: subprocess.Popen[bytes]) -> None:
+    """It has nothing to put in order, and so need not be waited for."""
+    host.kill()
+    host.wait()
+    if host.stdin is not None:
+        host.stdin.close()

@@ -1,0 +1,156 @@
+"""One CPU's spinner of the sentinel, in a process that does nothing else.
+
+It spins while its lease, a time that the sampler puts off again and again, has not run out; else it sleeps and is not
+woken by anything but the sampler. `door` is the end of a pipe that only the sampler can write to: something to read
+asks it to look again, and its end means that the sampler is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from itertools import count
+from time import monotonic_ns
+from types import ModuleType
+
+from noisewatch.machine.spinning.idle_probe.buffer import (
+    ERROR,
+    LEASE_NS,
+    MOVED,
+    REFUSED,
+    RESTING,
+    SPINNING,
+    STATE,
+    TID,
+    YIELDED,
+    Sheet,
+)
+from noisewatch.machine.spinning.idle_probe.slices import SPIN_NS, WARM_NS, slice_start_ns
+from noisewatch.machine.spinning.loops.python_loops import (
+    COUNT,
+    GAP_WORDS,
+    LOST_COUNT,
+    LOST_MAX,
+    LOST_NS,
+    SPIN_WORDS,
+    SPUN_NS,
+)
+
+THRESHOLD_NS = 1_000  # as in the calibration
+_MOST_GAPS = 512  # of a slice that are kept one by one until they are added up
+# Kernel threads have a CPU for some 10 to 200 µs at a time; who wants it for longer than this is at work there.
+LONGEST_WAIT_NS = 1_000_000
+
+
+class Spinner:
+    """Measures on one CPU."""
+
+    def __init__(self, core: ModuleType, sheet: Sheet, cpu: int, door: int) -> None:
+        self._core = core
+        self._sheet = sheet
+        self._cpu = cpu
+        self._door = door
+        self._gaps = memoryview(bytearray(8 * GAP_WORDS * _MOST_GAPS)).cast("q")
+        self._totals = memoryview(bytearray(8 * SPIN_WORDS)).cast("q")
+        self._schedstat = -1
+        self._waited_ns = 0
+
+    def run(self) -> None:
+        """Spins whenever it may, until the sampler is gone."""
+        header = self._sheet.header
+        header[TID] = os.getpid()  # first of all: what is not known to be ours is told as a disturbance
+        if not self._prepare():
+            return
+        header[STATE] = RESTING
+        while self._is_asked(None) is not None:
+            if header[LEASE_NS] > monotonic_ns() and self._pin():
+                header[STATE] = SPINNING
+                header[STATE] = self._spin(monotonic_ns())
+
+    def _prepare(self) -> bool:
+        """Whether it may run as what gives way: with SCHED_IDLE it never preempts, and whoever wakes up preempts it.
+
+        So a benchmark is not held up, and having to wait tells that there is one. Interrupts and the hypervisor take
+        as much from it as from others, and kernel threads at least as much.
+        """
+        header = self._sheet.header
+        try:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        except OSError as error:
+            header[ERROR], header[STATE] = error.errno or 0, REFUSED
+            return False
+        self._core.lock_memory(self._sheet.words)
+        try:
+            self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._schedstat = -1
+        return True
+
+    def _pin(self) -> bool:
+        header = self._sheet.header
+        try:
+            os.sched_setaffinity(0, {self._cpu})
+        except OSError as error:
+            header[ERROR], header[STATE] = error.errno or 0, REFUSED
+            return False
+        return True
+
+    def _spin(self, begin_ns: int) -> int:
+        """Slice after slice; the state in which it ends."""
+        self._waited_ns = self._waited()
+        for number in count():
+            if not self._sleep_until(begin_ns + slice_start_ns(number, self._cpu)):
+                break
+            if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
+                return MOVED
+            if self._is_wanted_by_others():
+                return YIELDED
+            self._measure()
+            if self._is_wanted_by_others():
+                return YIELDED
+        return RESTING
+
+    def _sleep_until(self, start_ns: int) -> bool:
+        """Whether the lease still runs then, and the sampler is not gone."""
+        while (left_ns := start_ns - monotonic_ns()) > 0:
+            if self._is_asked(left_ns / 1e9) is None:
+                return False
+        return monotonic_ns() < self._sheet.header[LEASE_NS]
+
+    def _is_asked(self, within_s: float | None) -> bool | None:
+        """Whether the sampler asks us to look again; None where it is gone."""
+        if not select.select([self._door], [], [], within_s)[0]:
+            return False
+        return True if os.read(self._door, 64) else None
+
+    def _is_wanted_by_others(self) -> bool:
+        """Whether we had to wait for the CPU since the last time that we asked.
+
+        A slice that would begin while somebody has the CPU is not spun. Nothing is lost by that: what took the CPU is
+        told, as a whole, by the slices in which it begins.
+        """
+        before_ns, self._waited_ns = self._waited_ns, self._waited()
+        return self._waited_ns - before_ns > LONGEST_WAIT_NS
+
+    def _waited(self) -> int:
+        """Time spent runnable so far; where the kernel does not tell, 0, and the sampler alone watches."""
+        if self._schedstat < 0:
+            return 0
+        return int(os.pread(self._schedstat, 96, 0).split()[1])
+
+    def _measure(self) -> None:
+        """One slice."""
+        core, gaps, totals = self._core, self._gaps, self._totals
+        core.spin(gaps, totals, monotonic_ns() + WARM_NS, THRESHOLD_NS)
+        for at in range(SPIN_WORDS):
+            totals[at] = 0
+        start_ns = monotonic_ns()
+        core.spin(gaps, totals, start_ns + SPIN_NS, THRESHOLD_NS)
+        lengths = gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS].tolist()
+        self._sheet.add(
+            start_ns,
+            totals[SPUN_NS],
+            sum(lengths) + totals[LOST_NS],
+            totals[COUNT] + totals[LOST_COUNT],
+            max([*lengths, totals[LOST_MAX]]),
+        )

@@ -1,0 +1,219 @@
+/* The loops for Python: buffers in, the interpreter's lock let go of while they run. */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
+#include <Python.h>
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "loops.h"
+
+/* The buffer as 64-bit words; -1, with an exception, where it is none or shorter than `least` words. */
+static int64_t words_of(const Py_buffer *view, int64_t least) {
+    int64_t count = (int64_t)(view->len / (Py_ssize_t)sizeof(int64_t));
+    if (count >= least)
+        return count;
+    PyErr_Format(PyExc_ValueError, "wanted a buffer of at least %lld words", (long long)least);
+    return -1;
+}
+
+static PyObject *native_spin(PyObject *module, PyObject *arguments, PyObject *named) {
+    static char *names[] = {"gaps",   "totals",   "until_ns",       "threshold_ns", "schedstat", "on_ns",
+                            "period_ns", "delay_ns", "delay_every_ns", NULL};
+    Py_buffer gaps, totals;
+    long long until, threshold, on = 0, period = 0, delay = 0, delay_every = 0;
+    int schedstat = -1;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "w*w*LL|iLLLL", names, &gaps, &totals, &until, &threshold,
+                                     &schedstat, &on, &period, &delay, &delay_every))
+        return NULL;
+    int64_t capacity = words_of(&gaps, GAP_WORDS) / GAP_WORDS;
+    struct spin wanted = {
+        .gaps = gaps.buf, .capacity = capacity, .totals = totals.buf, .until = until, .threshold = threshold,
+        .on = on, .period = period, .schedstat = schedstat, .delay = delay, .delay_every = delay_every};
+    int fits = capacity > 0 && words_of(&totals, SPIN_WORDS) > 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        spin(&wanted);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&gaps);
+    PyBuffer_Release(&totals);
+    return fits ? PyLong_FromLongLong(wanted.delay_count) : NULL;
+}
+
+static PyObject *native_work(PyObject *module, PyObject *arguments) {
+    Py_buffer samples, count;
+    long long until, rounds;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "w*w*LL", &samples, &count, &until, &rounds))
+        return NULL;
+    int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
+    int fits = capacity > 0 && words_of(&count, 1) > 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        work(samples.buf, capacity, count.buf, until, rounds);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&samples);
+    PyBuffer_Release(&count);
+    if (!fits)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Whether each link leads to another one, so that the chase stays inside. */
+static int is_ring(const uint32_t *ring, Py_ssize_t length) {
+    for (Py_ssize_t at = 0; at < length; at++)
+        if (ring[at] >= (uint64_t)length)
+            return 0;
+    return length > 0;
+}
+
+static PyObject *native_chase(PyObject *module, PyObject *arguments) {
+    Py_buffer samples, count, ring;
+    long long until, steps;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "w*w*Ly*L", &samples, &count, &until, &ring, &steps))
+        return NULL;
+    int64_t capacity = words_of(&samples, WORK_WORDS) / WORK_WORDS;
+    int fits = capacity > 0 && words_of(&count, 1) > 0;
+    if (fits && !is_ring(ring.buf, ring.len / (Py_ssize_t)sizeof(uint32_t))) {
+        PyErr_SetString(PyExc_ValueError, "wanted a ring of links into itself");
+        fits = 0;
+    }
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        chase(samples.buf, capacity, count.buf, until, ring.buf, steps);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&samples);
+    PyBuffer_Release(&count);
+    PyBuffer_Release(&ring);
+    if (!fits)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *native_fill_ring(PyObject *module, PyObject *arguments) {
+    Py_buffer ring;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "w*", &ring))
+        return NULL;
+    uint64_t length = (uint64_t)ring.len / sizeof(uint32_t);
+    int fits = length > 0 && length <= UINT32_MAX && (length & (length - 1)) == 0;
+    if (fits)
+        fill_ring(ring.buf, (uint32_t)length);
+    else
+        PyErr_SetString(PyExc_ValueError, "wanted a power of two of links");
+    PyBuffer_Release(&ring);
+    if (!fits)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *timed(PyObject *arguments, int64_t (*chain)(int64_t)) {
+    long long length;
+    if (!PyArg_ParseTuple(arguments, "L", &length))
+        return NULL;
+    int64_t ns = chain(length);
+    if (ns < 0)
+        Py_RETURN_NONE;
+    return PyLong_FromLongLong(ns);
+}
+
+static PyObject *native_multiplications(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return timed(arguments, time_multiplications);
+}
+
+static PyObject *native_additions(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return timed(arguments, time_additions);
+}
+
+/* The end of the line that begins at `at`. */
+static const char *end_of_line(const char *at, const char *end) {
+    const char *found = memchr(at, '\n', (size_t)(end - at));
+    return found != NULL ? found : end;
+}
+
+static int add_line(PyObject *changed, Py_ssize_t number, Py_ssize_t begin, Py_ssize_t end) {
+    PyObject *line = Py_BuildValue("nnn", number, begin, end);
+    int failed = line == NULL || PyList_Append(changed, line) != 0;
+    Py_XDECREF(line);
+    return failed;
+}
+
+static PyObject *lines_that_changed(const Py_buffer *before, const Py_buffer *after) {
+    const char *old = before->buf, *old_end = old + before->len;
+    const char *begin = after->buf, *new = begin, *new_end = begin + after->len;
+    PyObject *changed = PyList_New(0);
+    for (Py_ssize_t number = 0; changed != NULL; number++) {
+        const char *old_stop = end_of_line(old, old_end), *new_stop = end_of_line(new, new_end);
+        int is_same = old_stop - old == new_stop - new && memcmp(old, new, (size_t)(new_stop - new)) == 0;
+        if (!is_same && add_line(changed, number, new - begin, new_stop - begin))
+            Py_CLEAR(changed);
+        if ((old_stop == old_end) != (new_stop == new_end)) {
+            Py_XDECREF(changed);
+            Py_RETURN_NONE;
+        }
+        if (new_stop == new_end)
+            break;
+        old = old_stop + 1;
+        new = new_stop + 1;
+    }
+    return changed;
+}
+
+static PyObject *native_changed_lines(PyObject *module, PyObject *arguments) {
+    Py_buffer before, after;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*y*", &before, &after))
+        return NULL;
+    PyObject *changed = lines_that_changed(&before, &after);
+    PyBuffer_Release(&before);
+    PyBuffer_Release(&after);
+    return changed;
+}
+
+static PyObject *native_clock_readings(PyObject *module, PyObject *arguments) {
+    (void)module;
+    return timed(arguments, time_clock_readings);
+}
+
+static PyObject *native_lock(PyObject *module, PyObject *arguments) {
+    Py_buffer most_needed;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "w*", &most_needed))
+        return NULL;
+    if (mlockall(MCL_CURRENT | MCL_ONFAULT) != 0)
+        mlock(most_needed.buf, (size_t)most_needed.len);
+    PyBuffer_Release(&most_needed);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"spin", (PyCFunction)(void (*)(void))native_spin, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"work", native_work, METH_VARARGS, NULL},
+    {"chase", native_chase, METH_VARARGS, NULL},
+    {"fill_ring", native_fill_ring, METH_VARARGS, NULL},
+    {"multiplications_ns", native_multiplications, METH_VARARGS, NULL},
+    {"additions_ns", native_additions, METH_VARARGS, NULL},
+    {"changed_lines", native_changed_lines, METH_VARARGS, NULL},
+    {"clock_readings_ns", native_clock_readings, METH_VARARGS, NULL},
+    {"lock_memory", native_lock, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_native",
+    .m_doc = "The measuring loops in C; python_loops.py describes each function.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__native(void) {
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,1 @@
+"""Our own instances of the kernel's trace."""

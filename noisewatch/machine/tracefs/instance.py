@@ -1,0 +1,138 @@
+"""Own ring buffers of the kernel's trace, beside whatever else is traced: an instance.
+
+    /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/events/sched/sched_switch/enable
+    /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/per_cpu/cpu1/trace_pipe_raw
+
+The global buffer, its clock and its events are neither read nor written. It leaves with us, and with whoever is killed
+too: see trace_instances.py and trace_watcher.py. https://docs.kernel.org/trace/ftrace.html
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.tracefs.instances import instance_path, remove, write_setting
+
+FOR_ROOT = "tracing is for root"
+_LARGEST_PAGE = 1 << 16
+
+
+class Instance:
+    """A context manager: events of some CPUs, in time with CLOCK_MONOTONIC. Raises CannotMeasure.
+
+    `prepare` is called before the tracer begins, when there is a name already that tells what to put back.
+    """
+
+    def __init__(
+        self,
+        tracefs: Path,
+        purpose: str,
+        cpus: Iterable[int],
+        buffer_kb: int,
+        tracer: str | None = None,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._tracefs = tracefs
+        self._cpus = sorted(cpus)
+        self._buffer_kb = buffer_kb
+        self._tracer = tracer
+        self._prepare = prepare
+        self.path = instance_path(tracefs, purpose)
+        self._pipes: dict[int, int] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self.path.mkdir()
+            self._write("tracing_on", "0")
+            self._write("trace_clock", "mono")
+            self._write("tracing_cpumask", _mask(self._cpus))
+            self._write("buffer_size_kb", str(self._buffer_kb))
+            self._prepare()
+            if self._tracer is not None:  # before the pipes: it cannot be changed while there are readers
+                self._write("current_tracer", self._tracer)
+            for cpu in self._cpus:
+                pipe = self.path / f"per_cpu/cpu{cpu}/trace_pipe_raw"
+                self._pipes[cpu] = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            self.close()
+            hint = f" ({FOR_ROOT})" if error.errno in (errno.EACCES, errno.EPERM) else ""
+            raise CannotMeasure(f"{self._tracefs}: {(error.strerror or str(error)).lower()}{hint}") from error
+        except BaseException:  # Ctrl-C
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def enable(self, event: str, condition: str | None = None) -> bool:
+        """Whether the kernel has the event (`sched/sched_switch`) and takes the filter."""
+        try:
+            if condition is not None:
+                self._write(f"events/{event}/filter", condition)
+            self._write(f"events/{event}/enable", "1")
+        except OSError:
+            return False
+        return True
+
+    def start(self) -> None:
+        """From now on events are kept."""
+        self._switch("1")
+
+    def stop(self) -> None:
+        """No more; what is there can still be read."""
+        self._switch("0")
+
+    def pages(self, cpu: int) -> Iterable[bytes]:
+        """What has been written since the last time, a page of the ring buffer each."""
+        while True:
+            try:
+                page = os.read(self._pipes[cpu], _LARGEST_PAGE)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno in (errno.ENODEV, errno.EBUSY):
+                    return
+                raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+            if not page:
+                return
+            yield page
+
+    def lost(self, cpu: int) -> int | None:
+        """How many events found no room, were written over, or have not been read; None is unknown."""
+        try:
+            text = (self.path / f"per_cpu/cpu{cpu}/stats").read_text()
+        except OSError:
+            return None
+        counts = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+        found = [counts.get(name, "") for name in ("overrun", "commit overrun", "dropped events", "entries")]
+        return sum(map(int, found)) if all(count.isdecimal() for count in found) else None
+
+    def close(self) -> None:
+        """Removes the instance."""
+        for pipe in self._pipes.values():
+            os.close(pipe)
+        self._pipes = {}
+        remove(self.path)
+
+    def _switch(self, word: str) -> None:
+        try:
+            self._write("tracing_on", word)
+        except OSError as error:
+            raise CannotMeasure(f"{self.path}: {(error.strerror or str(error)).lower()}") from error
+
+    def _write(self, name: str, text: str) -> None:
+        write_setting(self.path / name, text)
+
+
+def _mask(cpus: Iterable[int]) -> str:
+    """The CPUs as the kernel reads masks: groups of 32 bits in hexadecimal."""
+    bits = sum(1 << cpu for cpu in cpus)
+    groups = [f"{bits >> shift & 0xFFFF_FFFF:08x}" for shift in range(0, max(bits.bit_length(), 1), 32)]
+    return ",".join(reversed(groups))

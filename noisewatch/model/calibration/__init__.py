@@ -1,0 +1,1 @@
+"""What the microbenchmark measured, and what explains its gaps."""

@@ -1,0 +1,193 @@
+"""Who made the gaps of a calibration: by the kernel's trace of the same time, else by the gaps and the counters.
+
+What no trace tells is inferred: a gap is of some class, and these were seen on that CPU in the meantime.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.trace.runs import NOT_TRACED, CpuPieces, Trace
+from noisewatch.kernel.trace.timeline import rounded_ns
+from noisewatch.model.calibration.gap_causes import (
+    GapCause,
+    causes_by_gaps,
+    causes_by_trace,
+    tells_of_spinner,
+    was_idle,
+)
+from noisewatch.model.calibration.quota_gaps import QUOTA, Quotas, long_stops, quota_on, with_quotas
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.timers import TIMER
+from noisewatch.model.trace.culprits import Culprit, Others, others_of, with_kinds
+
+ENDED = "threads that had ended before anybody looked"
+_LEAST_UNSEEN = 0.005  # of the time
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """What else is known of the time of a calibration.
+
+    `trace` is the reason where there is none; `interval` is None where the machine was not looked at again.
+    """
+
+    trace: Trace | str = NOT_TRACED
+    snapshot: Snapshot | None = None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Who made the gaps of each CPU. `reason` says why there was no trace to tell; None where there was."""
+
+    causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
+    culprits_by_cpu: Mapping[int, tuple[Culprit, ...]] = field(default_factory=dict)  # the costliest first
+    reason: str | None = None
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no gap tells
+    quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
+    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # in ns, as of quotas not seen
+    others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
+    is_live: bool = False  # it was measured here and now
+
+    def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
+        """The longest gaps of the CPU, the longest first."""
+        return heapq.nlargest(most, self.causes_by_cpu.get(cpu, ()), key=lambda cause: cause.length_ns)
+
+
+def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribution:
+    """By the trace where there is one, else by the gaps."""
+    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+    irqs = snapshot.irqs if snapshot is not None else None
+    hz = snapshot.platform.tick_hz if snapshot is not None else None
+    whole = () if isinstance(trace, str) else [with_kinds(each, irqs, trace.length_ns, hz) for each in trace.cpus]
+    traced = {each.cpu: each for each in whole if each.is_whole}
+    offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
+    is_whole = isinstance(trace, str) or trace.tells_all_interrupts
+    causes = {
+        said.cpu: causes_by_trace(said, traced[said.cpu], offset_ns, irqs, is_whole)
+        if said.cpu in traced
+        else causes_by_gaps(said, hz, timer_interrupts_per_s(meanwhile.interval, said.cpu))
+        for said in samples.cpus
+    }
+    quotas = _quotas(samples, meanwhile)
+    idle = _idleness(samples, traced, offset_ns)
+    found = {said.cpu: quota_on(said, causes[said.cpu], quotas, idle.get(said.cpu)) for said in samples.cpus}
+    by_quota = {cpu: quota for cpu, quota in found.items() if quota is not None}
+    long = {said.cpu: long_stops(said, causes[said.cpu]) for said in samples.cpus if quotas.are_hidden}
+    causes = {said.cpu: with_quotas(said, causes[said.cpu], quotas, idle.get(said.cpu)) for said in samples.cpus}
+    culprits = {said.cpu: gap_culprits(causes[said.cpu], said.cpu, said.spun_ns) for said in samples.cpus}
+    reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
+    suspects = {
+        said.cpu: _suspects(meanwhile.interval, said, causes[said.cpu])
+        for said in samples.cpus
+        if said.cpu not in traced and meanwhile.interval is not None
+    }
+    for cpu, quota in by_quota.items():
+        named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == QUOTA)
+        if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
+            suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
+    return Attribution(
+        causes,
+        culprits,
+        reason,
+        suspects,
+        by_quota,
+        {cpu: stops for cpu, stops in long.items() if stops and cpu not in by_quota},
+        _others(samples, meanwhile, whole),
+        is_live=snapshot is not None and snapshot.is_live,
+    )
+
+
+def _idleness(
+    samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
+) -> Mapping[int, Callable[[int, int], bool]]:
+    """What tells whether a CPU was idle at a time of the calibration, where the trace tells of the loop as well."""
+    return {
+        said.cpu: partial(was_idle, traced[said.cpu], offset_ns)
+        for said in samples.cpus
+        if said.cpu in traced and tells_of_spinner(traced[said.cpu], said.spinner_tid)
+    }
+
+
+def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
+    """Groups that were stopped since the calibration began, or shortly before."""
+    interval, snapshot = meanwhile.interval, meanwhile.snapshot
+    return Quotas(
+        throttles=interval.throttles if interval is not None else (),
+        length_ns=samples.length_ns,
+        cpu_count=sum(1 for said in samples.cpus if said.spun_ns) or 1,
+        are_hidden=snapshot is not None and snapshot.cgroup.cpu_quota_share is None,
+    )
+
+
+def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[CpuPieces]) -> Mapping[int, Others]:
+    """Who had each CPU beside our own loop; of recordings before the loop's number was kept nobody can say."""
+    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+    if isinstance(trace, str) or snapshot is None:
+        return {}
+    tid_by_cpu = {said.cpu: said.spinner_tid for said in samples.cpus}
+    return {
+        each.cpu: others_of(each, trace.length_ns, snapshot.irqs, tid, snapshot.own_pids)
+        for each in traced
+        if (tid := tid_by_cpu.get(each.cpu)) is not None
+    }
+
+
+def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
+    """Who was seen there meanwhile, the costliest first.
+
+    The loops themselves have ended by the time that the machine is looked at again: theirs is what no thread seen has
+    had, so that it says nothing; but where the gaps are far longer than what was seen, others have ended as well.
+    Ticks need no suspect where they are known by their phase, or timers by their number.
+    """
+    known = {"unexplained"} | ({"tick", TIMER} & {cause.kind for cause in causes})
+    found = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
+    stolen_ns = sum(cause.length_ns for cause in causes if cause.kind == "thread")
+    share = stolen_ns / samples.spun_ns if samples.spun_ns else 0.0
+    unseen = share - sum(each.share or 0.0 for each in found if "thread" in each.kind)
+    if unseen > max(share / 2, _LEAST_UNSEEN):
+        ns = round(unseen * interval.length_ns)
+        found.append(Disturbance("unexplained", ENDED, samples.cpu, ns, unseen, None, is_inferred=True))
+    return _costliest_first(found)
+
+
+def _costliest_first(found: Iterable[Disturbance]) -> tuple[Disturbance, ...]:
+    return tuple(sorted(found, key=lambda each: -(each.stolen_ns or 0)))
+
+
+def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Culprit, ...]:
+    """Who made the gaps of one CPU, the costliest first; lengths are those of the gaps."""
+    together: dict[tuple[str, str, int | None, int | None], list[GapCause]] = defaultdict(list)
+    for cause in causes:
+        tid = cause.thread.tid if cause.thread is not None else None
+        together[cause.kind, cause.name, cause.pid, tid].append(cause)
+    found = [_culprit(each, cpu, spun_ns) for each in together.values()]
+    return tuple(sorted(found, key=lambda each: -(each.disturbance.stolen_ns or 0)))
+
+
+def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
+    first = causes[0]
+    stolen_ns = sum(each.length_ns for each in causes)
+    thread = first.thread
+    disturbance = Disturbance(
+        kind=first.kind,
+        name=first.name,
+        cpu=cpu,
+        stolen_ns=stolen_ns,
+        share=stolen_ns / spun_ns if spun_ns else None,
+        rate_per_s=len(causes) * 1e9 / spun_ns if spun_ns else None,
+        pid=first.pid,
+        tid=thread.tid if thread is not None else None,
+        irq=first.parts[0].source.irq if first.parts and first.kind == "irq" else None,
+        is_inferred=first.kernel_ns is None or first.kind == QUOTA,
+    )
+    lengths = Counter(rounded_ns(each.length_ns) for each in causes)
+    return Culprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)

@@ -1,0 +1,193 @@
+"""The figures of a calibration: what the gaps and the fixed work of each CPU come to."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
+from noisewatch.model.calibration.histogram import Histogram
+from noisewatch.model.calibration.statistics import mad, mvalue, quantile
+
+BLOCK_NS = 1_000_000  # fixed work is judged in blocks of about a millisecond, as pyperf's shortest samples are
+_LEAST_BLOCKS = 20
+_CYCLES_PER_ADD = 1  # of a register to a register, on every core met (https://uops.info/)
+_LEAST_CHAINS = 10
+_THIRD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the time of one piece of work varied."""
+
+    count: int
+    median_ns: float
+    mad_share: float  # of the median
+    width_share: float  # 5th to 95th percentile, of the median
+    p01_share: float  # below the median
+    p99_share: float  # above the median
+    max_share: float  # above the median
+    cv: float
+
+    @property
+    def tail_share(self) -> float:
+        """How far the outermost hundredth lies from the median, on whichever side is farther."""
+        return max(self.p01_share, self.p99_share)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFigures:
+    """One CPU. None is unknown: too little was measured, or the core cannot tell."""
+
+    cpu: int
+    trouble: str | None
+    clock_ns: float | None  # one turn of the loop that looks for gaps
+    gaps_per_s: float | None
+    stolen_share: float | None
+    gap_p50_ns: float | None
+    gap_p99_ns: float | None
+    gap_p999_ns: float | None
+    gap_max_ns: int | None
+    gap_histogram: Histogram
+    waited_share: float | None  # of the time: another thread ran
+    effective_khz: float | None
+    effective_khz_spread_share: float | None  # 5th to 95th percentile, as a share of the median
+    work: Spread | None
+    native_work: Spread | None
+    memory: Spread | None
+    command: Spread | None
+    throughput_drift_share: float | None  # last third against first third, by medians
+    mvalue: float | None
+    lost_gaps: int
+    measured_share: float | None  # of the time that its slots gave it
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A calibration with its figures."""
+
+    samples: CalibrationSamples
+    cpus: tuple[CpuFigures, ...]
+
+    @property
+    def seconds(self) -> float:
+        return self.samples.length_ns / 1e9
+
+
+def calibration_of(samples: CalibrationSamples) -> Calibration:
+    """The figures of what was measured."""
+    return Calibration(samples, tuple(_figures(each) for each in samples.cpus))
+
+
+def _figures(said: CpuSamples) -> CpuFigures:
+    gaps = said.gaps
+    lengths = sorted(gaps.length_ns)
+    spun_s = said.spun_ns / 1e9
+    has_spun = spun_s > 0
+    stolen_ns = sum(lengths) + gaps.lost_ns
+    waited_ns = sum(max(waited, 0) for waited in gaps.waited_ns)
+    blocks = blocks_of(said.work)
+    khz = _effective_khz(said)
+    middle_khz = statistics.median(khz) if len(khz) >= _LEAST_CHAINS else None
+    return CpuFigures(
+        cpu=said.cpu,
+        trouble=said.trouble,
+        clock_ns=(said.spun_ns - stolen_ns) / said.iterations if said.iterations else None,
+        gaps_per_s=(len(lengths) + gaps.lost_count) / spun_s if has_spun else None,
+        stolen_share=stolen_ns / said.spun_ns if has_spun else None,
+        gap_p50_ns=quantile(lengths, 0.5),
+        gap_p99_ns=quantile(lengths, 0.99),
+        gap_p999_ns=quantile(lengths, 0.999),
+        gap_max_ns=max([*lengths[-1:], gaps.lost_max_ns]) if has_spun else None,
+        gap_histogram=Histogram.of(lengths),
+        waited_share=waited_ns / said.spun_ns if has_spun and -1 not in gaps.waited_ns else None,
+        effective_khz=middle_khz,
+        effective_khz_spread_share=_width_share(khz) if middle_khz else None,
+        work=spread_of(blocks),
+        native_work=spread_of(blocks_of(said.native_work)),
+        memory=spread_of(blocks_of(said.memory)),
+        command=spread_of([float(length) for length in said.command.length_ns], least=2),
+        throughput_drift_share=drift_of(blocks),
+        mvalue=mvalue(blocks),
+        lost_gaps=gaps.lost_count,
+        measured_share=_measured_share(said),
+    )
+
+
+def _measured_share(said: CpuSamples) -> float | None:
+    """How much of its slots a CPU really measured in: it may have been stopped, or its sheet full."""
+    planned_ns = sum(end - begin for _, begin, end in said.slots)
+    kinds = (said.work, said.native_work, said.memory, said.command)
+    measured_ns = said.spun_ns + sum(sum(samples.length_ns) for samples in kinds)
+    return measured_ns / planned_ns if planned_ns else None
+
+
+def blocks_of(samples: Samples) -> list[float]:
+    """The times of blocks of about a millisecond, each of as many consecutive samples; ns.
+
+    A block does not reach over a rest between two samples.
+    """
+    if not samples.length_ns:
+        return []
+    per_block = max(round(BLOCK_NS / statistics.median(samples.length_ns)), 1)
+    blocks: list[float] = []
+    run: list[int] = []
+    expected_ns = samples.start_ns[0]
+    for start_ns, length_ns in zip(samples.start_ns, samples.length_ns, strict=True):
+        if start_ns != expected_ns:
+            run = []
+        run.append(length_ns)
+        expected_ns = start_ns + length_ns
+        if len(run) == per_block:
+            blocks.append(float(sum(run)))
+            run = []
+    return blocks
+
+
+def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS) -> Spread | None:
+    """How the times vary; None of fewer than `least`."""
+    if len(times_ns) < least:
+        return None
+    ordered = sorted(times_ns)
+    middle = statistics.median(ordered)
+    deviation, near, far = mad(ordered), quantile(ordered, 0.01), quantile(ordered, 0.99)
+    if middle <= 0 or deviation is None or near is None or far is None:
+        return None
+    return Spread(
+        count=len(ordered),
+        median_ns=middle,
+        mad_share=deviation / middle,
+        width_share=_width_share(ordered),
+        p01_share=1 - near / middle,
+        p99_share=far / middle - 1,
+        max_share=ordered[-1] / middle - 1,
+        cv=statistics.stdev(ordered) / statistics.fmean(ordered),
+    )
+
+
+def drift_of(times_ns: Sequence[float]) -> float | None:
+    """How much longer the last third takes than the first, by medians; negative: shorter. None of too few."""
+    if len(times_ns) < _LEAST_BLOCKS * _THIRD:
+        return None
+    third = len(times_ns) // _THIRD
+    first = statistics.median(times_ns[:third])
+    return statistics.median(times_ns[-third:]) / first - 1 if first > 0 else None
+
+
+def _effective_khz(said: CpuSamples) -> list[float]:
+    """The clock over the calibration: cycles of a chain of multiplications by its time.
+
+    How many cycles a multiplication takes is measured as well, against as many additions of one cycle each.
+    """
+    if not said.multiply_ns or not said.add_ns:
+        return []
+    cycles = round(said.multiply_ns / said.add_ns) * _CYCLES_PER_ADD * said.chain_length
+    return [cycles * 1e6 / ns for ns in said.cycles.length_ns if ns > 0]
+
+
+def _width_share(values: Sequence[float]) -> float:
+    """From the 5th to the 95th percentile of one value or more, as a share of the median."""
+    ordered = sorted(values)
+    low, high = quantile(ordered, 0.05) or 0.0, quantile(ordered, 0.95) or 0.0
+    return (high - low) / statistics.median(ordered)

@@ -1,0 +1,82 @@
+"""Where the sentinel may spin, and what its slices come to: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from noisewatch.machine.spinning.idle_probe.buffer import Slice
+from noisewatch.model.idle_probe_states import (
+    BUSY,
+    LOCKED,
+    OFFLINE,
+    SIBLING_BUSY,
+    UNKNOWN_LOAD,
+)
+from noisewatch.model.interval.interval import Interval
+
+# As much as makes target-cpu-busy fail: kernel threads and the odd visitor stay below, a benchmark does not.
+_BUSY_SHARE = 0.05
+_DOUBT_NS = 30_000_000  # /proc/stat counts in steps of 10 ms at both ends, ours among them
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the slices of some seconds come to."""
+
+    spun_ns: int
+    stolen_ns: int
+    gap_count: int
+    longest_gap_ns: int
+
+    @property
+    def stolen_share(self) -> float:
+        """Of the time that was spun: what a loop there would have lost."""
+        return self.stolen_ns / self.spun_ns
+
+
+def measured_in(slices: Sequence[Slice]) -> Measured | None:
+    """All slices together; None where nothing was spun."""
+    spun_ns = sum(each.spun_ns for each in slices)
+    if spun_ns <= 0:
+        return None
+    return Measured(
+        spun_ns,
+        sum(each.stolen_ns for each in slices),
+        sum(each.gap_count for each in slices),
+        max(each.longest_gap_ns for each in slices),
+    )
+
+
+def why_not_to_spin(interval: Interval, cpu: int) -> str | None:
+    """What works there, or on the CPU that shares its core and would feel it as well; None where nothing does."""
+    if cpu not in (interval.after.online.online or {cpu}):
+        return OFFLINE
+    lock = interval.after.machine_lock
+    if lock is not None and lock.owner is not None and lock.is_alive is not False:
+        return LOCKED  # `preflight --lock`: a benchmark is about to run, or does
+    is_busy = _is_busy(interval, cpu)
+    if is_busy is None:
+        return UNKNOWN_LOAD
+    if is_busy:
+        return BUSY
+    place = interval.after.topology.get(cpu)
+    if place is None or place.siblings is None:
+        return UNKNOWN_LOAD
+    busy = [_is_busy(interval, each) for each in place.siblings - {cpu}]
+    if any(busy):
+        return SIBLING_BUSY
+    return UNKNOWN_LOAD if None in busy else None
+
+
+def _is_busy(interval: Interval, cpu: int) -> bool | None:
+    """Whether tasks, other than noisewatch's, used it for more than a moment; None is unknown.
+
+    Interrupts and the hypervisor are nobody to make way for: what they take is what is to be measured.
+    """
+    load = interval.load_by_cpu.get(cpu)
+    if load is None:
+        return None
+    others_ns = sum(run.ran_ns for run in interval.runs_on(cpu))
+    used_ns = max(load.tasks_ns - interval.own_ns(cpu), others_ns)
+    return used_ns > max(_BUSY_SHARE * interval.length_ns, _DOUBT_NS)

@@ -1,0 +1,99 @@
+"""How each CPU spent an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from noisewatch.kernel.cpus.cpu_time import CpuTime
+from noisewatch.kernel.cpus.run_queue import RunTime
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+
+# A CPU whose accounted time covers less of the interval was offline, or is a sandbox's: nobody knows what it did.
+_TRUSTED_SHARE = 0.6
+_SLACK_NS = 30_000_000  # of counters in steps of 10 ms
+# A tick sees whoever has the CPU then, and comes every 10 ms at the least (CONFIG_HZ=100).
+_LONGEST_UNSEEN_NS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLoad:
+    """Nanoseconds within the interval, from /proc/stat in steps of 10 ms. None is unknown.
+
+    Most kernels look at each tick what a CPU does: what runs from one tick to the next is not in it. Where the tick
+    stops on idle CPUs, idleness is counted exactly, so that what is missing in all of the counters together ran.
+    """
+
+    tasks_ns: int  # user, nice and system
+    exact_tasks_ns: int | None  # of tasks that ran, also between two ticks, with what interrupted them
+    irq_ns: int | None
+    softirq_ns: int | None
+    steal_ns: int | None
+    steal_since_boot_ns: int | None
+
+    @property
+    def interrupted_ns(self) -> int:
+        """Of interrupts and the hypervisor."""
+        return (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
+
+    @property
+    def ran_ns(self) -> int:
+        """Of tasks: the larger of the two readings."""
+        return max(self.tasks_ns, (self.exact_tasks_ns or 0) - self.interrupted_ns)
+
+    @property
+    def busy_ns(self) -> int:
+        """All but idle and waiting for I/O; the larger of the two readings."""
+        return max(self.tasks_ns + self.interrupted_ns, self.exact_tasks_ns or 0)
+
+
+def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[int, CpuLoad]:
+    """The load of each CPU that is in both; a CPU whose counters cannot be trusted is left out.
+
+    They cannot where one runs backwards (the row was cut short, or the CPU was offline in between), or where they
+    stand still altogether (some sandboxes serve constants).
+    """
+    old_times, new_times = before.cpu_time or {}, after.cpu_time or {}
+    old_runs, new_runs = before.run_time or {}, after.run_time or {}
+    if old_runs == new_runs:  # it stood still: we have run ourselves
+        new_runs = {}
+    loads = {}
+    for cpu in old_times.keys() & new_times.keys():
+        load = _load(old_times[cpu], new_times[cpu], old_runs.get(cpu), new_runs.get(cpu), interval_ns)
+        if load is not None:
+            loads[cpu] = load
+    return loads
+
+
+def _load(
+    before: CpuTime, after: CpuTime, ran_before: RunTime | None, ran_after: RunTime | None, interval_ns: int
+) -> CpuLoad | None:
+    tasks_ns = after.user_ns + after.nice_ns + after.system_ns - before.user_ns - before.nice_ns - before.system_ns
+    parts = [_difference(getattr(before, name), getattr(after, name)) for name in ("irq_ns", "softirq_ns", "steal_ns")]
+    known = [part for part in parts if part is not None]
+    accounted_ns = after.total_ns - before.total_ns
+    if min(tasks_ns, *known, 0) < 0 or accounted_ns < interval_ns * _TRUSTED_SHARE:
+        return None
+    exact_ns = _exact_ns(ran_before, ran_after, tasks_ns + sum(known), interval_ns)
+    missing_ns = interval_ns - accounted_ns
+    if exact_ns is None and missing_ns > _SLACK_NS:
+        exact_ns = tasks_ns + sum(known) + missing_ns
+    return CpuLoad(tasks_ns, exact_ns, parts[0], parts[1], parts[2], after.steal_ns)
+
+
+def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, interval_ns: int) -> int | None:
+    """What tasks ran; None where that is unknown, or runs backwards.
+
+    Where time counts when a task leaves the CPU, whoever came before the interval brings all that it has had since. But
+    no stay that the ticks have missed is longer than the time between two of them.
+    """
+    if before is None or after is None or after.ran_ns < before.ran_ns:
+        return None
+    ran_ns = min(after.ran_ns - before.ran_ns, interval_ns)
+    if before.stays is None or after.stays is None:
+        return ran_ns
+    stays = max(after.stays - before.stays, 0) + 1  # the one that had begun
+    return min(ran_ns, ticked_ns + max(stays * _LONGEST_UNSEEN_NS, _SLACK_NS))
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before

@@ -1,0 +1,200 @@
+"""Who took time from a CPU: every source of an interval in one unit, nanoseconds stolen.
+
+Threads are measured by the scheduler. Interrupts are only counted; their cost is known where the kernel accounts for
+it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
+from noisewatch.kernel.interrupts.kinds import DEVICE, TICK, kind_of
+from noisewatch.kernel.interrupts.table import InterruptRow
+from noisewatch.model.interval.interrupt_counts import RowCount
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.task_runs import TaskRun
+from noisewatch.model.interval.throttles import Throttle
+from noisewatch.model.interval.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
+
+# Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
+_TYPICAL_COST_NS = {"irq": 4_000, "tick": 2_000, "ipi": 1_500, "nmi": 2_000, "local": 2_000, "softirq": 2_000}
+
+_FEWEST_TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """One source on one CPU. `share` is of the interval; None is not known for this kind."""
+
+    kind: str  # irq, softirq, thread, kernel-thread, ipi, nmi, local, tick, timer, sibling, quota, outside, unexplained
+    name: str
+    cpu: int
+    stolen_ns: int | None
+    share: float | None
+    rate_per_s: float | None
+    pid: int | None = None
+    tid: int | None = None  # of a thread that is known as such
+    irq: int | None = None
+    is_inferred: bool = False
+
+    @property
+    def process(self) -> str | None:
+        """`pid 4711`, or `pid 4711, thread 4715` of a thread that is not its first; None of what is no process.
+
+        `thread 4715` is one that had ended before anybody could ask whose it was.
+        """
+        if self.pid is None:
+            return f"thread {self.tid}" if self.tid is not None else None
+        return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
+
+
+def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
+    """All that disturbed the CPU, the costliest first."""
+    return interval.derived((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
+
+
+def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
+    found = [
+        *_threads(interval, cpu),
+        *_unexplained(interval, cpu),
+        *_steal(interval, cpu),
+        *_quotas(interval, cpu),
+        *_interrupts(interval, cpu),
+        *_softirqs(interval, cpu),
+    ]
+    return tuple(sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
+
+
+def kind_of_row(row: RowCount | InterruptRow) -> str:
+    """Whether a row of /proc/interrupts is a device's, the tick, another CPU's call, or the CPU's own."""
+    return kind_of(row.label, row.description)
+
+
+def is_of_a_device(row: RowCount | InterruptRow) -> bool:
+    """Whether the row counts devices' interrupts, and not the CPU's own."""
+    return kind_of_row(row) == DEVICE
+
+
+def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
+    """The driver's name and the device's: `36 virtio1-req.0 (Virtio block device)`."""
+    if row.irq is None:
+        return row.description or row.label
+    known = irqs.by_number.get(row.irq) if irqs is not None else None
+    actions = (known.actions if known is not None else ()) or parse_actions(row.description)
+    name = f"{row.irq} {', '.join(actions) or row.description}".strip()
+    device = known.device if known is not None else None
+    return f"{name} ({device})" if device not in (None, "none") else name
+
+
+def name_of_run(run: TaskRun) -> str:
+    """The thread's name; ended children go by their parent's, ended threads by their process's."""
+    if run.are_ended_threads:
+        return f"ended threads of {run.name}"
+    return f"children of {run.name}" if run.are_children else run.name
+
+
+def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    for run in interval.runs_on(cpu):
+        yield Disturbance(
+            kind="kernel-thread" if run.is_kernel else "thread",
+            name=name_of_run(run),
+            cpu=cpu,
+            stolen_ns=run.ran_ns,
+            share=run.ran_ns / interval.length_ns,
+            rate_per_s=None,
+            pid=run.pid,
+            tid=None if run.are_children or run.are_ended_threads else run.tid,
+            is_inferred=run.is_inferred,
+        )
+
+
+def _unexplained(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    rest_ns = interval.unexplained_ns(cpu)
+    if rest_ns:
+        yield Disturbance("unexplained", "time of no thread seen", cpu, rest_ns, rest_ns / interval.length_ns, None)
+
+
+def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    load = interval.load_by_cpu.get(cpu)
+    if load is not None and load.steal_ns:
+        share = load.steal_ns / interval.length_ns
+        yield Disturbance("outside", "hypervisor (steal time)", cpu, load.steal_ns, share, None)
+
+
+def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
+    """How often the CPU's timer interrupted it, the tick included; None is unknown."""
+    if interval is None or not interval.interrupts.is_known(cpu):
+        return None
+    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if kind_of_row(row) == TICK) / interval.seconds
+
+
+def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[str, str]:
+    """What the row counts; far more timer interrupts than the kernel's tick brings are not the tick."""
+    kind = kind_of_row(row)
+    return (TIMER, TIMER_INTERRUPTS) if kind == TICK and are_timers else (kind, name_of_row(row, irqs))
+
+
+def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    """Of those who worked there. The kernel counts all CPUs' time together: here it is what they did not run, at most.
+
+    Others may have used the CPU meanwhile, so that this is told beside their time.
+    """
+    ran_ns: dict[Throttle, int] = defaultdict(int)
+    for run in interval.runs_on(cpu):
+        for throttle in interval.worker_throttles.get(run.pid, ()):
+            ran_ns[throttle] += run.ran_ns
+    for throttle, ns in ran_ns.items():
+        stopped_ns = None if throttle.ns is None else min(throttle.ns, max(interval.length_ns - ns, 0))
+        share = None if stopped_ns is None else stopped_ns / interval.length_ns
+        yield Disturbance("quota", throttle.name, cpu, stopped_ns, share, None, is_inferred=True)
+
+
+def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    load = interval.load_by_cpu.get(cpu)
+    measured_ns = load.irq_ns if load is not None else None
+    rows = interval.interrupts.on_cpu(cpu)
+    estimates = [(row, count, count * _TYPICAL_COST_NS[kind_of_row(row)]) for row, count in rows]
+    scale = _scale(measured_ns, sum(cost for _, _, cost in estimates))
+    hz = interval.after.platform.tick_hz
+    are_timers = is_far_above_tick(timer_interrupts_per_s(interval, cpu) or 0.0, hz)
+    for row, count, cost_ns in estimates:
+        stolen_ns = round(cost_ns * scale)
+        kind, name = _kind_and_name(row, are_timers, interval.after.irqs)
+        yield Disturbance(
+            kind=kind,
+            name=name,
+            cpu=cpu,
+            stolen_ns=stolen_ns,
+            share=stolen_ns / interval.length_ns,
+            rate_per_s=count / interval.seconds,
+            irq=row.irq,
+            is_inferred=True,
+        )
+
+
+def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
+    load = interval.load_by_cpu.get(cpu)
+    rows = interval.softirqs.on_cpu(cpu)
+    expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS["softirq"]
+    scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
+    for row, count in rows:
+        stolen_ns = round(count * _TYPICAL_COST_NS["softirq"] * scale)
+        yield Disturbance(
+            kind="softirq",
+            name=row.label,
+            cpu=cpu,
+            stolen_ns=stolen_ns,
+            share=stolen_ns / interval.length_ns,
+            rate_per_s=count / interval.seconds,
+            is_inferred=True,
+        )
+
+
+def _scale(measured_ns: int | None, estimated_ns: int) -> float:
+    """What makes the estimates add up to what the kernel measured, where that is more than a few ticks."""
+    is_measured = measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS
+    return measured_ns / estimated_ns if measured_ns is not None and is_measured and estimated_ns else 1.0

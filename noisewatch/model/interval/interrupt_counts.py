@@ -1,0 +1,178 @@
+"""How many interrupts and softirqs each CPU took between two snapshots."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import ne
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.interrupts.softirqs import PATH as SOFTIRQS
+from noisewatch.kernel.interrupts.softirqs import Softirqs
+from noisewatch.kernel.interrupts.sums import sums_with_parts
+from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts
+from noisewatch.model.interval.stillness import stood_still
+
+_COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
+_SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # on some kernels only once they have counted any
+
+_Pick = Callable[[Sequence[int]], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """What one row of a table counted; CPUs without a count are left out."""
+
+    label: str
+    description: str
+    irq: int | None
+    count_by_cpu: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The rows that counted anything; None, with the reason, where the tables cannot be compared.
+
+    `cpus` are those that are in both tables: of any other nothing is known.
+    """
+
+    rows: tuple[RowCount, ...] | None
+    reason: str | None = None
+    cpus: CpuSet = frozenset()
+    _on_cpu: Mapping[int, Sequence[tuple[RowCount, int]]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Looks through the rows once, and not once a CPU: a large machine has a thousand of either."""
+        on_cpu: dict[int, list[tuple[RowCount, int]]] = defaultdict(list)
+        for row in self.rows or ():
+            for cpu, count in row.count_by_cpu.items():
+                on_cpu[cpu].append((row, count))
+        object.__setattr__(self, "_on_cpu", dict(on_cpu))
+
+    def on_cpu(self, cpu: int) -> Sequence[tuple[RowCount, int]]:
+        """The rows that counted anything there, and how much."""
+        return self._on_cpu.get(cpu, ())
+
+    def is_known(self, cpu: int) -> bool:
+        """Whether all that the CPU took was counted."""
+        return self.rows is not None and cpu in self.cpus
+
+    def of_cpu(self, cpu: int) -> int | None:
+        """All that the CPU took; None is unknown."""
+        return sum(count for _, count in self.on_cpu(cpu)) if self.is_known(cpu) else None
+
+
+def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Counts:
+    """The interrupts between two tables, for the CPUs that are in both.
+
+    A device's row may come, go and start anew with its driver; then what it shows now has been counted since. The
+    architecture's rows never go: where one is missing or runs backwards, the file was not whole.
+    """
+    if before is None or after is None:
+        return Counts(None, f"{INTERRUPTS} could not be read")
+    uncounted = before.uncounted or after.uncounted
+    if uncounted:
+        return Counts(None, f"{INTERRUPTS}: no counts in row {', '.join(uncounted)}")
+    old_rows = _numbered(before.rows)
+    new_rows = _numbered(after.rows)
+    came = [row for key, row in new_rows.items() if key not in old_rows and row.label not in _SHOWN_LATE]
+    went = [row for key, row in old_rows.items() if key not in new_rows]
+    missing = [row for row in came + went if row.irq is None]
+    if missing:
+        return Counts(None, f"{INTERRUPTS} was not whole: row {missing[0].label} is missing")
+    shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
+    counted = []
+    for key, row in new_rows.items():
+        old = old_rows.get(key)
+        if row is old or row.counts is None:
+            continue
+        old_counts = before_of(old.counts) if old is not None and old.counts is not None else None
+        count_by_cpu = _difference(shared, old_counts, after_of(row.counts), row.irq is not None)
+        if any(count < 0 for count in count_by_cpu.values()):
+            return Counts(None, f"{INTERRUPTS} was not whole: row {row.label} ran backwards")
+        if count_by_cpu:
+            counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
+    if shared and not counted:
+        return Counts(None, stood_still(INTERRUPTS))
+    return Counts(tuple(_each_once(counted)), None, frozenset(shared))
+
+
+def _each_once(rows: Sequence[RowCount]) -> Iterator[RowCount]:
+    """The rows, and of those that are sums only what no other row has counted."""
+    parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows) if parts}
+    for row in rows:
+        parts = parts_by_sum.get(id(row))
+        if parts is None:
+            yield row
+            continue
+        counted = row.count_by_cpu.items()
+        rest = {cpu: count - sum(part.count_by_cpu.get(cpu, 0) for part in parts) for cpu, count in counted}
+        if any(count > 0 for count in rest.values()):
+            yield replace(row, count_by_cpu={cpu: count for cpu, count in rest.items() if count > 0})
+
+
+def _numbered(rows: tuple[InterruptRow, ...]) -> dict[tuple[str, int], InterruptRow]:
+    """The rows by label; two rows with one label stay two rows."""
+    numbered = {(row.label, 0): row for row in rows}
+    if len(numbered) == len(rows):
+        return numbered
+    seen: Counter[str] = Counter()
+    for row in rows:
+        numbered[row.label, seen[row.label]] = row
+        seen[row.label] += 1
+    return numbered
+
+
+def _grown(old: int, new: int) -> int:
+    """The growth of a 32-bit counter that may have passed its end; negative for one that started anew."""
+    wrapped = new + _COUNTER_SIZE - old
+    return wrapped if new < old and old > _COUNTER_SIZE // 2 and wrapped < _COUNTER_SIZE // 4 else new - old
+
+
+def _shared_columns(before: Sequence[int], after: Sequence[int]) -> tuple[Sequence[int], _Pick, _Pick]:
+    """The CPUs that are in both tables, and what takes their counts from a row of either."""
+    known = frozenset(before)
+    shared = tuple(cpu for cpu in after if cpu in known)
+    return shared, _picker(before, shared), _picker(after, shared)
+
+
+def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
+    """What takes the counts of those CPUs from a row that has a count for each of `columns`."""
+    if columns == cpus:
+        return lambda counts: counts
+    column_of = {cpu: column for column, cpu in enumerate(columns)}
+    return lambda counts: [counts[column_of[cpu]] for cpu in cpus]
+
+
+def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[int], is_device: bool) -> dict[int, int]:
+    """The CPUs whose count moved; `old` is None of a row that is new. Few move on a large machine."""
+    if old is None:
+        return {cpu: count for cpu, count in zip(cpus, new, strict=True) if count}
+    moved = compress(zip(cpus, old, new, strict=True), map(ne, old, new))
+    difference = {cpu: _grown(was, count) for cpu, was, count in moved}
+    if is_device and any(count < 0 for count in difference.values()):
+        return _difference(cpus, None, new, is_device)
+    return difference
+
+
+def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Counts:
+    """The softirqs between two tables, for the CPUs that are in both."""
+    if before is None or after is None:
+        return Counts(None, f"{SOFTIRQS} could not be read")
+    if [row.label for row in before.rows] != [row.label for row in after.rows]:
+        return Counts(None, f"{SOFTIRQS} was not whole")
+    shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
+    counted = []
+    for old, new in zip(before.rows, after.rows, strict=True):
+        moved = zip(shared, before_of(old.counts), after_of(new.counts), strict=True)
+        difference = {cpu: count - was for cpu, was, count in moved if count != was}
+        if any(count < 0 for count in difference.values()):
+            return Counts(None, f"{SOFTIRQS} was not whole: row {new.label} ran backwards")
+        if difference:
+            counted.append(RowCount(new.label, new.label, None, difference))
+    if shared and not counted:
+        return Counts(None, stood_still(SOFTIRQS))
+    return Counts(tuple(counted), None, frozenset(shared))

@@ -1,0 +1,166 @@
+"""What happened between two snapshots: a pure function of the two."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.system.pressure import Stall
+from noisewatch.kernel.tasks.threads import Tasks
+from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
+from noisewatch.model.interval.ended import ended_runs
+from noisewatch.model.interval.interrupt_counts import Counts, count_interrupts, count_softirqs
+from noisewatch.model.interval.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns
+from noisewatch.model.interval.throttles import Throttle, throttles_between
+
+NS_PER_S = 1_000_000_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StallShare:
+    """The share of the interval in which some task, or all tasks, waited. None is unknown."""
+
+    some: float | None
+    full: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `before` to `after`. A CPU that `load_by_cpu` lacks is unknown."""
+
+    before: Snapshot
+    after: Snapshot
+    length_ns: int
+    load_by_cpu: Mapping[int, CpuLoad]
+    interrupts: Counts
+    softirqs: Counts
+    runs: tuple[TaskRun, ...]
+    stall_by_resource: Mapping[str, StallShare]
+    throttled_periods: int | None  # of all cgroups that this process is in
+    throttles: tuple[Throttle, ...]  # those of them that are known to have been stopped
+    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, of those that worked on the target CPUs
+    _all_on_cpu: Mapping[int, Sequence[TaskRun]] = field(init=False, repr=False, compare=False)
+    _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Looks through the runs once, and not once a CPU."""
+        on_cpu: dict[int, list[TaskRun]] = defaultdict(list)
+        for run in self.runs:
+            on_cpu[run.cpu].append(run)
+        object.__setattr__(self, "_all_on_cpu", dict(on_cpu))
+
+    @property
+    def seconds(self) -> float:
+        return self.length_ns / NS_PER_S
+
+    def derived(self, key: Hashable, derive: Callable[[], T]) -> T:
+        """What `derive` makes of this interval, made once: an interval never changes, and many checks ask the same."""
+        if key not in self._derived:
+            self._derived[key] = derive()
+        found: T = self._derived[key]
+        return found
+
+    def runs_on(self, cpu: int) -> list[TaskRun]:
+        """The runs on one CPU, our own left out."""
+        return [run for run in self._all_on_cpu.get(cpu, ()) if not run.is_own]
+
+    def own_ns(self, cpu: int) -> int:
+        """The time that noisewatch itself had on the CPU."""
+        return sum(run.ran_ns for run in self._all_on_cpu.get(cpu, ()) if run.is_own)
+
+    def busy_share(self, cpu: int) -> float | None:
+        """The share of the interval that others took of the CPU; None is unknown.
+
+        The larger of what the CPU's counters say and what the threads add up to: tasks that sleep at every tick are
+        invisible to a kernel that accounts by ticks.
+        """
+        load = self.load_by_cpu.get(cpu)
+        if load is None:
+            return None
+        others_ns = sum(run.ran_ns for run in self.runs_on(cpu))
+        busy_ns = max(load.busy_ns - self.own_ns(cpu), others_ns)
+        return min(max(busy_ns / self.length_ns, 0.0), 1.0)
+
+    def unexplained_ns(self, cpu: int) -> int | None:
+        """Busy time of the CPU that no thread seen explains; None is unknown."""
+        load = self.load_by_cpu.get(cpu)
+        skew_ns = max(self.before.tasks_lag_ns - self.after.tasks_lag_ns, 0)
+        return None if load is None else unexplained_ns(self._all_on_cpu.get(cpu, ()), load, self.length_ns, skew_ns)
+
+
+def interval_between(
+    before: Snapshot,
+    after: Snapshot,
+    between: Iterable[Snapshot] = (),
+    loop_lost_share_by_cpu: Mapping[int, float] | None = None,
+) -> Interval:
+    """The interval from `before` to `after`, which must have been taken later.
+
+    Snapshots `between` them, in their order, tell of threads that have ended since. On the CPUs that were calibrated
+    meanwhile our own loop had all the time that tasks had, but for the share of the interval that it lost to others.
+    """
+    length_ns = after.taken_at_ns - before.taken_at_ns
+    loads = measure_loads(before, after, length_ns)
+    return Interval(
+        before=before,
+        after=after,
+        length_ns=length_ns,
+        load_by_cpu=loads,
+        interrupts=count_interrupts(before.interrupts, after.interrupts),
+        softirqs=count_softirqs(before.softirqs, after.softirqs),
+        runs=_runs(
+            before,
+            after,
+            [each.tasks for each in between if each.tasks is not None],
+            loads,
+            length_ns,
+            loop_lost_share_by_cpu or {},
+        ),
+        stall_by_resource={
+            resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
+            for resource in ("cpu", "memory", "io")
+        },
+        throttled_periods=_grown(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
+        throttles=throttles_between(before.cgroup.levels, after.cgroup.levels),
+        worker_throttles={
+            pid: throttles_between(before.worker_cgroups.get(pid, ()), levels)
+            for pid, levels in after.worker_cgroups.items()
+        },
+    )
+
+
+def _runs(
+    before: Snapshot,
+    after: Snapshot,
+    between: Sequence[Tasks],
+    loads: Mapping[int, CpuLoad],
+    length_ns: int,
+    lost_shares: Mapping[int, float],
+) -> tuple[TaskRun, ...]:
+    """Of the threads that were seen, of those that came and went, and of our own loops; the longest first."""
+    if before.tasks is None or after.tasks is None:
+        return ()
+    looks = (before.tasks, *between, after.tasks)
+    loops = own_loops(lost_shares, loads, length_ns)
+    runs = [*loops, *run_tasks(looks, after.own_pids, loads, loops)]
+    return tuple(sorted(runs + ended_runs(looks, after.own_pids, runs, loads, length_ns), key=lambda run: -run.ran_ns))
+
+
+def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> StallShare:
+    if before is None or after is None:
+        return StallShare(None, None)
+    some = _grown(before.some_total_ns, after.some_total_ns)
+    full = _grown(before.full_total_ns, after.full_total_ns)
+    return StallShare(None if some is None else some / length_ns, None if full is None else full / length_ns)
+
+
+def _grown(before: int | None, after: int | None) -> int | None:
+    """The growth of a counter; None where it is unknown, or runs backwards and so cannot be trusted."""
+    if before is None or after is None or after < before:
+        return None
+    return after - before

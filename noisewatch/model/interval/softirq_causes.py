@@ -1,0 +1,64 @@
+"""Which softirqs follow the interrupts of devices on the same CPU: of network cards for packets, of disks for BLOCK."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
+from noisewatch.model.interval.disturbance import is_of_a_device
+from noisewatch.model.interval.interrupt_counts import RowCount
+from noisewatch.model.interval.interval import Interval
+from noisewatch.model.vocabulary.irq_names import DISK, NETWORK, kinds_of_device
+
+# By the kind of device that brings them, None being any. TIMER, SCHED and RCU follow the CPU's own tick.
+_KIND_BY_LABEL = {"NET_TX": NETWORK, "NET_RX": NETWORK, "BLOCK": DISK, "HI": None, "TASKLET": None, "IRQ_POLL": None}
+DEVICE_WORK = frozenset(_KIND_BY_LABEL)
+_ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times before it has its interrupt again
+_LONGEST_ROUND_NS = 100_000  # 64 packets
+
+
+def device_work(interval: Interval, cpu: int) -> int:
+    """How many softirqs for devices the CPU ran."""
+    return sum(_work(interval, cpu).values())
+
+
+def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
+    """Those, by label, that the CPU's own interrupts of such devices, which another check blames, do not explain."""
+    counts, by_kind = _counts(interval, cpu), _work(interval, cpu)
+    own = {kind: _interrupts(interval, cpu, kind) * _ROUNDS_PER_INTERRUPT for kind in by_kind}
+    return Counter({label: n for label, n in counts.items() if by_kind[kind := _KIND_BY_LABEL[label]] > own[kind]})
+
+
+def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
+    """How much of the softirqs' time there the CPU's own devices may have brought: no more than their part by count."""
+    by_kind = _work(interval, cpu)
+    return sum(
+        min(_interrupts(interval, cpu, kind) * _LONGEST_ROUND_NS, softirq_ns * count / by_kind.total())
+        for kind, count in by_kind.items()
+    )
+
+
+def _counts(interval: Interval, cpu: int) -> Counter[str]:
+    return Counter({row.label: count for row, count in interval.softirqs.on_cpu(cpu) if row.label in DEVICE_WORK})
+
+
+def _work(interval: Interval, cpu: int) -> Counter[str | None]:
+    by_kind: Counter[str | None] = Counter()
+    for label, count in _counts(interval, cpu).items():
+        by_kind[_KIND_BY_LABEL[label]] += count
+    return by_kind
+
+
+def _interrupts(interval: Interval, cpu: int, kind: str | None) -> int:
+    irqs = interval.after.irqs
+    rows = ((row, count) for row, count in interval.interrupts.on_cpu(cpu) if is_of_a_device(row))
+    return sum(count for row, count in rows if kind is None or _may_bring(row, irqs, kind))
+
+
+def _may_bring(row: RowCount, irqs: Irqs | None, kind: str) -> bool:
+    """A row without a number counts those of all devices that a hypervisor, or an architecture, has."""
+    if row.irq is None:
+        return True
+    known = irqs.by_number.get(row.irq) if irqs is not None else None
+    actions = (known.actions if known is not None else ()) or parse_actions(row.description)
+    return kind in kinds_of_device(actions, known.device if known is not None else None)

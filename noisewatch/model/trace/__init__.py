@@ -1,0 +1,1 @@
+"""What a trace shows: interruptions, and the culprits behind them."""

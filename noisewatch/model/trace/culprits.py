@@ -1,0 +1,204 @@
+"""Who took time from a CPU, by the kernel's trace: each source with its count, its time and its lengths."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from noisewatch.kernel.interrupts.irqs import Irqs
+from noisewatch.kernel.interrupts.kinds import DEVICE, TICK
+from noisewatch.kernel.trace.runs import CpuPieces, Thread, Trace, TracedSource
+from noisewatch.kernel.trace.timer_functions import is_tick_function, name_of_timer
+from noisewatch.model.interval.crowds import Crowd, crowds_of
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.interval.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
+
+_IDLE = "idle"
+MOSTLY = 0.5  # of the time: that is what the CPU is there for
+_MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds
+_NOTABLE = 0.01  # of the time: such a thread stands by itself
+_Key = tuple[str, str, int | None]  # kind, name, thread
+_NAME_OF_VECTOR = {
+    "call_function": "function call",
+    "call_function_single": "function call",
+    "irq_work": "deferred work",
+    "reschedule": "reschedule",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A source on one CPU. Lengths are ns, rounded down by less than a quarter, and without what interrupted it."""
+
+    disturbance: Disturbance
+    count: int
+    max_ns: int
+    count_by_length: Mapping[int, int]
+
+    def quantile_ns(self, share: float) -> int:
+        """The length of rank ⌈share · n⌉, as exactly as the lengths are kept."""
+        wanted, seen = max(-int(-share * self.count // 1), 1), 0
+        for length in sorted(self.count_by_length):
+            seen += self.count_by_length[length]
+            if seen >= wanted:
+                return length
+        return self.max_ns
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCpu:
+    """One CPU. `works` is the thread that has it most of the time, if one does: what is disturbed, not a culprit."""
+
+    cpu: int
+    lost_events: int | None  # None is unknown
+    unseen_switches: int
+    works: Culprit | None
+    culprits: tuple[Culprit, ...]  # the costliest first
+
+    @property
+    def stolen_ns(self) -> int:
+        return sum(each.disturbance.stolen_ns or 0 for each in self.culprits)
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What had a CPU while our own loop was to have it, the costliest first. Each may have had `doubt_ns` less."""
+
+    disturbances: tuple[Disturbance, ...]
+    doubt_ns: int
+
+
+def culprits_of(trace: Trace, irqs: Irqs | None, hz: int | None = None) -> tuple[TracedCpu, ...]:
+    """All that had the traced CPUs; `hz` is how often this kernel ticks, None if not known."""
+    return tuple(_traced(with_kinds(cpu, irqs, trace.length_ns, hz), trace.length_ns, irqs) for cpu in trace.cpus)
+
+
+def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None) -> CpuPieces:
+    """The same, with kinds that the trace alone cannot tell.
+
+    A number may be the CPU's own timer, as /proc/interrupts knows; and what a timer runs, or how often, if it is the
+    tick.
+    """
+    kinds = [_kind_of(source, irqs) for source in cpu.sources]
+    for number, (source, spells) in enumerate(zip(cpu.sources, cpu.spells, strict=True)):
+        rate_per_s = spells.count * 1e9 / length_ns if length_ns else 0.0
+        if kinds[number] == TICK and source.function is None and is_far_above_tick(rate_per_s, hz):
+            kinds[number] = TIMER
+    sources = zip(cpu.sources, kinds, strict=True)
+    return replace(cpu, sources=tuple(replace(source, kind=kind) for source, kind in sources))
+
+
+def _kind_of(source: TracedSource, irqs: Irqs | None) -> str:
+    if source.kind not in (TICK, DEVICE):
+        return source.kind
+    if source.function is not None:
+        return TICK if is_tick_function(source.function) else TIMER
+    known = irqs.by_number.get(source.irq) if irqs is not None and source.irq is not None else None
+    return known.kind if known is not None else source.kind
+
+
+def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
+    """All that had the CPU beside our own loop, and whatever else is ours."""
+    loops = {
+        source.thread.name for source in cpu.sources if source.thread is not None and source.thread.tid == spinner_tid
+    }
+    idle = TracedSource(_IDLE, _IDLE)
+
+    def is_own(thread: Thread) -> bool:
+        parent = thread.parent
+        if thread.tid == spinner_tid or thread.pid in own_pids or (parent is not None and parent.pid in own_pids):
+            return True
+        return thread.pid is None and parent is None and thread.name in loops  # as the process that started the loop
+
+    sources = tuple(
+        idle if "thread" in source.kind and source.thread is not None and is_own(source.thread) else source
+        for source in cpu.sources
+    )
+    traced = _traced(replace(cpu, sources=sources), length_ns, irqs)
+    found = (traced.works, *traced.culprits) if traced.works is not None else traced.culprits
+    return Others(tuple(each.disturbance for each in found), cpu.unseen_ns)
+
+
+def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
+    """`36 virtio1-req.0 (Virtio block device)`, `NET_RX`, `flush_tlb_func, called by python3`."""
+    if source.kind == TICK:
+        return "timer tick"
+    if source.kind == TIMER:
+        return name_of_timer(source.function) if source.function is not None else TIMER_INTERRUPTS
+    if source.irq is not None:
+        known = irqs.by_number.get(source.irq) if irqs is not None else None
+        name = f"{source.irq} {', '.join(known.actions) if known is not None else ''}".strip()
+        device = known.device if known is not None else None
+        return f"{name} ({device})" if device not in (None, "none") else name
+    if source.kind != "ipi":
+        return source.name
+    called = source.function or _NAME_OF_VECTOR.get(source.name, source.name)
+    return f"{called}, called by {source.thread.name}" if source.thread is not None else called
+
+
+def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
+    together: dict[_Key, list[int]] = defaultdict(list)
+    crowds: dict[Crowd, list[int]] = defaultdict(list)
+    crowd_by_number = crowds_of(cpu.sources, lambda source: name_of_source(source, irqs))
+    for number, source in enumerate(cpu.sources):
+        if number in crowd_by_number and cpu.spells[number].count:
+            crowds[crowd_by_number[number]].append(number)
+        elif source.kind != _IDLE and cpu.spells[number].count:
+            tid = source.thread.tid if source.thread is not None else None
+            name = source.thread.name if source.kind in ("thread", "kernel-thread") and source.thread else ""
+            together[source.kind, name or name_of_source(source, irqs), tid].append(number)
+    found = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together, length_ns).items()]
+    found += [
+        _culprit(cpu, numbers, (crowd.kind, crowd.name, None), length_ns, crowd.pid)
+        for crowd, numbers in crowds.items()
+    ]
+    found.sort(key=lambda each: -(each.disturbance.stolen_ns or 0))
+    works = next((each for each in found if each.disturbance.kind == "thread" and each.disturbance.tid), None)
+    if works is not None and (works.disturbance.share or 0.0) < MOSTLY:
+        works = None
+    return TracedCpu(
+        cpu.cpu, cpu.lost_events, cpu.unseen_switches, works, tuple(each for each in found if each is not works)
+    )
+
+
+def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
+    """Many threads of one name as one source, but for those that have had the CPU for long."""
+    alike: dict[tuple[str, str], list[int | None]] = defaultdict(list)
+    for kind, name, tid in together:
+        alike[kind, name].append(tid)
+    found: dict[_Key, list[int]] = {}
+    for (kind, name), tids in alike.items():
+        had_ns = {tid: sum(cpu.spells[number].own_ns for number in together[kind, name, tid]) for tid in tids}
+        are_few = len(tids) <= _MOST_ALIKE
+        apart = {tid for tid in tids if are_few or had_ns[tid] > _NOTABLE * length_ns}
+        rest = [tid for tid in tids if tid not in apart]
+        found.update(((kind, name, tid), together[kind, name, tid]) for tid in apart)
+        if rest:
+            numbers = [number for tid in rest for number in together[kind, name, tid]]
+            found[kind, f"{name} ({len(rest)} threads)", None] = numbers
+    return found
+
+
+def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid: int | None = None) -> Culprit:
+    """All of them as one; `pid` is who has started a crowd."""
+    _, name, tid = key
+    source = cpu.sources[numbers[0]]
+    spells = [cpu.spells[number] for number in numbers]
+    own_ns, count = sum(each.own_ns for each in spells), sum(each.count for each in spells)
+    lengths: Counter[int] = Counter()
+    for each in spells:
+        lengths.update(each.count_by_length)
+    thread = source.thread
+    disturbance = Disturbance(
+        kind=source.kind,
+        name=name,
+        cpu=cpu.cpu,
+        stolen_ns=own_ns,
+        share=own_ns / length_ns if length_ns else None,
+        rate_per_s=count * 1e9 / length_ns if length_ns else None,
+        pid=thread.pid if thread is not None and tid is not None else pid,
+        tid=tid,
+        irq=source.irq,
+    )
+    return Culprit(disturbance, count, max(each.max_ns for each in spells), lengths)

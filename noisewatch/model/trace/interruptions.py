@@ -1,0 +1,47 @@
+"""The longest stretches of a trace that were not the work's: what each was made of, and when."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from noisewatch.kernel.interrupts.irqs import Irqs
+from noisewatch.kernel.trace.runs import CpuPieces
+from noisewatch.model.calibration.gap_causes import Part, crowds_in, parts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Time without a break, since the trace began, in which others had the CPU."""
+
+    start_ns: int
+    length_ns: int
+    parts: tuple[Part, ...]  # the longest first
+
+
+def longest_stretches(pieces: CpuPieces, works_tid: int | None, irqs: Irqs | None, most: int) -> tuple[Stretch, ...]:
+    """The longest that others than the thread had, the longest first; idleness ends a stretch as the thread does."""
+    found = heapq.nlargest(most, _stretches(pieces, works_tid), key=lambda each: each[1] - each[0])
+    crowds = crowds_in(pieces, irqs)
+    return tuple(Stretch(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in found)
+
+
+def _stretches(pieces: CpuPieces, works_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
+    """Begin, end and shares by source of each."""
+    begin = end = 0
+    shares: dict[int, int] = {}
+    for start_ns, end_ns, number in zip(pieces.start_ns, pieces.end_ns, pieces.source, strict=True):
+        source = pieces.sources[number]
+        works = source.kind == "thread" and source.thread is not None and source.thread.tid == works_tid
+        if shares and (works or start_ns > end):
+            yield begin, end, shares
+            shares = {}
+        if works:
+            continue
+        if not shares:
+            begin = start_ns
+        end = end_ns
+        shares[number] = shares.get(number, 0) + end_ns - start_ns
+    if shares:
+        yield begin, end, shares

@@ -1,0 +1,125 @@
+"""What the kernel's own threads do, by their names.
+
+    ksoftirqd/3   migration/3   rcuop/3   kworker/3:1H-kblockd   kworker/u8:2+flush-8:0   irq/36-nvme0q3
+
+https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html, core-api/workqueue.html and admin-guide/mm; older
+kernels cut the names after 15 characters.
+"""
+
+from __future__ import annotations
+
+import re
+
+from noisewatch.model.vocabulary.irq_names import describe_action
+
+_WORKER = re.compile(
+    r"kworker/(?:(?P<cpu>\d+)|u(?P<pool>\d+)):(?P<number>\d+)(?P<high>H?)(?:(?P<state>[-+])(?P<queue>.+))?"
+)
+_RESCUER = re.compile(r"kworker/R-(?P<queue>.+)")
+_FLUSHED = re.compile(r"flush-(?P<disk>\S+)")
+_OF_IRQ = re.compile(r"irq/(?P<irq>\d+)-(?P<action>.+)")
+
+_QUEUES = {
+    "events": "what any part of the kernel puts off",
+    "events_highpri": "what any part of the kernel puts off, and is urgent",
+    "events_unbound": "what any part of the kernel puts off, on any CPU",
+    "events_long": "what any part of the kernel puts off, and takes long",
+    "events_power_efficient": "what any part of the kernel puts off, on any CPU where that saves power",
+    "events_freezable": "what any part of the kernel puts off, but not during suspend",
+    "mm_percpu_wq": "this CPU's memory statistics and caches",
+    "kblockd": "requests to disks",
+    "writeback": "writing changed pages to disk",
+    "rcu_gp": "RCU's grace periods",
+    "rcu_par_gp": "RCU's grace periods",
+    "pm": "power management of devices",
+    "netns": "taking down network namespaces",
+    "cgroup_destroy": "removing control groups",
+    "usb_hub_wq": "USB devices that come and go",
+    "nvme-wq": "NVMe disks: their set-up and errors",
+}
+
+_THREADS = (
+    (r"ksoftirqd/(\d+)", "runs those softirqs of CPU {0} that were too many for the end of an interrupt"),
+    (r"ktimers/(\d+)", "runs the timer softirqs of CPU {0} (real-time kernels)"),
+    (r"irq_work/(\d+)", "runs small pieces of deferred interrupt work on CPU {0} (real-time kernels)"),
+    (r"migration/(\d+)", "moves threads away from CPU {0}, or stops it for a moment, at the highest priority"),
+    (r"cpuhp/(\d+)", "takes CPU {0} online and offline, step by step"),
+    (r"idle_inject/(\d+)", "keeps CPU {0} idle on purpose, to cool the processor"),
+    (r"watchdog/(\d+)", "proves that CPU {0} still runs threads, to the detector of soft lock-ups"),
+    (r"rcuc/(\d+)", "runs the RCU callbacks of CPU {0}, on it: frees what nobody reads any more"),
+    (r"rcuo[ps]/(\d+)", "runs the RCU callbacks of CPU {0} in its place (rcu_nocbs): it may run on any CPU"),
+    (r"rcuog/(\d+)", "waits for RCU's grace periods for a group of CPUs, CPU {0} among them (rcu_nocbs)"),
+    (r"rcub/(\d+)", "speeds up readers that hold up RCU"),
+    (r"rcu_(preempt|sched|bh)", "finds out when all CPUs have let go of old data (RCU's grace periods)"),
+    (r"rcu_exp\S*", "finishes RCU's grace periods early, by interrupting CPUs"),
+    (r"rcu_tasks\S*", "waits for all tasks on behalf of tracing and BPF (RCU)"),
+    (r"kswapd(\d+)", "takes pages back when the memory of node {0} runs low"),
+    (r"kcompactd(\d+)", "moves pages of node {0} together, to make large pieces of free memory"),
+    (r"khugepaged", "makes huge pages of small ones in programs that run"),
+    (r"ksmd", "looks for equal pages to share them (KSM)"),
+    (r"kdamond\.(\d+)", "samples which memory is used (DAMON)"),
+    (r"oom_reaper", "frees the memory of what was killed for lack of it"),
+    (r"khungtaskd", "looks now and then for tasks that hang"),
+    (r"kthreadd", "starts all other threads of the kernel"),
+    (r"kdevtmpfs", "makes the device files in /dev"),
+    (r"pool_workqueue_\S*", "tidies up after workqueues that are gone"),
+    (r"watchdogd", "feeds the watchdog that resets a machine that hangs"),
+    (r"hwrng", "takes random numbers from the hardware"),
+    (r"kauditd", "hands audit messages to auditd"),
+    (r"psimon", "watches the pressure (PSI) for whoever asked to be told"),
+    (r"sugov:(\d+)", "sets the clock of the CPUs from {0} on for the governor schedutil"),
+    (r"napi/(.+)-(\d+)", "receives the packets of the network interface {0} (threaded NAPI)"),
+    (r"backlog_napi/(\d+)", "receives packets that were steered to CPU {0}"),
+    (r"vhost-(\d+)", "moves the packets, or blocks, of the virtual machine that is process {0}"),
+    (r"kvm-pit/(\d+)", "is the timer of the virtual machine that is process {0}"),
+    (r"kvm-nx-lpage\S*", "makes huge pages of virtual machines whole again"),
+    (r"jbd2/(.+)-(\d+)", "writes the journal of the file system on {0} (ext4)"),
+    (r"xfsaild/(.+)", "writes the changed metadata of the file system on {0} (XFS)"),
+    (r"btrfs-(\S+)", "works for a btrfs file system: {0}"),
+    (r"loop(\d+)", "reads and writes the file behind the disk loop{0}"),
+    (r"(md\d+)_(resync|recovery)", "checks the disk array {0}, or copies a part of it"),
+    (r"(md\d+)_(\S+)", "runs the disk array {0} ({1})"),
+    (r"scsi_eh_(\d+)", "handles errors of the disk controller {0}"),
+    (r"dmcrypt_write\S*", "writes what was encrypted to disk"),
+    (r"pr/(\S+)", "prints kernel messages on the console {0}"),
+)  # fmt: skip
+_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _THREADS)
+
+
+def explain_thread(name: str) -> str | None:
+    """What the thread does, as the end of a sentence that begins with its name; None for one that is not known."""
+    found = _explain_worker(name) or _explain_rescuer(name)
+    if found is not None:
+        return found
+    of_irq = _OF_IRQ.fullmatch(name)
+    if of_irq is not None:
+        action = of_irq["action"]
+        return f"handles IRQ {of_irq['irq']} in a thread: {describe_action(action) or action}"
+    matches = ((pattern.fullmatch(name), words) for pattern, words in _PATTERNS)
+    return next((words.format(*match.groups()) for match, words in matches if match is not None), None)
+
+
+def _explain_worker(name: str) -> str | None:
+    worker = _WORKER.fullmatch(name)
+    if worker is None:
+        return None
+    urgent = "high-priority " if worker["high"] else ""
+    where = f"of CPU {worker['cpu']}, and only there" if worker["cpu"] else "that is bound to no CPU"
+    if worker["queue"] is None:
+        return f"does {urgent}work {where}, that parts of the kernel have put off"
+    tense = "runs now" if worker["state"] == "+" else "ran last"
+    return f"does {urgent}work {where}; what it {tense}: {_describe_queue(worker['queue'])}"
+
+
+def _explain_rescuer(name: str) -> str | None:
+    rescuer = _RESCUER.fullmatch(name)
+    if rescuer is None:
+        return None
+    return f"does work when no memory is left for another worker: {_describe_queue(rescuer['queue'])}"
+
+
+def _describe_queue(queue: str) -> str:
+    flushed = _FLUSHED.fullmatch(queue)
+    if flushed is not None:
+        return f"writing changed pages to the disk {flushed['disk']}"
+    return f"{_QUEUES[queue]} ({queue})" if queue in _QUEUES else f"the workqueue {queue}"

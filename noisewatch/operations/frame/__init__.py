@@ -1,0 +1,1 @@
+"""What crosses from the sampler to the screen each interval."""

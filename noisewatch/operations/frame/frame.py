@@ -1,0 +1,147 @@
+"""What crosses from the sampler to the screen each interval: some figures a CPU and the top culprits, no raw tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from noisewatch.judgement.counts import Counts
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.model.idle_probe_states import OFF
+from noisewatch.operations.frame.conditions import UNKNOWN_CONDITIONS, Conditions, decoded_conditions
+from noisewatch.operations.frame.finding_line import FindingLine
+
+MOST_CULPRITS = 64
+KINDS = (
+    *("irq", "tick", "timer", "ipi", "nmi", "local", "softirq", "thread", "kernel-thread"),
+    *("quota", "outside", "unexplained"),
+)
+TARGET, SIBLING, HOUSEKEEPING, OFFLINE = "target", "sibling", "housekeeping", "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLine:
+    """One CPU in one interval. None is unknown, or not known yet."""
+
+    cpu: int
+    role: str
+    stolen_ns_per_s: float | None = None
+    is_estimate: bool = False  # most of it was counted, not measured
+    interrupts_per_s: float | None = None
+    softirqs_per_s: float | None = None
+    busy_share: float | None = None
+    current_khz: int | None = None
+    governor: str | None = None
+    taken_ns_per_s: tuple[int, ...] | None = None  # by each of KINDS; of target CPUs
+    sentinel: str = OFF  # how it is there: it measures, or why it does not
+    measured_ns: int | None = None  # that it spun lately, and of that ...
+    measured_stolen_share: float | None = None  # ... what others took
+    gap_count: int | None = None
+    longest_gap_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CulpritLine:
+    """One source of noise on one CPU."""
+
+    cpu: int
+    role: str
+    kind: str
+    name: str
+    pid: int | None
+    tid: int | None
+    rate_per_s: float | None
+    stolen_ns_per_s: float
+    is_estimate: bool
+    irq: int | None = None
+
+    @property
+    def process_mark(self) -> str:
+        """What stands behind the name: ` [4711]`, ` [4711/4715]` of a thread; empty of what is no process."""
+        if self.pid is None:
+            return ""
+        return f" [{self.pid}]" if self.tid in (None, self.pid) else f" [{self.pid}/{self.tid}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One interval of one machine. `seconds` is 0 for the first look, which has no rates."""
+
+    taken_at_ns: int
+    seconds: float
+    machine: str
+    target: tuple[int, ...]
+    target_chosen_by: str
+    housekeeping: tuple[int, ...]
+    online_count: int
+    turbo: str | None
+    verdict: str | None
+    findings: tuple[FindingLine, ...]  # of the checks that did not pass
+    passed: int | None  # checks that did
+    judged_s: float | None  # the time that was judged, up to this moment; None where there was no sample
+    cpus: tuple[CpuLine, ...]
+    culprits: tuple[CulpritLine, ...]
+    sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
+    source: str | None = None  # a replay or a copied tree; None is this host
+    sampler_wakeups: int | None = None  # times that it went to sleep so far
+    is_last: bool = False
+    remark: str | None = None
+    conditions: Conditions = UNKNOWN_CONDITIONS
+    has_sentinel: bool = False  # whether it is on; where it spins, the CPUs' lines tell
+    no_sentinel_reason: str | None = None  # why it is not, although it is wanted
+    counts: Counts | None = None  # of all checks that were judged, by their status
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The checks that make the machine unstable."""
+        return tuple(each.id for each in self.findings if each.gravity == Gravity.FAILED)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The checks without an answer, first those that leave the verdict open."""
+        return tuple(each.id for each in self.findings if each.gravity in (Gravity.UNANSWERED, Gravity.OPEN))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more sources than the costliest, which it holds: first those of target CPUs."""
+        return len(self.culprits) >= MOST_CULPRITS
+
+    def tells_all_of(self, cpu: int) -> bool:
+        """Whether all sources on the CPU are in it: what a housekeeping CPU has comes last, and is cut first."""
+        line = next((line for line in self.cpus if line.cpu == cpu), None)
+        if line is None or line.stolen_ns_per_s is None:
+            return False
+        return not self.is_cut or (line.role != HOUSEKEEPING and self.culprits[-1].role == HOUSEKEEPING)
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """The frame as one line."""
+    return json.dumps(frame, separators=(",", ":"), default=_fields).encode() + b"\n"
+
+
+def _fields(of: Any) -> dict[str, Any]:
+    """Without the copies of dataclasses.asdict, which take longer than all else that a frame needs."""
+    return {name: getattr(of, name) for name in of.__slots__}
+
+
+def _decoded_cpu(found: dict[str, Any]) -> CpuLine:
+    taken = found["taken_ns_per_s"]
+    found["taken_ns_per_s"] = None if taken is None else tuple(taken)
+    return CpuLine(**found)
+
+
+def decode_frame(line: bytes) -> Frame:
+    """The frame of a line that encode_frame made. Raises ValueError for any other line."""
+    found = json.loads(line)
+    try:
+        found["cpus"] = tuple(_decoded_cpu(cpu) for cpu in found["cpus"])
+        found["culprits"] = tuple(CulpritLine(**culprit) for culprit in found["culprits"])
+        found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
+        found["counts"] = None if found["counts"] is None else Counts(**found["counts"])
+        for name in ("target", "housekeeping"):
+            found[name] = tuple(found[name])
+        found["conditions"] = decoded_conditions(found["conditions"])
+        return Frame(**found)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"no frame: {error}") from error

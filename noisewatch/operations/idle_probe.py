@@ -1,0 +1,174 @@
+"""The sentinel: on target CPUs that are idle it measures what is lost, and makes way for whoever works there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import CannotMeasure
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, SPINNING, YIELDED
+from noisewatch.machine.spinning.idle_probe.run import Spinners, Spun
+from noisewatch.model.idle_probe import Measured, measured_in, why_not_to_spin
+from noisewatch.model.idle_probe_states import BUSY, MEASURES, STARTING, WAS_BUSY
+from noisewatch.model.interval.interval import Interval
+from noisewatch.operations.frame.frame import CpuLine, Frame
+
+WINDOW_NS = 10_000_000_000  # 0.2 s of spinning: at 250 Hz some 50 ticks
+_QUIET_NS = 5_000_000_000  # a benchmark's pauses between two runs are shorter
+_LEASE_SPARE_S = 1.0  # beyond two intervals: a sampler that is stopped, or hangs, is not spun for
+_SILENT_NS = 1_000_000_000  # slices begin ten times a second
+_FORGOTTEN_NS = 10_000_000_000  # the verdict looks back 5 s, and has to see whose time it was
+
+
+class Spinning(Protocol):
+    """The processes, as `Spinners` has them."""
+
+    cpus: CpuSet
+
+    @property
+    def pids(self) -> frozenset[int]: ...
+
+    @property
+    def failure(self) -> str | None: ...
+
+    def let_spin(self, cpu: int, for_ns: int) -> None: ...
+
+    def let_rest(self, cpu: int) -> None: ...
+
+    def spun(self, cpu: int, since_ns: int) -> Spun: ...
+
+    def end(self) -> None: ...
+
+
+class Sentinel:
+    """Follows the sampler's snapshots. Off, until it is wanted."""
+
+    def __init__(self, interval_s: float, start: Callable[[CpuSet], Spinning] = Spinners) -> None:
+        self._lease_ns = round((2 * interval_s + _LEASE_SPARE_S) * 1e9)
+        self._start = start
+        self._is_wanted = False
+        self._spinners: Spinning | None = None
+        self._refusal: str | None = None
+        self._rests_since_ns: int | None = None
+        self._spins_on: set[int] = set()
+        self._quiet_from_ns: dict[int, int] = {}
+        self._let_ns: dict[int, int] = {}  # since when it has been let spin, by CPU
+        self._told: dict[int, tuple[str, Measured | None]] = {}
+
+    def want(self, is_wanted: object) -> None:
+        """Switches it on, with the next snapshot, or off, at once."""
+        self._is_wanted, self._refusal = is_wanted is True, None
+        if not self._is_wanted:
+            for cpu in set(self._spins_on):
+                self._rest(cpu)
+
+    @property
+    def own_pids(self) -> frozenset[int]:
+        """Its processes, which are not to be blamed."""
+        return self._spinners.pids if self._spinners is not None else frozenset()
+
+    def follow(self, snapshot: Snapshot, interval: Interval | None) -> None:
+        """Decides, by what happened in the interval, where to spin in the next one. Never waits."""
+        self._told = {}
+        self._start_or_end(snapshot)
+        if self._spinners is None or not self._is_wanted:
+            return
+        for cpu in sorted(self._spinners.cpus):
+            self._told[cpu] = self._decide(self._spinners, cpu, interval)
+
+    def told_in(self, frame: Frame) -> Frame:
+        """The frame with what was measured, or why nothing was."""
+        if not self._is_wanted:
+            return frame
+        lines = tuple(_with(line, *self._told[line.cpu]) if line.cpu in self._told else line for line in frame.cpus)
+        return replace(frame, cpus=lines, has_sentinel=self._refusal is None, no_sentinel_reason=self._refusal)
+
+    def end(self) -> None:
+        """Ends its processes."""
+        if self._spinners is not None:
+            self._spinners.end()
+        self._spinners, self._rests_since_ns = None, None
+        self._spins_on, self._quiet_from_ns = set(), {}
+
+    def _start_or_end(self, snapshot: Snapshot) -> None:
+        """Switched off, they rest for some time before they end: what they have used can be told until then."""
+        now_ns, cpus = snapshot.taken_at_ns, snapshot.target.cpus
+        if self._is_wanted:
+            self._rests_since_ns = None
+        elif self._rests_since_ns is None:
+            self._rests_since_ns = now_ns
+        has_rested = self._rests_since_ns is not None and now_ns - self._rests_since_ns >= _FORGOTTEN_NS
+        if self._spinners is not None:
+            self._refusal = self._spinners.failure if self._is_wanted else None
+            if has_rested or self._refusal is not None or self._spinners.cpus != cpus:
+                self.end()
+        if self._spinners is None and self._is_wanted and self._refusal is None and cpus:
+            try:
+                self._spinners = self._start(cpus)
+            except CannotMeasure as error:
+                self._refusal = str(error)
+
+    def _decide(self, spinners: Spinning, cpu: int, interval: Interval | None) -> tuple[str, Measured | None]:
+        """How it is on this CPU, and what was measured there lately."""
+        if interval is None:
+            return STARTING, None
+        now_ns = interval.after.taken_at_ns
+        let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # what it measured before a rest is over
+        spun = spinners.spun(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
+        reason = self._why_to_rest(spun, cpu, interval)
+        if reason is not None:
+            self._rest(cpu)
+            return reason, None
+        was_let = cpu in self._spins_on
+        if not was_let:
+            self._let_ns[cpu] = now_ns
+        self._spins_on.add(cpu)
+        spinners.let_spin(cpu, self._lease_ns)
+        return _as_it_is(spun, now_ns, self._let_ns[cpu]) if was_let else (STARTING, None)
+
+    def _why_to_rest(self, spun: Spun, cpu: int, interval: Interval) -> str | None:
+        """Who is there, or was lately; None where nobody is in the way."""
+        now_ns = interval.after.taken_at_ns
+        reason = why_not_to_spin(interval, cpu)
+        if reason is None and cpu in self._spins_on and spun.state == YIELDED:
+            reason = BUSY
+        if reason is not None:
+            self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
+        return WAS_BUSY if reason is None and now_ns < self._quiet_from_ns.get(cpu, now_ns) else reason
+
+    def _rest(self, cpu: int) -> None:
+        self._spins_on.discard(cpu)
+        if self._spinners is not None:
+            self._spinners.let_rest(cpu)
+
+
+def _as_it_is(spun: Spun, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
+    """Of a spinner that may spin."""
+    if spun.state == REFUSED:
+        return f"cannot start: {os.strerror(spun.error).lower()}", None
+    if spun.state == MOVED:
+        return "moved", None
+    measured = measured_in(spun.slices)
+    last_ns = spun.slices[0].start_ns if spun.slices else let_ns
+    if spun.state == SPINNING and now_ns - last_ns > _SILENT_NS:
+        return "no answer", None
+    if spun.state != SPINNING or measured is None:
+        return STARTING, None
+    return MEASURES, measured
+
+
+def _with(line: CpuLine, state: str, measured: Measured | None) -> CpuLine:
+    if measured is None:
+        return replace(line, sentinel=state)
+    return replace(
+        line,
+        sentinel=state,
+        measured_ns=measured.spun_ns,
+        measured_stolen_share=measured.stolen_share,
+        gap_count=measured.gap_count,
+        longest_gap_ns=measured.longest_gap_ns,
+    )

@@ -1,0 +1,66 @@
+"""The machine that is looked at, and the CPUs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
+from noisewatch.errors import Malformed, UsageError
+from noisewatch.kernel.cpus.online import read_online
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine import Machine
+from noisewatch.machine.copied import CopiedTree
+from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.allowed import allowed_now
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.snapshot.snapshot import Wish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineOptions:
+    """Which machine, and which of its CPUs: this host, and what it is isolated for, if nothing is said."""
+
+    sysroot: str | None = None  # a copied tree
+    replay: str | None = None  # a recording
+    cpus: str | None = None  # a list, as the user wrote it
+
+
+def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machine:
+    """This host, the copied tree or the recording. Raises UsageError."""
+    if options.sysroot is not None and options.replay is not None:
+        raise UsageError("--sysroot and --replay exclude each other")
+    if options.sysroot is not None:
+        return CopiedTree(options.sysroot)
+    if options.replay is not None:
+        return Recording(options.replay)
+    return LiveMachine(own_pids)
+
+
+def wish_of(options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None) -> Wish:
+    """What is to be read. Raises UsageError where the list names CPUs that the machine does not have."""
+    from noisewatch.kernel.snapshot.snapshot import Wish  # all readers: the monitor's first picture comes first
+
+    cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine)
+    return Wish(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
+
+
+def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:
+    """The CPUs that an option lists. Raises UsageError where it names none, or CPUs that the machine does not have."""
+    reader = Reader(machine)
+    online = read_online(reader)
+    present = (online.online or frozenset()) | (online.present or online.offline or frozenset())
+    try:
+        cpus = parse_cpu_list(text, max(present, default=None))
+    except Malformed as error:
+        raise UsageError(f"{option} {text}: {error}") from error
+    if not cpus:
+        raise UsageError(f"{option} {text!r}: names no CPU")
+    missing = cpus - present
+    if online.online is not None and missing:
+        has = format_cpu_list(present)
+        raise UsageError(f"{option} {text}: there is no CPU {format_cpu_list(missing)}, the machine has {has}")
+    return cpus

@@ -1,0 +1,36 @@
+"""The observer stays off the CPUs that it observes."""
+
+from __future__ import annotations
+
+import os
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.judgement.case import Case
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+
+
+def move_aside(snapshot: Snapshot) -> str | None:
+    """Pins this process, and all that it starts, to housekeeping CPUs; the remark to make where that fails."""
+    if not snapshot.is_live:
+        return None
+    target = snapshot.target.cpus
+    housekeeping = Case(snapshot).housekeeping
+    if not housekeeping:
+        return _stay_on_first(target)
+    try:
+        os.sched_setaffinity(0, housekeeping)
+    except OSError as error:
+        listed = format_cpu_list(housekeeping)
+        return f"noisewatch cannot move to CPU {listed} ({error.strerror}): it may disturb the target CPUs itself"
+    return None
+
+
+def _stay_on_first(target: CpuSet) -> str | None:
+    if not target:
+        return None
+    first = min(target)
+    try:
+        os.sched_setaffinity(0, {first})
+    except OSError:
+        return "all CPUs are target CPUs: noisewatch runs on them too"
+    return f"all CPUs are target CPUs: noisewatch itself runs on CPU {first}"

@@ -1,0 +1,134 @@
+"""The sampler: a process of its own, so that a painting screen does not make it late.
+
+`python -m noisewatch.operations.sampler OPTIONS` writes a frame a line to standard output until nobody reads it, and
+takes requests on standard input meanwhile: a line of JSON each, such as {"sentinel": true}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+from noisewatch.cpus import CpuSet
+from noisewatch.faults import contained
+from noisewatch.operations.machines import MachineOptions
+
+_LONGEST = 1 << 16  # bytes of a request that was not finished by a line's end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplerOptions:
+    """What is sampled, how often, and for whom."""
+
+    machine: MachineOptions
+    interval_s: float = 1.0
+    sentinel: bool = False  # whether it spins on idle target CPUs from the start
+    allowed: CpuSet  # where the monitor might run before it was pinned
+    observer: int  # the pid of the monitor
+
+    def command(self) -> list[str]:
+        """What starts the sampler."""
+        options = {
+            "machine": asdict(self.machine),
+            "interval_s": self.interval_s,
+            "sentinel": self.sentinel,
+            "allowed": sorted(self.allowed),
+            "observer": self.observer,
+        }
+        return [sys.executable, "-m", "noisewatch.operations.sampler", json.dumps(options)]
+
+    @classmethod
+    def parse(cls, text: str) -> SamplerOptions:
+        """The options of a command that `command` made."""
+        options = json.loads(text)
+        options["machine"] = MachineOptions(**options["machine"])
+        options["allowed"] = frozenset(options["allowed"])
+        return cls(**options)
+
+
+class Inbox:
+    """Reads requests while the sampler waits for its next interval; what it does not know it leaves alone."""
+
+    def __init__(self, descriptor: int, take_by_name: Mapping[str, Callable[[object], None]]) -> None:
+        self._descriptor: int | None = descriptor
+        self._take_by_name = take_by_name
+        self._unfinished = b""
+        self.is_abandoned = False  # whether the screen, which held the other end, is gone
+
+    def wait(self, seconds: float) -> None:
+        """So long, or until nobody asks any more."""
+        until_s = time.monotonic() + seconds
+        while not self.is_abandoned and (left_s := until_s - time.monotonic()) > 0:
+            if self._descriptor is None:
+                time.sleep(left_s)
+            elif select.select([self._descriptor], [], [], left_s)[0]:
+                self._read(self._descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        found = os.read(descriptor, _LONGEST)
+        if not found:
+            kind = os.fstat(descriptor).st_mode
+            self.is_abandoned = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)  # and not /dev/null, or a file
+            self._descriptor = None
+        *lines, rest = (self._unfinished + found).split(b"\n")
+        self._unfinished = rest[-_LONGEST:]
+        for line in lines:
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        asked: object = None
+        with suppress(ValueError):
+            asked = json.loads(line)
+        for name, wanted in asked.items() if isinstance(asked, dict) else ():
+            if name in self._take_by_name:
+                self._take_by_name[name](wanted)
+
+
+def main() -> int:
+    """Samples until the reader goes away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal group; the screen decides
+    return contained(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _tell)
+
+
+def _tell(reason: str) -> int:
+    """Our last words, which the screen shows."""
+    sys.stderr.write(f"{reason}\n")
+    return 2
+
+
+def _sample(options: SamplerOptions) -> int:
+    # Imported here, as the monitor imports this module too, and its first picture comes first.
+    from noisewatch.machine.tracefs.instances import remove_stale_where_mounted
+    from noisewatch.operations.frame.frame import encode_frame
+    from noisewatch.operations.idle_probe import Sentinel
+    from noisewatch.operations.machines import open_machine, wish_of
+    from noisewatch.operations.sampling import sample_frames
+
+    try:
+        machine = open_machine(options.machine, own_pids=[options.observer])
+        wish = wish_of(options.machine, machine, options.allowed)
+        sentinel = Sentinel(options.interval_s)
+        sentinel.want(options.sentinel)
+        if machine.is_live:
+            remove_stale_where_mounted()
+        inbox = Inbox(sys.stdin.fileno(), {"sentinel": sentinel.want})
+        for frame in sample_frames(machine, wish, options.interval_s, inbox.wait, sentinel):
+            if inbox.is_abandoned:
+                break
+            sys.stdout.buffer.write(encode_frame(frame))
+            sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,149 @@
+"""The machine as frames, interval after interval: live at its pace, a recording as fast as it is read."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import INFORMATION
+from noisewatch.judgement.verdict import judge
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine import Machine
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.making import frame_of
+from noisewatch.operations.idle_probe import Sentinel
+from noisewatch.operations.pinning import move_aside
+from noisewatch.text import printable
+
+TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
+_FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
+_JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
+_NO_RATES = "a copied tree stands still"
+_NS_PER_S = 1_000_000_000
+_SHOWN = tuple(each for each in CATALOGUE if each.severity != INFORMATION)  # what else there is never gets to a frame
+
+
+def sample_frames(
+    machine: Machine,
+    wish: Wish,
+    interval_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+    sentinel: Sentinel | None = None,
+) -> Iterator[Frame]:
+    """A frame without rates at once, then one an interval; the last one of a machine that stands still says so.
+
+    Only this host can be spun on: of another machine a `sentinel` is left alone.
+    """
+    sampler = _Sampler(machine, wish, TaskReader(), sentinel if machine.is_live else None)
+    if isinstance(machine, Recording):
+        yield from _replay(sampler, machine)
+    elif not machine.is_live:
+        yield sampler.next_frame(is_last=True)
+    else:
+        yield from _watch(sampler, interval_s, sleep)
+
+
+def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
+    """Each wake-up is planned from the first, so that lateness does not add up.
+
+    All threads are read once, and from then on as many as the budget allows.
+    """
+    yield sampler.next_frame()
+    sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * _NS_PER_S))
+    wake_at = time.monotonic() + min(interval_s, _FIRST_INTERVAL_S)
+    while True:
+        sleep(max(wake_at - time.monotonic(), 0))
+        yield sampler.next_frame()
+        missed = max(time.monotonic() - wake_at, 0) // interval_s
+        wake_at += (missed + 1) * interval_s
+
+
+def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
+    """As fast as they are wanted: whoever shows them knows the pace."""
+    frame = sampler.next_frame()
+    while recording.advance():
+        yield frame
+        frame = sampler.next_frame()
+    yield sampler.repeated(frame, recording.damage)
+
+
+class _Sampler:
+    """The snapshots of the last seconds, and the frame from the last one to the next."""
+
+    def __init__(self, machine: Machine, wish: Wish, task_reader: TaskReader, sentinel: Sentinel | None = None) -> None:
+        self._machine = machine
+        self._wish = wish
+        self._task_reader = task_reader
+        self._sentinel = sentinel
+        self._recent: deque[Snapshot] = deque()
+        self._aside_of: CpuSet | None = None
+        self._remark: str | None = None
+
+    def limit_tasks(self, budget_ns: int) -> None:
+        """From now on reading threads may take so long."""
+        self._task_reader.limit(budget_ns)
+
+    def next_frame(self, is_last: bool = False) -> Frame:
+        previous = self._recent[-1] if self._recent else None
+        snapshot = self._looked_at(read_snapshot(self._machine, self._wish, self._task_reader, previous))
+        self._move_aside(snapshot)
+        self._recent.append(snapshot)
+        while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
+            self._recent.popleft()
+        if previous is None or snapshot.taken_at_ns <= previous.taken_at_ns:
+            self._recent = deque([snapshot])  # of a recording that somebody edited, time may run backwards
+            verdict = (
+                judge(Case(snapshot, no_sample_reason=_NO_RATES, starts_benchmark=False), _SHOWN) if is_last else None
+            )
+            return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(is_last)))
+        first, *between, _ = self._recent
+        verdict = judge(Case(snapshot, interval_between(first, snapshot, between), starts_benchmark=False), _SHOWN)
+        interval = interval_between(previous, snapshot)
+        return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(is_last)))
+
+    def _looked_at(self, snapshot: Snapshot) -> Snapshot:
+        """The sentinel's processes are ours; which, is asked after the threads were read, so that none is missing."""
+        own_pids = self._sentinel.own_pids if self._sentinel is not None else frozenset()
+        return replace(snapshot, own_pids=snapshot.own_pids | own_pids)
+
+    def _watched(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
+        """The frame with what the sentinel measured, which then knows where to spin next."""
+        if self._sentinel is None:
+            return frame
+        self._sentinel.follow(snapshot, interval)
+        return self._sentinel.told_in(frame)
+
+    def repeated(self, frame: Frame, remark: str | None) -> Frame:
+        """The same frame as the last one there is."""
+        return replace(frame, is_last=True, remark=remark or frame.remark)
+
+    def _rest(self, is_last: bool) -> dict[str, object]:
+        return {
+            "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
+            "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
+            "source": self._source(),
+            "is_last": is_last,
+            "remark": self._remark,
+        }
+
+    def _source(self) -> str | None:
+        if self._machine.is_live:
+            return None
+        kind = "replay of" if isinstance(self._machine, Recording) else "copied tree"
+        return f"{kind} {printable(os.path.basename(self._machine.name.rstrip('/')))}"
+
+    def _move_aside(self, snapshot: Snapshot) -> None:
+        """The target may change while we look: a partition is made, a CPU comes back."""
+        if snapshot.target.cpus != self._aside_of:
+            self._aside_of = snapshot.target.cpus
+            self._remark = move_aside(snapshot)

@@ -1,0 +1,182 @@
+"""Following some CPUs for a while, by the kernel's trace where that may be, else by its counters alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.errors import CannotMeasure
+from noisewatch.judgement.case import Case
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.trace.collector import TraceCollector
+from noisewatch.kernel.trace.runs import EVENTS, Trace, read_trace, untraced
+from noisewatch.machine import Machine
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.model.trace.culprits import MOSTLY, TracedCpu, culprits_of, with_kinds
+from noisewatch.model.trace.interruptions import Stretch, longest_stretches
+
+_LOOK_S = 0.1
+
+Watch = Callable[[float], None]  # called with the seconds done so far; may raise CannotMeasure to end it
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """`trace` is None where there is none, and `reason` says why; the interval's counters have to do then."""
+
+    interval: Interval
+    trace: Trace | None
+    cpus: tuple[TracedCpu, ...]
+    reason: str | None
+
+    @property
+    def case(self) -> Case:
+        """For the remedies."""
+        return Case(self.interval.after, self.interval)
+
+    @property
+    def target(self) -> list[int]:
+        return sorted(self.interval.after.target.cpus)
+
+    def works_on(self, cpu: int) -> Disturbance | None:
+        """The thread that has the CPU most of the time: what is disturbed, and no culprit."""
+        if self.trace is not None:
+            return next((each.works.disturbance for each in self.cpus if each.cpu == cpu and each.works), None)
+        found = (each for each in disturbances_of(self.interval, cpu) if each.kind == "thread" and each.tid is not None)
+        return next((each for each in found if (each.share or 0.0) >= MOSTLY), None)
+
+    def counted(self, cpu: int) -> list[Disturbance]:
+        """Who else was seen there, by the counters alone, the costliest first."""
+        works = self.works_on(cpu)
+        return [each for each in disturbances_of(self.interval, cpu) if each != works]
+
+    @property
+    def at_work(self) -> frozenset[int]:
+        """The processes that the target CPUs are there for."""
+        works = [self.works_on(cpu) for cpu in self.target]
+        return frozenset(each.pid for each in works if each is not None and each.pid is not None)
+
+    def stretches(self, cpu: int, most: int) -> tuple[Stretch, ...]:
+        """The longest that others than the one that works there have had, the longest first."""
+        if self.trace is None:
+            return ()
+        works = self.works_on(cpu)
+        irqs = self.interval.after.irqs
+        found = next(each for each in self.trace.cpus if each.cpu == cpu)
+        pieces = with_kinds(found, irqs, self.trace.length_ns, self.interval.after.platform.tick_hz)
+        return longest_stretches(pieces, works.tid if works is not None else None, irqs, most)
+
+    @property
+    def seconds(self) -> float:
+        return self.trace.length_ns / 1e9 if self.trace is not None else self.interval.seconds
+
+
+class KeptTrace:
+    """The collector, from one stretch to the next.
+
+    To switch a trace's events on and off interrupts each CPU, 570 times on Linux 6.18: the kernel changes its code.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._collector: TraceCollector | None = None
+        self._of: tuple[CpuSet, CpuSet] | None = None
+
+    def begin(self, cpus: CpuSet, online: CpuSet, tracer: str) -> TraceCollector:
+        """A collector that begins now. Raises CannotMeasure."""
+        if self._collector is not None and self._of == (cpus, online):
+            self._collector.begin_again()
+            return self._collector
+        self.close()
+        self._collector = self._stack.enter_context(TraceCollector(cpus, online, tracer))
+        self._of = cpus, online
+        return self._collector
+
+    def close(self) -> None:
+        """Switches the events off."""
+        self._collector = None
+        self._stack.close()
+
+
+def follow(
+    machine: Machine,
+    wish: Wish,
+    seconds: float,
+    watch: Watch,
+    seen: Callable[[Snapshot], None] | None = None,
+    tracer: str = EVENTS,
+    kept: KeptTrace | None = None,
+) -> Followed:
+    """What happens from now on, or has happened in the recording. `seen` is told the first snapshot.
+
+    `kept`, which the caller closes, is there for another stretch to follow.
+    This process should stay off the target CPUs. Raises CannotMeasure where there is nothing to follow.
+    """
+    task_reader, wish = TaskReader(), replace(wish, is_discreet=True)  # somebody works there who is not to be disturbed
+    before = read_snapshot(machine, wish, task_reader)
+    if seen is not None:
+        seen(before)
+    if not before.target.cpus:
+        raise CannotMeasure("there is no target CPU to follow")
+    if not machine.is_live:
+        if isinstance(machine, Recording):
+            machine.go_to_end()
+        after = read_snapshot(machine, wish, task_reader, before)
+        return _followed(before, after, read_trace(machine, lambda: None))
+    before = read_snapshot(machine, wish, task_reader, before)
+    with ExitStack() as stack:
+        if kept is None:
+            kept = KeptTrace()
+            stack.callback(kept.close)
+        trace = _traced(machine, before, seconds, watch, tracer, kept)
+    return _followed(before, read_snapshot(machine, wish, task_reader, before), trace)
+
+
+def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> Followed:
+    if after.taken_at_ns <= before.taken_at_ns:
+        raise CannotMeasure("the recording has one moment only: nothing can be followed in it")
+    interval = interval_between(before, after)
+    if isinstance(trace, str):
+        return Followed(interval, None, (), trace)
+    wanted = after.target.cpus & (after.online.online or after.target.cpus)
+    missing = wanted - {each.cpu for each in trace.cpus}
+    if missing:
+        return Followed(interval, None, (), f"{name_cpus(missing)} was not traced")
+    cpus = tuple(
+        each for each in culprits_of(trace, after.irqs, after.platform.tick_hz) if each.cpu in after.target.cpus
+    )
+    return Followed(interval, trace, cpus, None)
+
+
+def _traced(
+    machine: Machine, before: Snapshot, seconds: float, watch: Watch, tracer: str, kept: KeptTrace
+) -> Trace | str:
+    """The trace, or why there is none; the time passes all the same."""
+    online = before.online.online or before.target.cpus
+    try:
+        collector = kept.begin(before.target.cpus & online, online, tracer)
+    except CannotMeasure as error:
+        kept.close()
+        reason = str(error)
+        _pass(seconds, watch)
+        return read_trace(machine, lambda: untraced(reason))
+
+    def look(done_s: float) -> None:
+        collector.drain()
+        watch(done_s)
+
+    _pass(seconds, look)
+    return read_trace(machine, collector.result)
+
+
+def _pass(seconds: float, watch: Watch) -> None:
+    started = time.monotonic()
+    while (done_s := time.monotonic() - started) < seconds:
+        time.sleep(min(_LOOK_S, seconds - done_s))
+        watch(min(time.monotonic() - started, seconds))

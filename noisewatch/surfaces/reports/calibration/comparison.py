@@ -1,0 +1,36 @@
+"""Two sets of CPUs side by side: what is compared, and by which figures."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from noisewatch.cpus import CpuSet
+from noisewatch.model.calibration.figures import Calibration
+
+
+def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
+    """The times of the fixed work (or the workload) on these CPUs, ns."""
+    return [
+        float(length)
+        for said in calibration.samples.cpus
+        if said.cpu in cpus and said.trouble is None
+        for length in (said.command if calibration.samples.command else said.work).length_ns
+    ]
+
+
+def gap_lengths(calibration: Calibration, cpus: CpuSet) -> list[float]:
+    """The lengths of the gaps on these CPUs, ns."""
+    return [
+        float(length)
+        for said in calibration.samples.cpus
+        if said.cpu in cpus and said.trouble is None
+        for length in said.gaps.length_ns
+    ]
+
+
+def summary(times: Sequence[float]) -> tuple[float, float, float] | None:
+    """Median, standard deviation and maximum; None of fewer than two."""
+    if len(times) < 2:
+        return None
+    return statistics.median(times), statistics.stdev(times), max(times)

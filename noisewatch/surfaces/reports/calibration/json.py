@@ -1,0 +1,107 @@
+"""A calibration, and the noise floor that follows from it, as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise_floor import TEST, NoiseFloor
+from noisewatch.kernel.calibration import CpuSamples
+from noisewatch.model.calibration.attribution import Attribution
+from noisewatch.model.calibration.figures import Calibration, CpuFigures
+from noisewatch.model.calibration.histogram import Histogram
+from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
+from noisewatch.surfaces.reports.parts.culprit_json import describe_culprit, describe_gap, describe_source
+
+_MOST_GAPS = 100
+
+
+def describe_calibration(calibrated: Calibrated) -> dict[str, Any]:
+    """`calibration` of the verdict. Durations are ns, shares are of 1; null could not be known."""
+    calibration, attribution = calibrated.calibration, calibrated.attribution
+    samples = calibration.samples
+    clocks = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]
+    return {
+        "seconds": calibration.seconds,
+        "core": samples.core,
+        "clock_ns": min(clocks, default=None),
+        "scheduler": "fifo" if samples.is_realtime else "other",
+        "workload": list(samples.command) or "none",
+        "culprits_by": "trace" if attribution.reason is None else "gaps",
+        "no_trace_reason": attribution.reason,
+        "cpus": [
+            _cpu(figures, said, samples.threshold_ns) | _who(attribution, said.cpu)
+            for figures, said in zip(calibration.cpus, samples.cpus, strict=True)
+        ],
+    }
+
+
+def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, Any]:
+    return {
+        "cpu": figures.cpu,
+        "trouble": figures.trouble or "none",
+        "gap_threshold_ns": threshold_ns,
+        "gaps_per_s": figures.gaps_per_s,
+        "stolen_share": figures.stolen_share,
+        "waited_share": figures.waited_share,
+        "gap_p50_ns": figures.gap_p50_ns,
+        "gap_p99_ns": figures.gap_p99_ns,
+        "gap_p999_ns": figures.gap_p999_ns,
+        "gap_max_ns": figures.gap_max_ns,
+        "gaps_without_room": figures.lost_gaps,
+        "effective_khz": figures.effective_khz,
+        "effective_khz_spread_share": figures.effective_khz_spread_share,
+        "throughput_drift_share": figures.throughput_drift_share,
+        "mvalue": figures.mvalue,
+        "work": None if figures.work is None else asdict(figures.work),
+        "native_work": None if figures.native_work is None else asdict(figures.native_work),
+        "memory": None if figures.memory is None else asdict(figures.memory),
+        "workload": None if figures.command is None else asdict(figures.command),
+        "locked_kb": said.locked_kb,
+        "resident_kb": said.resident_kb,
+        "histogram": _histogram(figures.gap_histogram),
+    }
+
+
+def _who(attribution: Attribution, cpu: int) -> dict[str, Any]:
+    """Who made the gaps of the CPU; `suspects` were seen there meanwhile, where no trace tells."""
+    return {
+        "culprits": [describe_source(each) for each in attribution.culprits_by_cpu.get(cpu, ())],
+        "suspects": [describe_culprit(each) for each in attribution.suspects_by_cpu.get(cpu, ())],
+        "longest_gaps": [describe_gap(each) for each in attribution.longest(cpu, _MOST_GAPS)],
+    }
+
+
+def _histogram(histogram: Histogram) -> dict[str, list[int]]:
+    edges, counts = histogram.edges_and_counts()
+    return {"edges_ns": edges, "counts": counts}
+
+
+def describe_floors(floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
+    """`noise_floor` of the verdict: the worst CPU, for each length of samples."""
+    return [{**_finite(asdict(floor)), "test": TEST} for floor in floors]
+
+
+def describe_comparison(calibration: Calibration, target: CpuSet, against: CpuSet) -> dict[str, Any]:
+    """Fixed work and gaps of two sets of CPUs: durations in ns, and how many times the first the second is."""
+    compared = {}
+    for what, values_of in (("work", work_times), ("gaps", gap_lengths)):
+        sides = [summary(values_of(calibration, cpus)) for cpus in (target, against)]
+        one, other = ({} if side is None else dict(zip(_COMPARED, side, strict=True)) for side in sides)
+        ratios = {name: other[name] / one[name] if name in other and one.get(name) else None for name in _COMPARED}
+        compared[what] = {"target": one or None, "against": other or None, "ratio": ratios}
+    return compared
+
+
+_COMPARED = ("median_ns", "deviation_ns", "max_ns")
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: what is not bounded is not known."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
+    }

@@ -1,0 +1,1 @@
+"""The declarations of checks, in each format."""

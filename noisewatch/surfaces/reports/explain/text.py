@@ -1,0 +1,84 @@
+"""One check's page, and the list of all."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from noisewatch.judgement.declaration import Check
+from noisewatch.judgement.finding_words import describe_limit, describe_value
+from noisewatch.surfaces.reports.parts.table import align
+
+_ASKS_STARTER = "what the monitor was started with says nothing of the benchmark: only settings of the machine count"
+
+
+def text_of_catalogue(checks: Iterable[Check]) -> str:
+    """All checks, by area."""
+    rows = [("CHECK", "AREA", "SEVERITY", "QUESTION")]
+    rows += [(each.id, each.area, each.severity, each.question) for each in by_area(checks)]
+    return align(rows) + "\n"
+
+
+def by_area(checks: Iterable[Check]) -> list[Check]:
+    """Those of one area together, the areas in the order in which they come up."""
+    checks = list(checks)
+    areas = list(dict.fromkeys(each.area for each in checks))
+    return sorted(checks, key=lambda each: areas.index(each.area))
+
+
+def text_of_check(each: Check, width: int) -> str:
+    """What it asks, why it matters, what it reads, its limits, and what to do."""
+    sections = [
+        f"{each.id} ({each.area}, {each.severity})",
+        _paragraph(each.question, width),
+        "Why it matters\n" + _paragraph(each.why, width),
+        "What it reads\n" + _items(each.reads),
+        _section("Limits", map(describe_limit, each.limits)),
+        _section("Under other profiles", differences(each)),
+        _section("Where it cannot be read", substitutes(each)),
+        _section("In the monitor", remarks_on_monitor(each)),
+        "What to do\n" + _paragraph(each.remedy, width),
+        "Sources\n" + _items(each.sources),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def differences(each: Check) -> list[str]:
+    """How it weighs, where its limits are, or why it is not asked, under profiles for which that is different."""
+    return [
+        *(f"{profile}: {severity}" for profile, severity in each.severity_in.items()),
+        *(f"{profile}: not asked, as {reason}" for profile, reason in each.not_asked_in.items()),
+        *(
+            f"{profile}: {limit.name}: {describe_value(limit.under(profile), limit.unit)}"
+            for limit in each.limits
+            for profile in limit.value_in
+        ),
+    ]
+
+
+def substitutes(each: Check) -> list[str]:
+    """What stands in for it where nothing can be read."""
+    measured = [f"{each.answered_by} answers, which measures it"] if each.answered_by else []
+    return measured + (["shared: it does not apply in a guest, if that is measured"] if _is_excused(each) else [])
+
+
+def remarks_on_monitor(each: Check) -> list[str]:
+    """What the monitor can say of it, where that is less."""
+    return [_ASKS_STARTER] if each.asks_starter else []
+
+
+def _is_excused(each: Check) -> bool:
+    return each.is_hidden_from_guests and each.answered_by is not None
+
+
+def _section(heading: str, texts: Iterable[str]) -> str:
+    items = _items(texts)
+    return f"{heading}\n{items}" if items else ""
+
+
+def _paragraph(text: str, width: int) -> str:
+    return textwrap.fill(text, max(width, 40), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _items(texts: Iterable[str]) -> str:
+    return "\n".join(f"  {text}" for text in texts)

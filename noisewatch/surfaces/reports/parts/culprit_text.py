@@ -1,0 +1,117 @@
+"""Who took time from a CPU, for people: tables of culprits, of single gaps, and of whom nobody saw doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from noisewatch.machine.tracefs.instance import FOR_ROOT
+from noisewatch.model.calibration.gap_causes import GapCause, Part
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.trace.culprits import Culprit
+from noisewatch.model.trace.interruptions import Stretch
+from noisewatch.program import as_root
+from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.text import printable
+from noisewatch.units import describe_ns, describe_share
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds, a bar for each doubling
+_MOST_PARTS = 4
+
+
+def culprit_lines(culprits: Sequence[Culprit], most: int) -> list[str]:
+    """A table of the first of them, and how many more there are."""
+    head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", "0.5 µs … 16 ms"]
+    rows = [["", *_row(each)] for each in culprits[:most]]
+    rest = len(culprits) - len(rows)
+    return (align([head, *rows]).splitlines() if rows else []) + ([f"  and {rest} more"] if rest else [])
+
+
+def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
+    """How to be told by a trace, on a line of its own to be copied; nothing where it is not for want of rights."""
+    if reason is None or FOR_ROOT not in reason or not is_live:
+        return []
+    return [f"    {as_root(arguments, is_here=True)}"]
+
+
+def _row(culprit: Culprit) -> list[str]:
+    each = culprit.disturbance
+    return [
+        each.kind,
+        named(each),
+        str(culprit.count),
+        describe_ns(each.stolen_ns),
+        share_of(each),
+        describe_ns(culprit.quantile_ns(0.5)),
+        describe_ns(culprit.quantile_ns(0.99)),
+        describe_ns(culprit.max_ns),
+        _bars(culprit),
+    ]
+
+
+def _bars(culprit: Culprit) -> str:
+    """How many of each length, a column for each doubling; any at all can be seen."""
+    counts = [0] * (_LAST_BIT - _FIRST_BIT + 1)
+    for length, count in culprit.count_by_length.items():
+        counts[min(max(length.bit_length(), _FIRST_BIT), _LAST_BIT) - _FIRST_BIT] += count
+    most = max(counts)
+    return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts) if most else ""
+
+
+def rate_of(each: Disturbance) -> str:
+    """Times a second; empty where that is not counted."""
+    return "" if each.rate_per_s is None else f"{each.rate_per_s:.1f}"
+
+
+def share_of(each: Disturbance) -> str:
+    """Of the time, marked where it is inferred."""
+    return ("~" if each.is_inferred else "") + describe_share(each.share)
+
+
+def named(each: Disturbance) -> str:
+    """With its process, where it is one."""
+    return printable(each.name) + (f" ({each.process})" if each.process is not None else "")
+
+
+def gap_lines(causes: Iterable[GapCause]) -> list[str]:
+    """A row for each gap: when, for how long, how much of it the kernel's trace has seen, and whose it was."""
+    head = ["", "at", "length", "traced", "who"]
+    rows = [
+        [
+            "",
+            _at(each.start_ns),
+            describe_ns(each.length_ns),
+            _traced(each),
+            parts_in_words(each.parts) or printable(each.name),
+        ]
+        for each in causes
+    ]
+    return align([head, *rows]).splitlines() if rows else []
+
+
+def stretch_lines(stretches: Iterable[Stretch]) -> list[str]:
+    """A row for each stretch that others had."""
+    rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
+    return align([["", "at", "length", "who"], *rows]).splitlines() if rows else []
+
+
+def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:
+    """Those who were seen, the costliest first: `hog (pid 901) ~3.1%, RCU 12.0/s`."""
+    said = [f"{named(each)} {rate_of(each) + '/s' if each.rate_per_s else share_of(each)}" for each in suspects[:most]]
+    rest = len(suspects) - len(said)
+    return ", ".join(said + ([f"and {rest} more"] if rest else []))
+
+
+def _at(start_ns: int) -> str:
+    return f"{start_ns / 1e9:.6f} s"
+
+
+def _traced(cause: GapCause) -> str:
+    return "" if cause.kernel_ns is None else describe_ns(cause.kernel_ns)
+
+
+def parts_in_words(parts: Sequence[Part]) -> str:
+    """`kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
+    said = [f"{printable(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
+    rest = len(parts) - len(said)
+    return " + ".join(said + ([f"{rest} more"] if rest else []))

@@ -1,0 +1,1 @@
+"""What followed CPUs came to, in each format."""

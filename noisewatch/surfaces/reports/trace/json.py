@@ -1,0 +1,72 @@
+"""What followed CPUs came to, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noisewatch.judgement.remedies import remedy_of
+from noisewatch.kernel.trace.runs import NO_TRACER
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.trace.culprits import TracedCpu
+from noisewatch.operations.trace import Followed
+from noisewatch.surfaces.reports.machine.json import SCHEMA
+from noisewatch.surfaces.reports.parts.culprit_json import (
+    describe_culprit,
+    describe_fix,
+    describe_source,
+    describe_stretch,
+)
+
+_MOST_STRETCHES = 100
+
+
+def describe_followed(followed: Followed) -> dict[str, Any]:
+    """The whole answer of `noisewatch trace --format json`."""
+    trace = followed.trace
+    return {
+        "schema": SCHEMA,
+        "target": followed.target,
+        "begin_monotonic_ns": None if trace is None else trace.begin_ns,
+        "seconds": followed.seconds,
+        "by": "counters" if trace is None else "trace",
+        "tracer": NO_TRACER if trace is None else trace.tracer,
+        "reason": followed.reason,
+        "untold": [] if trace is None else list(trace.untold),
+        "cpus": [_by_counters(followed, cpu) for cpu in followed.target]
+        if trace is None
+        else [_by_trace(each, followed) for each in followed.cpus],
+    }
+
+
+def _by_trace(traced: TracedCpu, followed: Followed) -> dict[str, Any]:
+    return {
+        "cpu": traced.cpu,
+        "lost_events": traced.lost_events,
+        "unseen_switches": traced.unseen_switches,
+        "works": None if traced.works is None else describe_source(traced.works),
+        "stolen_ns": traced.stolen_ns,
+        "culprits": [{**describe_source(each), **_remedy(each.disturbance, followed)} for each in traced.culprits],
+        "longest_stretches": [describe_stretch(each) for each in followed.stretches(traced.cpu, _MOST_STRETCHES)],
+    }
+
+
+def _by_counters(followed: Followed, cpu: int) -> dict[str, Any]:
+    found, works = followed.counted(cpu), followed.works_on(cpu)
+    return {
+        "cpu": cpu,
+        "lost_events": None,
+        "unseen_switches": None,
+        "works": None if works is None else _of_counters(works),
+        "stolen_ns": sum(each.stolen_ns or 0 for each in found),
+        "culprits": [{**_of_counters(each), **_remedy(each, followed)} for each in found],
+    }
+
+
+def _remedy(disturbance: Disturbance, followed: Followed) -> dict[str, Any]:
+    remedy = remedy_of(disturbance, followed.case, followed.at_work)
+    return {"remedy": remedy.said, "fix": None if remedy.fix is None else describe_fix(remedy.fix)}
+
+
+def _of_counters(disturbance: Disturbance) -> dict[str, Any]:
+    unknown = dict.fromkeys(("count", "p50_ns", "p99_ns", "max_ns"))
+    return {**describe_culprit(disturbance), **unknown, "lengths_ns": [], "counts": []}

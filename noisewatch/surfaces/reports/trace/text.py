@@ -1,0 +1,96 @@
+"""What followed CPUs came to, for people: who had each CPU, the costliest first."""
+
+from __future__ import annotations
+
+import textwrap
+
+from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.judgement.finding_words import commands_of
+from noisewatch.judgement.remedies import Remedy, remedy_of
+from noisewatch.kernel.trace.runs import EVENTS, OSNOISE
+from noisewatch.model.trace.culprits import TracedCpu
+from noisewatch.operations.trace import Followed
+from noisewatch.surfaces.reports.parts.culprit_text import (
+    culprit_lines,
+    named,
+    rate_of,
+    root_lines,
+    share_of,
+    stretch_lines,
+)
+from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.units import describe_ns, describe_share
+
+_MOST_CULPRITS = 20
+_MOST_REMEDIES = 5
+_MOST_STRETCHES = 5
+_BY = {EVENTS: "the kernel's trace", OSNOISE: "the kernel's osnoise tracer"}
+_NOTHING = "nothing took it"
+
+
+def text_of_followed(followed: Followed, width: int) -> str:
+    """The whole report of `noisewatch trace`."""
+    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters alone: what has a ~ is inferred"
+    lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
+    if followed.reason is not None:
+        lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
+        trace = f"trace --cpus {format_cpu_list(followed.target)}"
+        lines += root_lines(followed.reason, trace, followed.interval.after.is_live)
+    for traced in followed.cpus:
+        lines += ["", *_of_trace(traced, followed)]
+    for cpu in followed.target if followed.trace is None else ():
+        lines += ["", *_of_counters(followed, cpu)]
+    lines += _remedy_lines(followed, width)
+    if followed.trace is not None and followed.trace.untold:
+        lines += ["", *textwrap.wrap(f"This kernel does not tell of {', '.join(followed.trace.untold)}.", width)]
+    return "\n".join(lines) + "\n"
+
+
+def _remedy_lines(followed: Followed, width: int) -> list[str]:
+    """What helps against the costliest, each remedy once, commands on lines of their own to be copied."""
+    found = [each.disturbance for traced in followed.cpus for each in traced.culprits]
+    if followed.trace is None:
+        found = [each for cpu in followed.target for each in followed.counted(cpu)]
+    found = sorted(found, key=lambda each: -(each.stolen_ns or 0))
+    lines: list[str] = []
+    seen: set[Remedy] = set()
+    for each in found:
+        remedy = remedy_of(each, followed.case, followed.at_work)
+        if remedy in seen or len(seen) == _MOST_REMEDIES:
+            continue
+        seen.add(remedy)
+        lines += textwrap.wrap(f"{each.kind} {named(each)}: {remedy.said}", width, subsequent_indent="  ")
+        lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
+    return ["", "what helps", *lines] if lines else []
+
+
+def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
+    seconds = followed.seconds
+    stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
+    works = traced.works.disturbance if traced.works is not None else None
+    at_work = (
+        f"{named(works)} had {describe_share(works.share, 1)}, others took {stolen}" if works else f"{stolen} used"
+    )
+    if works is None and not traced.culprits:  # nothing happened: perhaps one thread has had all of it
+        at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
+    lines = [f"CPU {traced.cpu}: {at_work}"]
+    if traced.lost_events is None:
+        lines.append("  whether events were lost is not known: there may be more than this")
+    elif traced.lost_events:
+        lines.append(f"  {traced.lost_events} events were lost: there was more than this")
+    if traced.unseen_switches:
+        lines.append(f"  {traced.unseen_switches} switches were not told: threads may have had less than this")
+    stretches = stretch_lines(followed.stretches(traced.cpu, _MOST_STRETCHES))
+    lines += culprit_lines(traced.culprits, _MOST_CULPRITS)
+    return lines + (
+        [f"  the longest stretches{f' without {named(works)}' if works else ''}", *stretches] if stretches else []
+    )
+
+
+def _of_counters(followed: Followed, cpu: int) -> list[str]:
+    found = followed.counted(cpu)[:_MOST_CULPRITS]
+    rows = [["", each.kind, named(each), rate_of(each), describe_ns(each.stolen_ns), share_of(each)] for each in found]
+    head = ["", "kind", "who", "/s", "time", "share"]
+    works = followed.works_on(cpu)
+    had = f" {named(works)} had {share_of(works)}, beside it" if works is not None else ""
+    return [f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"), *(align([head, *rows]).splitlines() if rows else [])]

@@ -1,0 +1,1 @@
+"""A verdict in each format."""

@@ -1,0 +1,134 @@
+"""The fixes of a verdict as one shell script, and the script that brings back what was read."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+from noisewatch import __version__
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.kernel_arguments import merged_arguments
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.machine.text import describe_platform
+from noisewatch.text import printable
+
+_PROLOGUE = """\
+set -u
+failures=$(mktemp) || exit 1
+trap 'rm -f "$failures"' EXIT
+# As root it works without sudo, too. What fails is counted; the other fixes are made all the same.
+sudo() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi ||
+        { echo "failed: $*" >&2; echo "$*" >>"$failures"; return 1; }
+}"""
+_EPILOGUE = """\
+if [ -s "$failures" ]; then
+    echo "$(wc -l <"$failures") of the commands failed" >&2
+    exit 1
+fi"""
+_NOTHING = "# There is nothing to do."
+_NOTHING_TO_RUN = "# There is nothing to run now."
+
+
+def fix_script(verdict: Verdict) -> str:
+    """What to run now; in its comments what needs a reboot, what would make it last, and what is left to people."""
+    fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
+    arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
+    lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
+    steps = _steps((finding, fix.now) for finding, fix in fixes)
+    what = "the rest" if steps else "the fix"
+    comments = [
+        *_comments(f"Only a reboot brings {what}: append this to the kernel's command line.", [arguments]),
+        *_comments(
+            "The commands above last until the next boot. To keep what they do:",
+            [_about(finding, fix.persist) for finding, fix in lasting if fix.now],
+        ),
+        *_comments("To be done by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
+        *_comments("No command is known against:", [_about(each, each.answer.said) for each in _unfixable(verdict)]),
+    ]
+    return _script(_head(verdict, "Fixes for what noisewatch found"), steps, comments)
+
+
+def undo_script(verdict: Verdict) -> str:
+    """Brings back the values that were read, in the reverse order."""
+    fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
+    undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
+    silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
+    comments = [
+        *_comments(
+            "If these were made to last:",
+            [_about(finding, fix.undo_unit) for finding, fix in reversed(fixes) if fix.undo_unit],
+        ),
+        *_comments(
+            "If this was appended to the kernel's command line, take it out again, and reboot:",
+            [merged_arguments(fix.kernel_arguments for _, fix in fixes)],
+        ),
+        *_comments("What is left:", silent),
+    ]
+    head = _head(verdict, "Brings back what noisewatch read before the fixes")
+    return _script(head, _steps([*undone, *_files_gone(fixes)]), comments)
+
+
+def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
+    """Our own files go, of those that were made to last; each once."""
+    by_command = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}
+    return ((finding, command) for command, finding in by_command.items())
+
+
+def _fixable(verdict: Verdict) -> Iterator[Finding]:
+    """What failed or warned and has a fix, the gravest first; each fix once."""
+    seen = set()
+    for finding in [*verdict.failures, *verdict.warnings]:
+        fix = finding.answer.fix
+        if fix is not None and (fix.now, fix.persist) not in seen:
+            seen.add((fix.now, fix.persist))
+            yield finding
+
+
+def _unfixable(verdict: Verdict) -> list[Finding]:
+    return [each for each in [*verdict.failures, *verdict.warnings] if each.answer.fix is None]
+
+
+def _head(verdict: Verdict, what: str) -> list[str]:
+    snapshot = verdict.case.snapshot
+    about = f"{describe_platform(snapshot)}; {name_cpus(verdict.case.target)}, profile {verdict.profile}"
+    return [
+        "#!/bin/sh",
+        f"# {what} (version {__version__}).",
+        f"# {_one_line(about)}",
+        "# It needs root, or sudo, and may be run twice. noisewatch itself changes nothing.",
+    ]
+
+
+def _script(head: list[str], steps: list[str], comments: list[str]) -> str:
+    """What to run, or that nothing is; and what else there is to do, for people."""
+    body = [_PROLOGUE, *steps, "", _EPILOGUE] if steps else ["", _NOTHING_TO_RUN if comments else _NOTHING]
+    return "\n".join([*head, *body, *comments, ""])
+
+
+def _steps(commands: Iterable[tuple[Finding, str | None]]) -> list[str]:
+    """The commands, one after the other."""
+    return [line for finding, command in commands if command for line in _step(finding, command)]
+
+
+def _step(finding: Finding, command: str) -> list[str]:
+    return [
+        "",
+        f"echo {shlex.quote(_one_line(f'{finding.check.id}: {finding.answer.said}'))}",
+        f"{{ {command}; }} >/dev/null",
+    ]
+
+
+def _comments(heading: str, lines: list[str]) -> list[str]:
+    """The lines as comments below their heading; nothing where there are none."""
+    said = [line for line in lines if line]
+    return ["", f"# {heading}", *(f"#   {line}" for line in said)] if said else []
+
+
+def _about(finding: Finding, text: str | None) -> str:
+    return f"{finding.check.id}: {_one_line(text or '')}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split())

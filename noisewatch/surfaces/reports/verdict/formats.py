@@ -1,0 +1,94 @@
+"""The formats of a verdict, as data. A format's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.verdict import Verdict
+
+_OPTION = "--format"
+_WARNED = "stable with warnings"
+_RAN_OUT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a report tells besides the verdict, and what it has to fit. `own_cpu_share` is noisewatch's, of one CPU."""
+
+    exit_status: int
+    at_s: float  # Unix time
+    own_cpu_share: float | None = None
+    width: int = 100
+    in_colour: bool = False
+    is_verbose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`module` has `render`; where the consumer wants to read of trouble on standard output, `describe_trouble` too.
+
+    `status_by_outcome` and `trouble_status` are those of a consumer with a convention of its own.
+    """
+
+    module: str
+    status_by_outcome: Mapping[str, int] | None = None
+    trouble_status: int | None = None
+    prints_trouble: bool = False
+    fills_step_summary: bool = False
+
+    def exit_status(self, verdict: Verdict, has_run_out: bool = False) -> int:
+        """What the verdict comes to, as the consumer counts; `has_run_out`: it had been waited for."""
+        if self.status_by_outcome is None:
+            return _RAN_OUT if has_run_out else verdict.exit_status
+        is_warned = verdict.exit_status == 0 and verdict.warnings
+        return self.status_by_outcome[_WARNED if is_warned else verdict.verdict]
+
+    def render(self, verdict: Verdict, occasion: Occasion) -> str:
+        """The whole report."""
+        function: Callable[[Verdict, Occasion], str] = self._loaded("render")
+        return function(verdict, occasion)
+
+    def describe_trouble(self, message: str) -> str:
+        """What stands in for a report where there is none."""
+        function: Callable[[str], str] = self._loaded("describe_trouble")
+        return function(message)
+
+    def _loaded(self, name: str) -> Callable[..., str]:
+        loaded: Callable[..., str] = getattr(import_module(f"noisewatch.surfaces.reports.verdict.{self.module}"), name)
+        return loaded
+
+
+FORMATS: Mapping[str, Format] = {
+    "text": Format("text"),
+    "json": Format("json"),
+    "jsonl": Format("jsonl"),
+    "markdown": Format("markdown"),
+    "junit": Format("junit"),
+    "github": Format("github", fills_step_summary=True),
+    "nagios": Format(
+        "nagios",
+        status_by_outcome={"stable": 0, _WARNED: 1, "unstable": 2, "unknown": 3},
+        trouble_status=3,
+        prints_trouble=True,
+    ),
+    "problem-detector": Format(
+        "problem_detector",
+        status_by_outcome={"stable": 0, _WARNED: 0, "unstable": 1, "unknown": 3},
+        prints_trouble=True,
+    ),
+    "prometheus": Format("prometheus"),
+}
+
+
+def format_named_in(argv: Sequence[str]) -> Format | None:
+    """The format that a command line names, though the rest of it may be wrong."""
+    found = None
+    for word, following in zip(argv, [*argv[1:], ""], strict=False):
+        option, is_joined, value = word.partition("=")
+        if len(option) > len("--") and _OPTION.startswith(option):
+            found = FORMATS.get(value if is_joined else following)
+    return found

@@ -1,0 +1,61 @@
+"""The verdict as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from noisewatch import __version__
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_machine
+from noisewatch.surfaces.reports.parts.culprit_json import describe_culprit, describe_fix
+from noisewatch.surfaces.reports.verdict.formats import Occasion
+
+
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format json`."""
+    return json.dumps(describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status), indent=1) + "\n"
+
+
+def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> dict[str, Any]:
+    """The verdict as one object. `own_cpu_share` is noisewatch's own, of one CPU; null without a live sample."""
+    case = verdict.case
+    calibrated = case.calibrated
+    return {
+        "schema": SCHEMA,
+        "noisewatch": __version__,
+        "machine": describe_machine(case.snapshot),
+        "target": sorted(case.target),
+        "target_chosen_by": case.snapshot.target.chosen_by,
+        "profile": verdict.profile,
+        "configured_by": case.rules.configured_by,
+        "verdict": verdict.verdict,
+        "exit_status": exit_status,
+        "findings": [_finding(finding) for finding in verdict.findings],
+        "calibration": None if calibrated is None else describe_calibration(calibrated),
+        "noise_floor": None if calibrated is None else describe_floors(calibrated.floors),
+        "sample_seconds": case.interval.seconds if case.interval is not None else 0,
+        "own_cpu_share": own_cpu_share,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    answer = finding.answer
+    return {
+        "id": finding.check.id,
+        "area": finding.check.area,
+        "severity": finding.severity,
+        "status": answer.status,
+        "measured": answer.measured,
+        "limit": answer.limit,
+        "limit_role": answer.limit_role if answer.limit is not None else None,
+        "unit": answer.unit,
+        "cpus": sorted(answer.cpus),
+        "said": answer.said,
+        "reason": answer.reason,
+        "answered_by": finding.answered_by,
+        "evidence": dict(answer.evidence),
+        "culprits": [describe_culprit(culprit) for culprit in answer.culprits],
+        "fix": None if answer.fix is None else describe_fix(answer.fix),
+    }

@@ -1,0 +1,125 @@
+"""The verdict in Markdown, to paste into an issue: what is wrong with its culprits and fixes, the rest folded away.
+
+Names that others chose are shown as they are and mean nothing to a renderer: a sentence with anything in it that
+could be markup becomes a code span, where nothing is, neither a mention nor a link.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from noisewatch import __version__
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.declaration import IGNORED, NOT_APPLICABLE
+from noisewatch.judgement.finding_words import (
+    by_gravity,
+    commands_of,
+    counts,
+    culprit_line,
+    describe_host,
+    label,
+    measured,
+    remark_on_commands,
+    sentence,
+)
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.parts.markdown import cell, code, fenced, prose, table
+from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.units import describe_ns, describe_share
+
+_MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
+_MOST_CULPRITS = 10
+_CUT = "The rest was cut off: it is too long for this place.\n"
+
+
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format markdown`."""
+    return markdown_of_verdict(verdict, _MOST_BYTES)
+
+
+def markdown_of_verdict(verdict: Verdict, most_bytes: int) -> str:
+    """As many of the parts, the gravest first, as fit; nothing where not even the first does."""
+    parts = [_headline(verdict), _particulars(verdict), *_findings(verdict), *_rest(verdict)]
+    lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
+    fitting = [part for part, _ in takewhile(lambda each: each[1] <= most_bytes, zip(parts, lengths, strict=True))]
+    if len(fitting) == len(parts):
+        return "\n".join(parts)
+    while fitting and len("\n".join([*fitting, _CUT]).encode("utf-8", "replace")) > most_bytes:
+        fitting.pop()
+    return "\n".join([*fitting, _CUT]) if fitting else ""
+
+
+def _headline(verdict: Verdict) -> str:
+    return f"### noisewatch preflight: {verdict.verdict.upper()}\n\n{counts(verdict)}\n"
+
+
+def _particulars(verdict: Verdict) -> str:
+    target = verdict.case.snapshot.target
+    rows = [
+        ("target", f"{name_cpus(target.cpus)} ({target.chosen_by})"),
+        ("profile", verdict.profile),
+        ("machine", describe_host(verdict.case.snapshot)),
+        ("measured", measured(verdict)),
+        ("noise floor", _floor(verdict)),
+        ("noisewatch", __version__),
+    ]
+    return table(("", ""), [(name, cell(value)) for name, value in rows])
+
+
+def _floor(verdict: Verdict) -> str:
+    calibrated = verdict.case.calibrated
+    floor = None if calibrated is None else calibrated.floor
+    if floor is None:
+        return "not measured"
+    spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
+    return f"samples of {describe_ns(floor.sample_ns)} vary by {describe_share(floor.cv_expected, 1)} ({spread})"
+
+
+def _findings(verdict: Verdict) -> list[str]:
+    """The table of all that is not as it should be, then a section for each that has more to say."""
+    found = by_gravity(verdict)
+    wrong = [
+        each
+        for gravity in (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
+        for each in found[gravity]
+    ]
+    if not wrong:
+        return []
+    rows = [(label(each, verdict), code(each.check.id), each.weight, cell(sentence(each))) for each in wrong]
+    remark = remark_on_commands(verdict)
+    remarks = [f"{remark}\n"] if remark else []
+    return [
+        table(("status", "check", "severity", "what was found"), rows),
+        *remarks,
+        *filter(None, map(_section, wrong)),
+    ]
+
+
+def _section(finding: Finding) -> str:
+    """Culprits and commands, each in a fence of its own, as readers copy a whole one; nothing where there are none."""
+    culprits = [culprit_line(each) for each in finding.answer.culprits]
+    if len(culprits) > _MOST_CULPRITS:
+        culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
+    fences = [fenced("text", culprits)] if culprits else []
+    fences += [
+        f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}"
+        for name, command in commands_of(finding.answer.fix)
+    ]
+    return "\n".join([f"#### {code(finding.check.id)}\n", *fences]) if fences else ""
+
+
+def _rest(verdict: Verdict) -> list[str]:
+    """What passed and what was not asked, folded."""
+    passed = [code(each.check.id) for each in by_gravity(verdict)[Gravity.PASSED]]
+    absent, ignored = (_with_reasons(verdict, status) for status in (NOT_APPLICABLE, IGNORED))
+    if not (passed or absent or ignored):
+        return []
+    summary = f"{len(passed)} pass, {len(absent)} not applicable, {len(ignored)} not asked"
+    items = [f"- pass: {', '.join(passed)}"] if passed else []
+    items += [f"- not applicable: {item}" for item in absent] + [f"- not asked: {item}" for item in ignored]
+    return ["\n".join(["<details>", f"<summary>{summary}</summary>", "", *items, "", "</details>", ""])]
+
+
+def _with_reasons(verdict: Verdict, status: str) -> list[str]:
+    return [f"{code(each.check.id)}: {prose(sentence(each))}" for each in verdict.findings if each.status == status]

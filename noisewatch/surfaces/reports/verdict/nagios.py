@@ -1,0 +1,124 @@
+"""The verdict for Nagios, Icinga and what else runs their plugins: a status line, performance data, more lines.
+
+NOISEWATCH CRITICAL: 1 fail (1 blocking), 0 warn, 0 unknown, 80 pass: tasks-on-target (CPUs 2-3, …) | 'blocking_fail'=1
+FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
+https://www.monitoring-plugins.org/doc/guidelines.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+
+from noisewatch.judgement.declaration import BLOCKING, FAIL, INFORMATION, PASS, WARN
+from noisewatch.judgement.finding_words import (
+    by_gravity,
+    counts,
+    culprit_line,
+    describe_host,
+    judged,
+    label,
+    measured,
+    sentence,
+)
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
+from noisewatch.text import printable
+
+_SERVICE = "NOISEWATCH"
+_STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+_UNITS = {"share": ("%", 100.0), "ns": ("s", 1e-9), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ms": ("s", 1e-3),
+          "s": ("s", 1.0), "kB": ("KB", 1.0)}  # fmt: skip
+_TELLING = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
+_MOST_NAMED = 3
+_MOST_CULPRITS = 3
+_MOST_BYTES = 8_000  # Nagios reads 8 KiB
+_DIGITS = 6
+
+
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format nagios`, its last lines left out where it gets too long."""
+    state = _STATES[FORMATS["nagios"].exit_status(verdict)]
+    lines = [f"{_SERVICE} {state}: {_told(verdict)} | {' '.join(_performance(verdict))}"]
+    room = _MOST_BYTES - len(lines[0].encode())
+    for line in map(_text, _long_output(verdict)):
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def describe_trouble(message: str) -> str:
+    """The status line where nothing could be judged."""
+    return f"{_SERVICE} {_STATES[3]}: {_text(message)}\n"
+
+
+def _told(verdict: Verdict) -> str:
+    found = by_gravity(verdict)
+    worst = [each.check.id for each in (*found[Gravity.FAILED], *found[Gravity.UNANSWERED])]
+    more = f" and {len(worst) - _MOST_NAMED} more" if len(worst) > _MOST_NAMED else ""
+    names = f": {', '.join(worst[:_MOST_NAMED])}{more}" if worst else ""
+    return _text(f"{counts(verdict)}{names} ({judged(verdict)})")
+
+
+def _long_output(verdict: Verdict) -> Iterator[str]:
+    found = by_gravity(verdict)
+    for gravity in _TELLING:
+        for finding in found[gravity]:
+            yield f"{label(finding, verdict)} {finding.check.id} ({finding.weight}): {sentence(finding)}"
+            yield from map(culprit_line, finding.answer.culprits[:_MOST_CULPRITS])
+    yield describe_host(verdict.case.snapshot)
+    yield measured(verdict)
+
+
+def _text(said: str) -> str:
+    """A line without a pipe, which would begin the performance data."""
+    return printable(said).replace("|", "·")
+
+
+def _performance(verdict: Verdict) -> Iterator[str]:
+    counts = verdict.counts
+    yield f"'blocking_fail'={counts.blocking_fail};;0;0"
+    yield f"'fail'={counts.fail};;;0"
+    yield f"'warn'={counts.warn};;;0"
+    yield f"'blocking_unknown'={counts.blocking_unknown};;;0"
+    yield f"'unknown'={counts.unknown};;;0"
+    for finding in verdict.findings:
+        value = finding.answer.measured
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            yield _datum(finding, value)
+
+
+def _datum(finding: Finding, value: float) -> str:
+    unit, factor = _UNITS.get(finding.answer.unit or "", ("", 1.0))
+    threshold = _threshold(finding, value, factor)
+    is_warning = finding.severity != BLOCKING or (finding.status == WARN and _is_above(finding, value))
+    warn, crit = (threshold, "") if is_warning else ("", threshold)
+    label = finding.check.id.replace("'", "''")
+    return f"'{label}'={_number(value * factor)}{unit};{warn};{crit}".rstrip(";")
+
+
+def _threshold(finding: Finding, value: float, factor: float) -> str:
+    """The range outside of which Nagios would complain, where that is what the check says of the value too."""
+    limit = finding.answer.limit
+    if limit is None or value < 0 or limit < 0 or finding.severity == INFORMATION:
+        return ""
+    upper = _number(limit * factor)
+    range_by_status = {
+        FAIL: "" if value == limit else upper if value > limit else f"{upper}:",
+        WARN: upper,
+        PASS: upper if value <= limit else f"{upper}:",
+    }
+    return range_by_status.get(finding.status, "")
+
+
+def _is_above(finding: Finding, value: float) -> bool:
+    return finding.answer.limit is not None and value > finding.answer.limit
+
+
+def _number(value: float) -> str:
+    """In digits, without an exponent."""
+    return f"{Decimal(f'{value:.{_DIGITS}g}'):f}" if value % 1 else f"{value:.0f}"

@@ -1,0 +1,41 @@
+"""The verdict for a custom plugin of the node problem detector: one line, which becomes a node's condition.
+
+UNSTABLE, 5 fail (2 blocking): tasks-on-target: hog (pid 900): 50.0% of CPU 2 (l...
+https://github.com/kubernetes/node-problem-detector/blob/master/docs/custom_plugin_monitor.md
+"""
+
+from __future__ import annotations
+
+from noisewatch.judgement.declaration import FAIL, UNKNOWN, WARN
+from noisewatch.judgement.finding_words import by_gravity, judged, sentence
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.text import printable
+
+_GRAVEST_FIRST = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
+_MOST_BYTES = 80  # its default for max_output_length, which cuts bytes, not characters
+
+
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format problem-detector`, the gravest finding first."""
+    found = by_gravity(verdict)
+    word = verdict.verdict.upper()
+    counts = verdict.counts
+    by_status = {FAIL: counts.failing, WARN: f"{counts.warn} warn", UNKNOWN: counts.unanswered}
+    for gravity in _GRAVEST_FIRST:
+        if found[gravity]:
+            worst = found[gravity][0]
+            return _line(f"{word}, {by_status[worst.status]}: {worst.check.id}: {sentence(worst)}")
+    return _line(f"{word}: {judged(verdict)}")
+
+
+def describe_trouble(message: str) -> str:
+    """What the condition says where nothing could be judged."""
+    return _line(f"UNKNOWN: {message}")
+
+
+def _line(said: str) -> str:
+    """In ASCII, so that a byte is a character."""
+    text = printable(said).encode("ascii", "replace").decode()
+    return (text if len(text) <= _MOST_BYTES else text[: _MOST_BYTES - 3] + "...") + "\n"

@@ -1,0 +1,152 @@
+"""The verdict as gauges in Prometheus' text format, fit for the textfile collector of node_exporter.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/ and https://prometheus.io/docs/practices/naming/
+What is not known has no sample. Times are seconds, sizes bytes, shares ratios from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+from noisewatch import __version__
+from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.verdict import STABLE, UNDECIDED, UNSTABLE, Finding, Verdict
+from noisewatch.model.calibration.figures import CpuFigures
+from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.text import printable
+
+_BASE_UNITS = {
+    "share": ("ratio", 1.0),
+    "ns": ("seconds", 1e-9),
+    "us": ("seconds", 1e-6),
+    "µs": ("seconds", 1e-6),
+    "ms": ("seconds", 1e-3),
+    "s": ("seconds", 1.0),
+    "kHz": ("hertz", 1e3),
+    "khz": ("hertz", 1e3),
+    "MHz": ("hertz", 1e6),
+    "kB": ("bytes", 1024.0),
+    "MB": ("bytes", 1024.0**2),
+    "°C": ("celsius", 1.0),
+}
+# The figure of a calibration, what becomes of it, what it is.
+_CPU_GAUGES = (
+    ("gaps_per_s", "gaps_per_second", 1.0, "Stretches in which a spinning loop did not run, per second."),
+    ("stolen_share", "stolen_ratio", 1.0, "Part of the time that was lost in gaps."),
+    ("waited_share", "waited_ratio", 1.0, "Part of the time that another thread ran."),
+    ("gap_p50_ns", "gap_p50_seconds", 1e-9, "Median length of the gaps."),
+    ("gap_p99_ns", "gap_p99_seconds", 1e-9, "99th percentile of the lengths of the gaps."),
+    ("gap_max_ns", "gap_max_seconds", 1e-9, "Length of the longest gap."),
+    ("effective_khz", "effective_frequency_hertz", 1e3, "Measured clock frequency."),
+    ("effective_khz_spread_share", "effective_frequency_spread_ratio", 1.0, "How far the frequency moved."),
+    ("throughput_drift_share", "throughput_drift_ratio", 1.0, "How much fixed work slowed down from first to last."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    name: str
+    help: str
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def render(verdict: Verdict, occasion: Occasion) -> str:
+    """All of `preflight --format prometheus`."""
+    registry = CollectorRegistry()
+    gauges: dict[str, Gauge] = {}
+    for sample in _samples(verdict, occasion):
+        if sample.name not in gauges:
+            gauges[sample.name] = Gauge(sample.name, sample.help, tuple(sample.labels), registry=registry)
+        labels = {name: printable(value) for name, value in sample.labels.items()}
+        (gauges[sample.name].labels(**labels) if labels else gauges[sample.name]).set(sample.value)
+    return generate_latest(registry).decode()
+
+
+def _samples(verdict: Verdict, occasion: Occasion) -> Iterator[_Sample]:
+    yield from _of_the_run(verdict, occasion)
+    for finding in verdict.findings:
+        yield from _of_a_finding(finding)
+    if verdict.case.calibrated is not None:
+        yield from _of_the_calibration(verdict.case.calibrated)
+
+
+def _of_the_run(verdict: Verdict, occasion: Occasion) -> Iterator[_Sample]:
+    for word in (STABLE, UNSTABLE, UNDECIDED):
+        yield _Sample("noisewatch_verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
+    yield _Sample("noisewatch_exit_status", "Exit status of the run.", occasion.exit_status)
+    yield _Sample("noisewatch_last_run_timestamp_seconds", "When the verdict was reached.", occasion.at_s)
+    interval = verdict.case.interval
+    sampled_s = 0.0 if interval is None else interval.seconds
+    yield _Sample("noisewatch_sample_duration_seconds", "How long counters were sampled; 0: not at all.", sampled_s)
+    if occasion.own_cpu_share is not None:
+        yield _Sample("noisewatch_own_cpu_ratio", "What noisewatch used of one CPU.", occasion.own_cpu_share)
+    yield _Sample("noisewatch_target_cpus", "Number of CPUs that were judged.", len(verdict.case.target))
+    platform = verdict.case.snapshot.platform
+    labels = {
+        "version": __version__,
+        "profile": verdict.profile,
+        "target": format_cpu_list(verdict.case.target),
+        "kernel": platform.kernel or "",
+        "cpu_model": platform.cpu_model or "",
+        "virtual": platform.virtual or "",
+        "container": platform.container or "",
+    }
+    yield _Sample("noisewatch_run_info", "1; what was judged, and by what.", 1.0, labels)
+
+
+def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
+    check, answer = finding.check, finding.answer
+    labels = {"check": check.id, "area": check.area, "severity": finding.severity, "status": finding.status}
+    yield _Sample("noisewatch_finding_status", "1 for the status that the check has.", 1.0, labels)
+    suffix, factor = _base_unit(answer.unit)
+    for what, told, value in (
+        ("measured", "What the check measured.", answer.measured),
+        ("limit", "What the check allows.", answer.limit),
+    ):
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            yield _Sample(f"noisewatch_finding_{what}{suffix}", told, value * factor, {"check": check.id})
+
+
+def _base_unit(unit: str | None) -> tuple[str, float]:
+    """The end of a gauge's name, and what makes base units of the value."""
+    if unit is None:
+        return "", 1.0
+    name, factor = _BASE_UNITS.get(unit, (re.sub("[^a-z0-9]+", "_", unit.lower()).strip("_"), 1.0))
+    return f"_{name}" if name else "", factor
+
+
+def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
+    calibration = calibrated.calibration
+    name = "noisewatch_calibration_duration_seconds"
+    yield _Sample(name, "How long the microbenchmark ran.", calibration.seconds)
+    for figures in calibrated.complete:
+        yield from _of_a_cpu(figures)
+    for floor in calibrated.floors:
+        length = {"sample_seconds": f"{floor.sample_ns / 1e9:g}"}
+        shares = {"low": floor.cv_low, "expected": floor.cv_expected, "high": floor.cv_high}
+        for bound, share in shares.items():
+            told = "Relative standard deviation that samples of this length will show of the machine alone."
+            yield from _if_known("noise_floor_cv_ratio", told, share, {**length, "bound": bound})
+        told = "The worst sample of this length, in medians."
+        yield from _if_known("noise_floor_max_inflation_ratio", told, floor.max_inflation, length)
+        told = "The smallest change that samples of this length can show."
+        yield from _if_known("noise_floor_smallest_change_ratio", told, floor.smallest_change_share, length)
+
+
+def _of_a_cpu(figures: CpuFigures) -> Iterator[_Sample]:
+    for attribute, name, factor, told in _CPU_GAUGES:
+        value = getattr(figures, attribute)
+        known = None if value is None else value * factor
+        yield from _if_known(f"calibration_{name}", told, known, {"cpu": str(figures.cpu)})
+
+
+def _if_known(name: str, told: str, value: float | None, labels: Mapping[str, str]) -> Iterator[_Sample]:
+    if value is not None and math.isfinite(value):
+        yield _Sample(f"noisewatch_{name}", told, value, labels)

@@ -1,0 +1,1 @@
+"""The Textual application: keys, timers, the sampler's process."""

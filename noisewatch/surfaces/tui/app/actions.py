@@ -1,0 +1,282 @@
+"""What the keys and the mouse do, in the monitor and in what is shown above it."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import ClassVar
+
+from textual.actions import ActionParseResult
+from textual.app import App
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.dom import DOMNode
+from textual.events import Key, MouseDown
+from textual.worker import Worker
+
+from noisewatch.errors import UsageError
+from noisewatch.faults import contained, reason_of
+from noisewatch.surfaces.picture import png_of
+from noisewatch.surfaces.tui.app.bindings import ABOVE, BINDINGS, SCROLLING, WHILE_TYPING
+from noisewatch.surfaces.tui.app.copying import command_to_copy
+from noisewatch.surfaces.tui.app.export import export
+from noisewatch.surfaces.tui.app.player import Player
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.app.window_report import window_reports
+from noisewatch.surfaces.tui.draw.idle_probe_words import toggle_sentinel
+from noisewatch.surfaces.tui.events.steps import show_event, step_to_event
+from noisewatch.surfaces.tui.overlays.overlay import Sources, asked_screen
+from noisewatch.surfaces.tui.overlays.stack import Above
+from noisewatch.surfaces.tui.screens.overview import cpu_room
+from noisewatch.surfaces.tui.screens.page import number_at
+from noisewatch.surfaces.tui.state.filter_typing import begin_filter, type_key
+from noisewatch.surfaces.tui.state.screen_model import (
+    CPU,
+    EVENTS,
+    MAP,
+    OVERVIEW,
+    PREFLIGHT,
+    SCREENS,
+    SOURCES,
+    WITH_SOURCES,
+    ScreenModel,
+)
+from noisewatch.surfaces.tui.state.selection import Selection, is_same
+
+_SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)  # the screens whose rows are moved through
+
+
+def key_commands() -> type[Provider]:
+    """Imported once it is asked for: the first picture comes first."""
+    from noisewatch.surfaces.tui.app.palette import KeyCommands
+
+    return KeyCommands
+
+
+class KeyedApp(App[None]):
+    """An application that changes its model as the bindings say."""
+
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {key_commands}
+    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
+    model: ScreenModel
+    _sources: Sources
+    _sampler: SamplerProcess | None
+    _player: Player | None
+    _above: Above
+    _shows_help: bool
+    _help_offset: int
+
+    @abstractmethod
+    def draw(self) -> None:
+        """Shows the model as it is now."""
+
+    @abstractmethod
+    def picture(self) -> str:
+        """The screen as SVG."""
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """A fault costs what the key, or the palette, asked for."""
+        try:
+            return await super().run_action(action, default_namespace, namespaces)
+        except Exception as error:  # noqa: BLE001 - the boundary, as `contained` is: that one cannot await
+            self._cannot(reason_of(error))
+            return True
+
+    def _cannot(self, reason: str, what: str = "do that") -> None:
+        """Tells it on the screen that is in front."""
+        (self._above.screen or self.model).notice = f"could not {what}: {reason}"
+        self.draw()
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """A press on the timeline shows that moment."""
+        contained(lambda: self._press(event), self._cannot)
+
+    def _press(self, event: MouseDown) -> None:
+        is_covered = self._above.screen is not None or self._shows_help or self.model.is_typing
+        at = number_at(self.model, event.x, event.y, *self.size)
+        if at is not None and not is_covered:
+            self._changed(lambda: self.model.go_to_number(at))
+
+    def on_mouse_scroll_down(self) -> None:
+        contained(lambda: self.action_scroll(1), self._cannot)
+
+    def on_mouse_scroll_up(self) -> None:
+        contained(lambda: self.action_scroll(-1), self._cannot)
+
+    def on_key(self, event: Key) -> None:
+        if self.model.is_typing:
+            event.prevent_default()
+            contained(lambda: type_key(self.model, event.key, event.character), self._cannot)
+            self.draw()
+        elif self._shows_help and event.key not in SCROLLING:
+            event.prevent_default()
+            self._changed(lambda: None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a filter is typed all keys belong to it; what is shown above the monitor leaves the monitor alone."""
+        if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
+            return action in WHILE_TYPING
+        return self._above.screen is None or action in ABOVE
+
+    def action_leave_at_once(self) -> None:
+        self.exit()
+
+    def action_do(self, method: str, *arguments: object) -> None:
+        """What changes the model, and nothing else."""
+        self._changed(lambda: getattr(self.model, method)(*arguments))
+
+    def action_command_palette(self) -> None:
+        """Imports what the palette finds before it is open: what fails then is told."""
+        key_commands()
+        super().action_command_palette()
+
+    def action_help(self) -> None:
+        self._help_offset = 0
+        self._changed(lambda: setattr(self, "_shows_help", True))
+
+    def action_freeze(self) -> None:
+        """Of a recording: stops it, or lets it go on."""
+        player = self._player if self.model.is_recorded else None
+        self._changed(self.model.toggle_freeze if player is None else player.toggle)
+
+    def action_speed(self, steps: int) -> None:
+        if self._player is not None and self.model.is_recorded:
+            self._player.change_speed(steps)
+            self._changed(lambda: None)
+
+    def action_event(self, direction: int) -> None:
+        self._changed(lambda: step_to_event(self.model, direction))
+
+    def action_filter(self) -> None:
+        self._changed(lambda: begin_filter(self.model))
+
+    def action_copy(self) -> None:
+        """Hands the command of the advice that is shown to the terminal's clipboard (OSC 52); nothing is executed."""
+        command, notice = command_to_copy(self.model)
+        if command is not None and not self._shows_help:
+            self.copy_to_clipboard(command)
+        self._changed(lambda: setattr(self.model, "notice", notice))
+
+    def action_cpu(self, cpu: int) -> None:
+        """Shows that CPU, whichever row is selected."""
+        self.model.cpu = cpu
+        self.action_do("go_to", CPU)
+
+    def action_next(self, direction: int) -> None:
+        if self.model.screen == CPU:
+            self._changed(lambda: self.model.next_cpu(direction))
+        else:
+            at = SCREENS.index(self.model.screen) + direction
+            self._changed(lambda: self.model.go_to(SCREENS[at % len(SCREENS)]))
+
+    def action_export(self) -> None:
+        """Writes the screen as pictures, and what it tells, into the folder that we were started in."""
+        self._tell(contained(self._exported, lambda reason: f"nothing was written: {reason}"))
+
+    def _exported(self) -> str:
+        shown = self._above.screen
+        reports = shown.reports() if shown is not None else window_reports(self.model, self._intervals())
+        svg = self.picture()
+        pictures: dict[str, str | bytes] = {"svg": svg}
+        with suppress(UsageError):  # without the library, or its font, the SVG has to do
+            pictures["png"] = png_of(svg)
+        return export({**pictures, **reports}, time.localtime())
+
+    def _tell(self, notice: str) -> None:
+        """On the screen that is in front."""
+        if self._above.screen is not None:
+            self._above.screen.notice = notice
+            self.draw()
+        else:
+            self._changed(lambda: setattr(self.model, "notice", notice))
+
+    def _intervals(self) -> int:
+        """That the timeline has room for."""
+        return self.size.width * self.model.zoom
+
+    def action_advise(self) -> None:
+        """Asks what helps against the source that the user sees selected; the machine is read in a thread."""
+        selected, frame = self.model.selected(), self.model.frame
+        open_machine = self._sources.open_machine
+        if self.model.screen not in WITH_SOURCES:
+            said = "its fix, if there is one, stands below it: y copies that"
+            self._tell(said if self.model.screen == PREFLIGHT else "no source is selected here: 1, 3 and 4 list them")
+        elif selected is not None and open_machine is not None and frame is not None:
+            from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
+
+            if self.model.screen == OVERVIEW:
+                self.model.drill_in()
+            self.model.selection = Selection(selected)
+            target, beside = frozenset(frame.target), frame.culprits
+            self.run_worker(
+                lambda: contained(
+                    lambda: advise(open_machine, target, selected, beside),
+                    lambda reason: Advice(selected, (f"Nothing can be advised: {reason}",)),
+                ),
+                thread=True,
+                name="advice",
+            )
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        found = event.worker.result
+        if event.worker.name != "advice" or found is None:
+            return
+        chosen = self.model.selection.chosen
+        if chosen is not None and is_same(chosen, found.about):
+            self.model.advice = found
+            self.draw()
+
+    def action_ask(self, name: str) -> None:
+        """Announces what it will cost; nothing is started yet."""
+        self._changed(lambda: self._above.announce(asked_screen(name, self.model.newest)))
+
+    def action_sentinel(self) -> None:
+        """Has the idle target CPUs measured from now on, or no longer."""
+        self._changed(lambda: setattr(self.model, "notice", toggle_sentinel(self._sampler, self.model.newest)))
+
+    def action_start(self) -> None:
+        if self._above.screen is None:
+            is_log = self.model.screen == EVENTS
+            self._changed((lambda: show_event(self.model)) if is_log else self.model.drill_in)
+        else:
+            self._above.start()
+            self.draw()
+
+    def action_leave(self) -> None:
+        if self._above.screen is None:
+            self._changed(self.model.go_back)
+        else:
+            self._above.leave()
+            self.draw()
+
+    def action_scroll(self, lines: int) -> None:
+        if self._shows_help:
+            self._help_offset = max(self._help_offset + lines, 0)
+            self.draw()
+            return
+        if self._above.screen is not None:
+            self._above.screen.offset += lines
+            self.draw()
+            return
+        if self.model.screen in _SELECTING or (self.model.screen == OVERVIEW and abs(lines) == 1):
+            self._changed(lambda: self.model.select(lines))
+        elif self.model.screen != MAP:
+            self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, *self.size)))
+
+    def _changed(self, change: Callable[[], None]) -> None:
+        """While the help is shown, any key closes it and does nothing else."""
+        self.model.notice = None
+        if self._shows_help:
+            self._shows_help = False
+        else:
+            change()
+        if self._player is not None and self.model.is_recorded:
+            self._player.read_on()
+        self.draw()

@@ -1,0 +1,230 @@
+"""The monitor's screen. It measures nothing: frames come from the sampler's process, and the newest one is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+from textual.app import ComposeResult
+
+from noisewatch.faults import contained
+from noisewatch.kernel.device_events import DeviceListener, listen
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.picture import plain_svg
+from noisewatch.surfaces.tui.app.actions import KeyedApp
+from noisewatch.surfaces.tui.app.bindings import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.player import Player
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.line_view import LineView
+from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
+from noisewatch.surfaces.tui.events.kinds import MONITOR, Event, kind_of_device
+from noisewatch.surfaces.tui.overlays.overlay import AskedScreen, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.stack import Above
+from noisewatch.surfaces.tui.screens.help import help_rows
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_CHECK_S = 2.0  # between two looks whether the terminal and the sampler are still there
+_AWAY_S = 5.0  # between two pictures while nobody looks
+_LISTENS_AFTER_S = 2.0  # the first frames come first
+_HUNG_UP = 129  # as a shell reports SIGHUP
+
+
+class MonitorApp(KeyedApp):
+    """Draws the frames of the sampler; without one only those that it is given."""
+
+    CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"
+
+    def __init__(
+        self,
+        sampler: SamplerProcess | None = None,
+        glyphs: Glyphs = UNICODE,
+        sources: Sources | None = None,
+        pace_s: float = 1.0,
+    ) -> None:
+        super().__init__(ansi_color=True)
+        self.animation_level = "none"
+        self.model = ScreenModel(pace_s=pace_s)
+        self._sampler = sampler
+        self._draws_soon = False
+        self._meter = OwnCostMeter()
+        self._sources = sources or Sources()
+        self._glyphs = glyphs
+        self._view = LineView(self.rows, self.rows_of_fault)
+        self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
+        self._shows_help, self._help_offset = False, 0
+        self._above = Above(
+            self, self._sources, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
+        )
+        self._aside: tuple[int, ...] = ()
+        self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
+        self._is_away = False
+
+    def compose(self) -> ComposeResult:
+        yield self._view
+
+    async def on_mount(self) -> None:
+        self.draw()
+        if not self.is_headless:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
+            self.set_interval(_CHECK_S, self._check)
+            self.set_timer(_LISTENS_AFTER_S, lambda: self.listen_to(listen()))
+        self._resume_sampler()
+
+    def listen_to(self, listener: DeviceListener | str) -> None:
+        """Takes what is said of this host's devices into the log; of another machine nobody says anything."""
+        if isinstance(listener, str):
+            self.model.log.silence = listener
+            return
+
+        def read() -> None:
+            frame = self.model.newest
+            for said in listener.read():
+                if frame is not None and frame.source is None:
+                    kind = kind_of_device(said.subsystem)
+                    self.model.log.add(Event(frame.taken_at_ns, kind, said.text, self.model.history.count))
+            self.draw()
+
+        asyncio.get_running_loop().add_reader(listener.fileno(), read)
+
+    async def _follow(self, sampler: SamplerProcess) -> None:
+        """Shows the sampler's frames until it ends, and then why. One that an error ended is started again, once."""
+        reason = await sampler.follow(self._take_in_or_tell)
+        if reason is not None and not self.model.is_recorded:
+            self._tell_of_restart(reason)
+            reason = await sampler.follow(self._take_in_or_tell)
+        if reason is not None:
+            self.model.trouble, self.model.notice = f"the sampler ended: {reason}", None
+            self.draw()
+
+    def _tell_of_restart(self, reason: str) -> None:
+        """What the sampler would have seen until its next frame is missing."""
+        self.model.notice = f"the sampler ended, and was started again: {reason}"
+        if self.model.newest is not None:
+            at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
+            self.model.log.add(Event(at_ns, MONITOR, self.model.notice, number))
+        self._framed_s = time.monotonic()
+        self.draw()
+
+    async def on_unmount(self) -> None:
+        process = self._sampler.stop() if self._sampler is not None else None
+        if process is not None:
+            await asyncio.to_thread(process.wait)
+
+    def _check(self) -> None:
+        self._leave_without_terminal()
+        if self._above.screen is None:  # a calibration pauses the sampler
+            self.model.notice_silence(time.monotonic() - self._framed_s)
+            if self.model.silence is not None:
+                self.draw()
+
+    def _leave_without_terminal(self) -> None:
+        """A terminal that is gone without a hang-up signal would be read from for ever, at full speed."""
+        if os.isatty(0):
+            return
+        if self._sampler is not None:
+            self._sampler.stop()
+        os._exit(_HUNG_UP)  # there is nothing left to restore, or to say goodbye on
+
+    def show_frame(self, frame: Frame) -> None:
+        """Takes in a frame and draws it, unless the picture is frozen."""
+        self._take_in(frame)
+        self._draw_what_came()
+
+    def _take_in_or_tell(self, frame: Frame, line: bytes) -> None:
+        contained(lambda: self._take_in(frame, line), lambda reason: self._cannot(reason, "show what the sampler saw"))
+
+    def _take_in(self, frame: Frame, line: bytes | None = None) -> None:
+        """Of frames that come faster than they can be drawn the newest is: drawing waits until there is no other."""
+        self._move_aside(frame)
+        self.model.add(frame, line)
+        if self._player is not None and self.model.is_recorded:
+            self._player.take(frame)
+            return
+        self._framed_s = time.monotonic()
+        if frame.sampler_cpu_s is not None:
+            self.model.own_cost = self._meter.measure(frame.sampler_cpu_s, frame.sampler_wakeups or 0)
+        if not self._draws_soon and (not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S):
+            self._draws_soon = True
+            self.call_later(self._draw_what_came)
+
+    def _draw_what_came(self) -> None:
+        if self._draws_soon:
+            self._draws_soon = False
+            self.draw()
+
+    def on_app_blur(self) -> None:
+        """Nobody looks: the frames are taken in, and drawn now and then."""
+        self._is_away = True
+
+    def on_app_focus(self) -> None:
+        self._is_away = False
+        self.draw()
+
+    def picture(self) -> str:
+        """The screen as SVG; the same screen makes the same bytes."""
+        return plain_svg(self.export_screenshot(title="noisewatch"))
+
+    def draw(self) -> None:
+        """What has changed since the last time."""
+        self._drawn_s = time.monotonic()
+        self._view.update()
+        self.model.note_drawn()
+
+    def rows(self, width: int, height: int) -> list[Row]:
+        """The screen as it is now."""
+        return self._as_shown(self._rows(width, height))
+
+    def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
+        """The screen where it cannot be drawn."""
+        screen = self._above.screen
+        if screen is not None:
+            return self._as_shown(screen.rows_of_fault(reason, width, height))
+        name = "help" if self._shows_help else self.model.screen
+        said = f"could not draw the {name}: {reason}; the next picture may work"
+        lines = wrapped([said, "", "1 to 6 show the other screens, q quits"], width)
+        return self._as_shown([[(line, "plain")] for line in lines[:height]])
+
+    def _as_shown(self, rows: list[Row]) -> list[Row]:
+        if self._glyphs is UNICODE:
+            return rows
+        return [[(in_ascii(text), style) for text, style in row] for row in rows]
+
+    def _rows(self, width: int, height: int) -> list[Row]:
+        screen = self._above.screen
+        if screen is not None:
+            return screen.rows(width, height, self._glyphs is UNICODE)
+        if self._shows_help:
+            return help_rows(KEYS_IN_HELP, width, height, self._help_offset)
+        return rows_of_screen(self.model, width, height, self._glyphs)
+
+    def _keep_calibration(self, screen: AskedScreen) -> None:
+        """For the screen of one CPU."""
+        if screen.calibration is not None:
+            self.model.calibration = screen.calibration
+            self.model.calibrated_at_ns = self.model.newest.taken_at_ns if self.model.newest is not None else None
+
+    def _pause_sampler(self) -> None:
+        if self._sampler is not None and not self.model.is_recorded:
+            self._sampler.stop()
+
+    def _resume_sampler(self) -> None:
+        if self._sampler is not None and not self.model.is_recorded:
+            self._framed_s = time.monotonic()
+            self.run_worker(self._follow(self._sampler), exclusive=False)
+
+    def _move_aside(self, frame: Frame) -> None:
+        """The sampler knows which CPUs are to be left alone; this process follows it there."""
+        if frame.sampler_cpu_s is None or frame.housekeeping == self._aside:
+            return
+        self._aside = frame.housekeeping
+        wanted = set(frame.housekeeping) or set(frame.target[:1])
+        try:
+            for thread in os.listdir("/proc/self/task"):
+                os.sched_setaffinity(int(thread), wanted)
+        except OSError:
+            return  # the sampler meets the same refusal, and its frames carry the remark

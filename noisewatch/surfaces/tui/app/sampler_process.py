@@ -1,0 +1,96 @@
+"""The sampler's process, as the screen sees it: what it is asked for, its frames, and why they ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO
+
+from noisewatch.operations.frame.frame import Frame, decode_frame
+from noisewatch.text import printable
+
+_LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
+
+
+class SamplerProcess:
+    """Runs the command, which writes a frame a line to standard output, and takes a request a line on its input."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: asyncio.WriteTransport | None = None
+        self._may_read = asyncio.Event()
+        self._may_read.set()
+        self.asked: dict[str, object] = {}
+
+    def begin(self) -> None:
+        """Starts it, so that it gets ready while the screen does too."""
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe)
+
+    def read_on(self, wanted: bool) -> None:
+        """Whether frames are taken in; where they are not, the sampler waits."""
+        if wanted:
+            self._may_read.set()
+        else:
+            self._may_read.clear()
+
+    def ask(self, name: str, wanted: object) -> None:
+        """Tells the sampler what is wanted, now and whenever it is started anew. Whether it is so, its frames tell."""
+        self.asked[name] = wanted
+        self._send({name: wanted})
+
+    def _send(self, requests: Mapping[str, object]) -> None:
+        """Never waits: what a stopped sampler does not read is kept for it."""
+        if self._requests is not None and not self._requests.is_closing():
+            self._requests.write(json.dumps(requests).encode() + b"\n")
+
+    async def follow(self, show: Callable[[Frame, bytes], None]) -> str | None:
+        """Shows the frames until there are no more; why, or None where it was stopped or there were to be no more."""
+        if self._process is None:
+            self.begin()
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None or process.stderr is None:
+            raise AssertionError("a sampler that has begun has its pipes")
+        frames, errors = await _reader_of(process.stdout), await _reader_of(process.stderr)
+        self._requests = requests = await _writer_to(process.stdin)
+        if self.asked:
+            self._send(self.asked)
+        is_last = False
+        try:
+            while line := await frames.readline():
+                frame = decode_frame(line)
+                is_last = frame.is_last
+                show(frame, line)
+                await self._may_read.wait()
+        except ValueError:  # a frame that was cut short, or is longer than any machine's
+            process.kill()
+        said = (await errors.read()).decode("utf-8", "replace").strip().splitlines()
+        status = await asyncio.to_thread(process.wait)
+        requests.close()
+        if self._process is not process:
+            return None
+        self._process = None
+        if is_last and not status:
+            return None
+        return printable(said[-1]) if said else f"status {status}"
+
+    def stop(self) -> subprocess.Popen[bytes] | None:
+        """Ends it, and nothing is told of that; the process, to be waited for."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+        return process
+
+
+async def _reader_of(pipe: IO[bytes]) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(_LONGEST_LINE)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return reader
+
+
+async def _writer_to(pipe: IO[bytes]) -> asyncio.WriteTransport:
+    transport, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.BaseProtocol, pipe)
+    return transport

@@ -1,0 +1,1 @@
+"""Rows of styled text from the monitor's state: pure functions, and the widget that shows them."""

@@ -1,0 +1,105 @@
+"""The CPUs, a row each: what they lose, their interrupts, load and clock, and their history."""
+
+from __future__ import annotations
+
+from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.surfaces.tui.draw.dense_cpus import COLUMN_HEADING, cell_heading, cell_rows, column_rows
+from noisewatch.surfaces.tui.draw.density import COLUMNS, ROWS, Density, density
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, change, duration, rate, share, style_of
+from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
+from noisewatch.surfaces.tui.draw.levels import history_pieces
+from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
+from noisewatch.surfaces.tui.state.ordering import cpus_in_order
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: OFFLINE_MARK}
+_CPU_PANEL_SHARE = 0.5
+_LOWEST_WITH_CELL_HEADING = 6
+_NARROW = 60
+
+
+def cpu_panel_height(cpu_count: int, height: int) -> int:
+    """Rows for the CPUs, their heading included: all of them if they leave the culprits half of the screen."""
+    return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
+
+
+def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """All CPUs, as closely as they have to stand: a row each below a heading, or cells, and rows for the worst."""
+    if height < 1:
+        return []
+    lines = model.frame.cpus if model.frame is not None else ()
+    found = density(len(lines), width, height - 1)
+    if found.kind == COLUMNS:
+        heading: Row = [
+            (COLUMN_HEADING + _described(model, width // found.across - len(COLUMN_HEADING) - 1), "heading")
+        ]
+        return [heading, *column_rows(model, lines, found, width, glyphs)]
+    cells = cell_rows(lines, found, glyphs) if found.kind != ROWS else []
+    if _has_cell_heading(found, height):
+        cells.insert(0, cell_heading(found, width, glyphs))
+    return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
+
+
+def row_room(cpu_count: int, width: int, height: int) -> int:
+    """How many CPUs have a row of their own in a panel of that size."""
+    found = density(cpu_count, width, height - 1)
+    if found.kind == COLUMNS:
+        return cpu_count
+    return max(height - 1 - (found.rows + _has_cell_heading(found, height) if found.kind != ROWS else 0), 0)
+
+
+def _has_cell_heading(found: Density, height: int) -> bool:
+    """Where rows are scarce, a row for one CPU more says more."""
+    return found.kind not in (ROWS, COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
+
+
+def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """A heading, and a row for each CPU that finds room: in their order if all do, else the worst target CPUs first."""
+    room = height - 1
+    lines = cpus_in_order(model.frame.cpus if model.frame is not None else (), model.sort, room)
+    offset = max(min(model.offset, len(lines) - room), 0)
+    has_clock = any(line.current_khz is not None for line in lines)
+    shown = lines[offset : offset + room]
+    has_measured = model.frame is not None and model.frame.has_sentinel and width >= _NARROW
+    columns = f"   CPU   lost/s{MEASURED_HEADING if has_measured else ''}"
+    columns += "  change" if model.baseline is not None else ""
+    columns += " " if width < _NARROW else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
+    left = max(width - len(columns), 0)
+    described = [_described(model, left)]
+    if len(shown) < len(lines):
+        where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}"
+        described = [f"{where}, pgdn scrolls", where]
+    rows: list[Row] = [[(columns + first_that_fits(described, left), "heading")]]
+    return rows + [_cpu_row(model, line, width, has_clock, has_measured, glyphs) for line in shown]
+
+
+def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs) -> Row:
+    role_style = {TARGET: "strong", SIBLING: "plain"}.get(line.role, "faint")
+    figures = _figures(model, line, role_style, has_measured, glyphs)
+    if width >= _NARROW:
+        figures.append((_rates(line, has_clock), role_style))
+    if line.role == OFFLINE:
+        figures = [(fitted("  offline", length(figures)), "faint")]
+    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4} ", role_style), *figures]
+    return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
+
+
+def _figures(model: ScreenModel, line: CpuLine, role_style: str, has_measured: bool, glyphs: Glyphs) -> Row:
+    mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
+    row: Row = [(f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s))]
+    if has_measured:
+        row.append(measured_cell(line, glyphs))
+    if model.baseline is not None:
+        row.append((f"{change(model.baseline.change_of_cpu(line)):>7} ", role_style))
+    return row
+
+
+def _rates(line: CpuLine, has_clock: bool) -> str:
+    rates = f"{rate(line.interrupts_per_s):>7} {rate(line.softirqs_per_s):>7} {share(line.busy_share):>6} "
+    mhz = "?" if line.current_khz is None else f"{line.current_khz / 1000:.0f}"
+    return f"{rates}{mhz:>6}  " if has_clock else f"{rates} "
+
+
+def _described(model: ScreenModel, width: int) -> str:
+    each = f", {model.zoom} a column" if model.zoom > 1 else ""
+    return f"last {width * model.zoom} intervals{each}"

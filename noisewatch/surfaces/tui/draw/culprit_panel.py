@@ -1,0 +1,141 @@
+"""The sources of noise, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.operations.frame.frame import HOUSEKEEPING, CulpritLine, Frame
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, change, duration, rate, share, style_of
+from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
+from noisewatch.surfaces.tui.state.baseline import Baseline
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.selection import Listing
+
+_WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
+_LEAST_NAME = 15  # of a long one, beside its numbers: the kernel gives a thread no longer one
+_WIDTHS = {"cpu": 5, "kind": 14, "rate": 8, "lost": 9, "share": 7, "change": 8}
+# The columns that give way to the name, the first one first, where it would have fewer columns than that.
+_GIVE_WAY = (("share", 24), ("kind", 24), ("rate", 24), ("change", 14), ("cpu", 14), ("lost", 8))
+
+
+def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Who disturbs the target CPUs, or all if that is asked for."""
+    listing = model.listing()
+    who = f"who disturbs {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
+    rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
+    if not listing.lines and model.frame is not None:
+        rows.append(_why_none(model.frame))
+    return rows[: max(height, 0)]
+
+
+def _why_none(frame: Frame) -> Row:
+    """Nothing was seen of CPUs of which all is known; else it may be that nothing could be."""
+    if frame.seconds <= 0:
+        return [("     no rates: `noisewatch show` tells what is known", "faint")]
+    unread = [cpu for cpu in frame.target if not frame.tells_all_of(cpu)]
+    if not frame.target:
+        return [("     there is no target CPU", "doubt")]
+    if unread:
+        return [(f"     not known of CPU {format_cpu_list(unread)}", "doubt")]
+    return [("     nothing seen", "calm")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Those that find room beside the name, and what is left for it."""
+
+    shown: frozenset[str]
+    name_width: int
+
+    def of(self, column: str, text: str) -> str:
+        """The text, where its column is shown."""
+        return text if column in self.shown else ""
+
+
+def _columns(width: int, has_baseline: bool) -> _Columns:
+    """A baseline's change takes the share's place."""
+    shown = [name for name in _WIDTHS if name != ("share" if has_baseline else "change")]
+    for name, least in _GIVE_WAY:
+        if name in shown and _left(width, shown) < least:
+            shown.remove(name)
+    return _Columns(frozenset(shown), min(max(_left(width, shown), 1), _WIDEST_NAME))
+
+
+def _left(width: int, shown: Sequence[str]) -> int:
+    """Of the width for the name; a screen that is wide enough for all has a margin."""
+    return width - sum(_WIDTHS[name] for name in shown) - (len(shown) == len(_WIDTHS) - 1)
+
+
+def culprit_table(
+    listing: Listing[CulpritLine],
+    who: str,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    baseline: Baseline | None = None,
+) -> list[Row]:
+    """A heading, and as many rows as find room, the selected one among them. On a narrow screen columns give way to
+    the names.
+
+    Of a heading that finds no room, what stands behind the commas goes first.
+    """
+    if height < 1:
+        return []
+    columns = _columns(width, baseline is not None)
+    room = height - 1
+    first = listing.first_in(room)
+    shown = listing.lines[first : first + room]
+    who += (
+        f", rows {first + 1} to {first + len(shown)} of {len(listing.lines)}" if len(shown) < len(listing.lines) else ""
+    )
+    rows = [_culprit_row(line, columns, glyphs, baseline) for line in shown]
+    at = listing.at - first
+    if at < len(rows):
+        row = _gone_row(shown[at], columns) if listing.is_gone else rows[at]
+        rows[at] = [("".join(text for text, _ in row), "selected")]
+    return [[(_heading(who, columns), "heading")], *rows]
+
+
+def _heading(who: str, columns: _Columns) -> str:
+    parts = who.split(", ")
+    said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
+    figures = (("rate", "      /s"), ("lost", "   lost/s"), ("share", "  share"), ("change", "  change"))
+    left = columns.of("cpu", " CPU ") + columns.of("kind", f"{'kind':<14}")
+    return left + fitted(said, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
+
+
+def _gone_row(line: CulpritLine, columns: _Columns) -> Row:
+    """The selected source, of which nothing was seen in this interval, or which the filter leaves out."""
+    return [(_who(line, columns) + columns.of("rate", " " * 8) + columns.of("lost", " not seen"), "selected")]
+
+
+def _who(line: CulpritLine, columns: _Columns) -> str:
+    where = columns.of("cpu", f"{line.cpu:>4} ") + columns.of("kind", f"{line.kind:<13} ")
+    return where + _named(line, columns.name_width)
+
+
+def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
+    lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
+    how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
+    role_style = "faint" if line.role == HOUSEKEEPING else "plain"
+    last = columns.of("share", f" {share(line.stolen_ns_per_s / 1e9):>6}")
+    if baseline is not None:
+        last = columns.of("change", f" {change(baseline.change_of_source(line)):>7}")
+    return [
+        (columns.of("cpu", f"{line.cpu:>4} ") + columns.of("kind", f"{line.kind:<13} "), role_style),
+        (_named(line, columns.name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
+        (columns.of("rate", f" {how_often:>7}"), role_style),
+        (columns.of("lost", f" {lost:>8}") + last, style_of(line.stolen_ns_per_s)),
+    ]
+
+
+def _named(line: CulpritLine, width: int) -> str:
+    """The name, cut where it must be, and the whole of the numbers, or none: half of one would be another's."""
+    wide = length([(line.name, "")])
+    marks = [line.process_mark, f" [{line.pid}]" if line.pid is not None else "", ""]
+    mark = next((each for each in marks if width - len(each) >= min(wide, _LEAST_NAME)), "")
+    room = width - len(mark)
+    name = line.name if wide <= room else fitted(line.name, max(room - 1, 0)) + "…"
+    return fitted(name + mark, width)

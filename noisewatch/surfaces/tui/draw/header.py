@@ -1,0 +1,137 @@
+"""The head of every screen: host and verdict, the target CPUs and the worst of them, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.operations.frame.frame import TARGET
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, seconds, share, style_of, worst_of
+from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, length
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_VERDICTS = {"stable": ("QUIET", "good"), "unstable": ("NOISY", "bad"), "unknown": ("UNKNOWN", "doubt")}
+_MOST_NAMED = 3
+
+
+def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
+    """Host and verdict; target CPUs and the worst of them; what failed."""
+    frame = model.frame
+    if frame is None:
+        return [ends([("noisewatch", "title")], [(model.trouble or "looking …", "doubt")], width), [], []]
+    left: Row = [("noisewatch", "title"), (f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
+    if model.cursor is not None:
+        left.append((f"  {_moment(model)}", "doubt"))
+    if model.trouble or model.silence:
+        left.append((f"  {model.trouble or model.silence}", "doubt"))
+    elif model.cursor is None and model.pauses_on_spike:
+        left.append(("  PAUSES ON SPIKE", "doubt"))
+    if frame.source is not None:
+        left.append((f"  {frame.source}", "faint"))
+    if not model.is_stale:  # without the sampler there is no sentinel
+        left += header_words(frame)
+    return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), _failed_row(model, width)]
+
+
+def _moment(model: ScreenModel) -> str:
+    """Which moment is shown; of a recording also how it goes on."""
+    if not model.is_recorded or model.newest is None:
+        ago = f"{model.behind_s():.0f} s ago"
+        return f"FROZEN at {ago}" + (" when the last frame came" if model.is_stale else "")
+    moves = "PLAYS" if model.plays else "STOPPED"
+    moves += f" {model.speed:g}x" if model.plays or model.speed != 1 else ""
+    moves += ", pauses on spike," if model.pauses_on_spike else ""
+    more = "" if model.newest.is_last else " read so far"
+    return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
+
+
+def _verdict(model: ScreenModel) -> tuple[str, str]:
+    verdict = model.frame.verdict if model.frame is not None else None
+    if model.cursor is None and model.is_stale:
+        return (" UNKNOWN ", "doubt")  # what was seen last is not what is
+    if verdict is None:
+        return (" no rates yet ", "faint")
+    word, style = _VERDICTS[verdict]
+    return (f" {word} ", style)
+
+
+def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
+    """What finds no room goes: first why these CPUs, then our own cost."""
+    frame = model.frame
+    if frame is None:
+        return []
+    target: Row = [(f"target {format_cpu_list(frame.target) or 'none'}", "strong")]
+    chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
+    worst: Row = []
+    when = "  worst before that " if model.cursor is None and model.is_stale else "  worst "
+    targets = [line for line in frame.cpus if line.role == TARGET]
+    known = [line for line in targets if line.stolen_ns_per_s is not None]
+    if frame.seconds > 0 and targets and worst_of(line.stolen_ns_per_s for line in targets) is None:
+        unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
+        worst = [(when, "plain"), (f"? CPU {unread}", "unknown")]
+    elif known:
+        line = max(known, key=lambda line: line.stolen_ns_per_s or 0)
+        mark = glyphs.estimate if line.is_estimate else ""
+        lost = f"CPU {line.cpu} {mark}{duration(line.stolen_ns_per_s)}/s"
+        worst = [(when, "plain"), (lost, style_of(line.stolen_ns_per_s))]
+    for own in _own_costs(model):
+        for left in (target + chosen + worst, target + worst):
+            if length(left) + length(own) <= width:
+                return ends(left, own, width)
+    return cut(worst[1:] or target, width)
+
+
+def _own_costs(model: ScreenModel) -> list[Row]:
+    """What the monitor costs, from all that is known of it to nothing."""
+    frame, cost = model.frame, model.own_cost
+    if frame is None or frame.sampler_cpu_s is None:
+        return [[]]
+    house = format_cpu_list(frame.housekeeping)
+    where = f" on CPU {house}" if house else ""
+    used = f"  self {share(cost.cpu_share if cost is not None else None)}"
+    rows: list[Row] = [[(used + where, "faint")], []]
+    if cost is not None:
+        written = f", {cost.written_per_s / 1e3:.1f} kB/s" if cost.written_per_s is not None else ""
+        rows.insert(0, [(f"{used}, {cost.wakeups_per_s:.0f} wake-ups/s{written}{where}", "faint")])
+    return rows
+
+
+def _failed_row(model: ScreenModel, width: int) -> Row:
+    """What fails, or else what is unknown; and as much as finds room of how it was all the time."""
+    frame = model.frame
+    if frame is None:
+        return []
+    row: Row = [(f"{frame.remark}  ", "doubt")] if frame.remark else []
+    if frame.verdict is None:
+        return cut(row, width)
+    if model.baseline is not None:
+        ago = (frame.taken_at_ns - model.baseline.taken_at_ns) / 1e9
+        when = f"{ago:.0f} s ago" if ago >= 0 else f"{-ago:.0f} s later"
+        row.append((f"change since {model.baseline.intervals} intervals, {when}  ", "strong"))
+    if frame.failed:
+        is_past = model.cursor is None and model.is_stale
+        row += [("failed before that: " if is_past else _fails(frame.judged_s), "plain"), _named(frame.failed, "grave")]
+    elif frame.unknown:
+        row += [("unknown: ", "plain"), _named(frame.unknown, "unknown")]
+    for counted in _counts(model):
+        if length(row) + length(counted) <= width:
+            return ends(row, counted, width)
+    return cut(row, width)
+
+
+def _named(checks: Sequence[str], style: str) -> tuple[str, str]:
+    return ", ".join(checks[:_MOST_NAMED]) + (" …" if len(checks) > _MOST_NAMED else ""), style
+
+
+def _counts(model: ScreenModel) -> Iterator[Row]:
+    """In how many intervals a target CPU lost too much, or may have: shorter and shorter."""
+    if model.number >= 0:
+        disturbed, unread = model.history.disturbed_until(model.number), model.history.unknown_until(model.number)
+        doubt = f", {unread} unknown" if unread else ""
+        yield [(f"  {disturbed} of {model.number + 1} intervals lost over 0.5%", "plain"), (doubt, "unknown")]
+        yield [(f"  {disturbed} of {model.number + 1} over 0.5%", "plain"), (doubt, "unknown")]
+
+
+def _fails(judged_s: float | None) -> str:
+    return "fails: " if judged_s is None else f"fails in the last {seconds(judged_s)}: "

@@ -1,0 +1,70 @@
+"""What the sentinel does, in the words and figures of the screen; and what its key asks for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE
+from noisewatch.model.idle_probe_states import MEASURES
+from noisewatch.operations.frame.frame import TARGET, CpuLine, Frame
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, share, style_of
+from noisewatch.surfaces.tui.draw.text_row import Row
+
+MEASURED_HEADING = " measured"
+
+
+def header_words(frame: Frame) -> Row:
+    """Where it spins and what that costs, or why it does not; nothing where it is off."""
+    if frame.no_sentinel_reason is not None:
+        return [(f"  no sentinel: {frame.no_sentinel_reason}", "doubt")]
+    if not frame.has_sentinel:
+        return []
+    cpus_by_state: dict[str, list[int]] = defaultdict(list)
+    for line in frame.cpus:
+        if line.role == TARGET or line.cpu in frame.target:
+            cpus_by_state[line.sentinel].append(line.cpu)
+    spins_on = cpus_by_state.pop(MEASURES, [])
+    others = ", ".join(f"{name_cpus(cpus)} {state}" for state, cpus in cpus_by_state.items()) or "no target CPU"
+    if not spins_on:
+        return [("  sentinel waits: ", "plain"), (others, "strong")]
+    spins = f"{DUTY_SHARE:.0%} of CPU {format_cpu_list(spins_on)}"
+    return [("  sentinel: ", "plain"), (spins, "strong"), (f"; {others}" if cpus_by_state else "", "plain")]
+
+
+def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
+    """What a loop there would lose a second, as measured; else why it is not, where that is short enough."""
+    lost_ns = lost_ns_per_s(line)
+    if lost_ns is not None:
+        return f"{duration(lost_ns):>8} ", style_of(lost_ns)
+    said = line.sentinel if line.role == TARGET and len(line.sentinel) <= len(MEASURED_HEADING) - 1 else glyphs.dash
+    return f"{said:>8} ", "faint"
+
+
+def measured_row(line: CpuLine) -> Row:
+    """The same with all that is known of it, for the screen of one CPU."""
+    lost_ns = lost_ns_per_s(line)
+    if lost_ns is None or line.measured_ns is None:
+        return [(f" sentinel: {line.sentinel}", "faint")]
+    gaps = f"{line.gap_count} gaps, the longest {duration(line.longest_gap_ns)}" if line.gap_count else "no gap"
+    return [
+        (" measured ", "plain"),
+        (f"{duration(lost_ns)}/s", style_of(lost_ns)),
+        (f" ({share(line.measured_stolen_share)}): {gaps}, in {duration(line.measured_ns)} of spinning", "plain"),
+    ]
+
+
+def lost_ns_per_s(line: CpuLine) -> float | None:
+    """The measured share as a loss; None where nothing was measured."""
+    return None if line.measured_stolen_share is None else line.measured_stolen_share * 1e9
+
+
+def toggle_sentinel(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
+    """Asks the sampler to switch it on, or off; the reason where there is nothing to spin on."""
+    if sampler is None or frame is None:
+        return "no sentinel: there is no sampler yet"
+    if frame.source is not None:
+        return f"no sentinel: a {frame.source} cannot be spun on"
+    sampler.ask("sentinel", sampler.asked.get("sentinel", frame.has_sentinel) is not True)
+    return None

@@ -1,0 +1,119 @@
+"""The timeline: what the worst target CPU lost in each interval, what happened, and which interval is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.levels import columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
+from noisewatch.surfaces.tui.events.kinds import mark_of
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_LABEL, _EVENT_LABEL = "target ", "event  "
+
+_WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same moments
+_LEAST_AXIS = 12  # columns
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The intervals in sight, the last one at the right, so many a column; `behind` is the column that is shown."""
+
+    last: int
+    room: int
+    zoom: int
+    behind: int
+
+    def numbers(self, first: int) -> range:
+        """Those of them that are kept."""
+        return range(max(self.last + 1 - self.room * self.zoom, first), self.last + 1)
+
+    def column(self, number: int) -> int:
+        """The column of an interval, counted from the right."""
+        return (self.last - number) // self.zoom
+
+    def of_column(self, column: int) -> range:
+        end = self.last + 1 - column * self.zoom
+        return range(end - self.zoom, end)
+
+
+def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The lane, the newest interval at the right; with three rows the events; and where the picture was taken."""
+    room = width - len(_LABEL)
+    if height < 2 or room < 1 or not model.history.count:
+        return [[] for _ in range(height)]
+    window = _window(model, room)
+    lane = level_pieces(
+        columns_of(model.history.worst(window.numbers(model.history.first)), model.zoom)[-room:], glyphs
+    )
+    rows: list[Row] = [[(_LABEL, "faint"), (" " * (room - length(lane)), "plain"), *lane]]
+    if height > 2:
+        rows.append([(_EVENT_LABEL, "faint"), (_marks(model, window), "strong")])
+    last = _axis_row(model, window) if model.cursor is None else _cursor_row(model, window, width, glyphs)
+    return [*rows, last]
+
+
+def _window(model: ScreenModel, room: int) -> _Window:
+    last = model.history.count - 1
+    behind = (last - model.number) // model.zoom
+    if behind >= max(room - _WIDER_LABEL, 1):  # so far back that the window has to move
+        last -= (behind - room // 2) * model.zoom
+        behind = (last - model.number) // model.zoom
+    return _Window(last, room, model.zoom, behind)
+
+
+def last_in_sight(model: ScreenModel, width: int) -> tuple[int, int]:
+    """The interval at the right edge, and the column that is shown, counted from there: lanes above agree with it."""
+    if not model.history.count:
+        return model.number, 0
+    window = _window(model, max(width - len(_LABEL), 1))
+    return window.last, window.behind
+
+
+def _axis_row(model: ScreenModel, window: _Window) -> Row:
+    """How far back the lane reaches."""
+    numbers = window.numbers(model.history.first)
+    columns = -(-len(numbers) // window.zoom)
+    newest = model.newest
+    if newest is None or columns < _LEAST_AXIS:
+        return []
+    begin = f"-{(newest.taken_at_ns - model.history.frame(numbers[0]).taken_at_ns) / 1e9:.0f} s"
+    end = "last" if model.is_stale else "now"
+    return [(" " * (len(_LABEL) + window.room - columns), "plain"), (f"{begin:<{columns - len(end)}}{end}", "faint")]
+
+
+def _marks(model: ScreenModel, window: _Window) -> str:
+    """A letter in each column in which something happened."""
+    kinds_by_column: dict[int, set[str]] = {}
+    for event in model.log.within(window.numbers(model.history.first)):
+        kinds_by_column.setdefault(window.column(event.number), set()).add(event.kind)
+    columns = (kinds_by_column.get(column) for column in range(window.room - 1, -1, -1))
+    return "".join(mark_of(kinds) if kinds else " " for kinds in columns)
+
+
+def _cursor_row(model: ScreenModel, window: _Window, width: int, glyphs: Glyphs) -> Row:
+    """The mark below the column that is shown; beside it, where there is more room, how long ago it was, and what
+    happened then."""
+    at = len(_LABEL) + window.room - 1 - window.behind
+    told = [event.text for event in model.log.within(window.of_column(window.behind))][::-1]
+    at_time = f" {_at(model)}"
+    said: Row = [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
+    right = width - at - 1
+    if length(said) <= right or right >= at:
+        return [(" " * at, "plain"), (glyphs.cursor, "strong"), *cut(said, right)]
+    said = cut(said, at)
+    return [(" " * (at - length(said)), "plain"), *said, (glyphs.cursor, "strong")]
+
+
+def number_in(model: ScreenModel, column: int, width: int) -> int | None:
+    """The interval that is drawn in the column; None beside the lane."""
+    room = width - len(_LABEL)
+    if not len(_LABEL) <= column < width or not model.history.count:
+        return None
+    number = _window(model, room).last - (width - 1 - column) * model.zoom
+    return number if number >= model.history.first else None
+
+
+def _at(model: ScreenModel) -> str:
+    return f"{model.into_s():.0f} s" if model.is_recorded else f"{model.behind_s():.0f} s ago"

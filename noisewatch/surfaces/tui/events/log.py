@@ -1,0 +1,136 @@
+"""The log of what changed from one frame to the next, and of what the kernel said of its devices meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.operations.frame.frame import OFFLINE, Frame
+from noisewatch.surfaces.tui.draw.glyphs import seconds
+from noisewatch.surfaces.tui.events.episodes import Episodes
+from noisewatch.surfaces.tui.events.kinds import HOT_PLUG, TARGET_SET, VERDICT, Event
+from noisewatch.surfaces.tui.events.setting_changes import KnownSettings
+from noisewatch.surfaces.tui.events.watches import all_episodes
+
+_MOST = 1000
+
+
+@dataclass(slots=True)
+class EventLog:
+    """The last events, the newest last."""
+
+    events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))
+    silence: str | None = None  # why nothing is heard of devices
+    chosen: Event | None = None  # in the list of them; None is the newest
+    drawn: Event | None = None  # what the user has seen selected
+    filter: str = ""
+    _judged: Frame | None = None  # the last frame with a verdict
+    _settings: KnownSettings = field(default_factory=KnownSettings)
+    _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
+
+    def add(self, event: Event) -> None:
+        """Takes it in at its place, unless it has just been told: of a CPU that goes the kernel tells, and then the
+        next frame. That something has ended is known only after a while.
+        """
+        for known in reversed(self.events):
+            if known.number < event.number - 1:
+                break
+            if (known.kind, known.text) == (event.kind, event.text):
+                return
+        later = []
+        while self.events and self.events[-1].number > event.number:
+            later.append(self.events.pop())
+        self.events.append(event)
+        self.events.extend(reversed(later))
+
+    def compare(self, before: Frame | None, after: Frame, number: int) -> None:
+        """Takes in what changed between two frames, the second of which is that interval."""
+        judged, self._judged = self._judged, after if after.verdict is not None else self._judged
+        for kind, text in (*changes(before, after), *_judged(judged, after), *self._settings.changes(after)):
+            self.add(Event(after.taken_at_ns, kind, text, number))
+        for each in self._episodes:
+            for event in each.changes(after, number):
+                self.add(event)
+
+    def within(self, numbers: range) -> Iterator[Event]:
+        """The events of these intervals, the newest first."""
+        for event in reversed(self.events):
+            if event.number < numbers.start:
+                return
+            if event.number < numbers.stop:
+                yield event
+
+    def listed(self) -> list[Event]:
+        """Those that all words of the filter hold for, the newest first; `!` before a word turns it round."""
+        words = [(word.removeprefix("!"), not word.startswith("!")) for word in self.filter.casefold().split()]
+        return [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
+
+    def row(self) -> int:
+        """Where the chosen one is listed; where it is forgotten, or left out, the one before it."""
+        listed, chosen = self.listed(), self.chosen
+        if chosen is None or chosen in listed:
+            return listed.index(chosen) if chosen is not None else 0
+        before = (at for at, event in enumerate(listed) if event.at_ns <= chosen.at_ns)
+        return next(before, max(len(listed) - 1, 0))
+
+    def selected(self) -> Event | None:
+        """The one that the user sees selected."""
+        listed = self.listed()
+        if self.chosen is None and self.drawn in listed:
+            return self.drawn
+        return listed[self.row()] if listed else None
+
+    def choose(self, rows: int) -> None:
+        """Moves so many rows down the list."""
+        listed = self.listed()
+        if listed:
+            self.chosen = listed[max(min(self.row() + rows, len(listed) - 1), 0)]
+
+
+def _has(event: Event, word: str) -> bool:
+    return word in f"{event.kind} {event.text}".casefold()
+
+
+def changes(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
+    """CPUs that came and went, another target."""
+    if before is None:
+        return
+    gone, come = _online(before) - _online(after), _online(after) - _online(before)
+    if gone:
+        yield HOT_PLUG, f"{name_cpus(gone)} went offline"
+    if come:
+        yield HOT_PLUG, f"{name_cpus(come)} came online"
+    if before.target != after.target:
+        chosen = f"{format_cpu_list(after.target) or 'none'} ({after.target_chosen_by})"
+        yield TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
+
+
+def _judged(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
+    """Another verdict than the last one."""
+    if before is not None and after.verdict is not None:
+        said = [*_verdict(before, after), *_failures(before, after)]
+        if said:
+            yield VERDICT, "; ".join(said)
+
+
+def _online(frame: Frame) -> CpuSet:
+    return frozenset(line.cpu for line in frame.cpus if line.role != OFFLINE)
+
+
+def _verdict(before: Frame, after: Frame) -> Iterator[str]:
+    if before.verdict != after.verdict and None not in (before.verdict, after.verdict):
+        yield f"the machine is now {after.verdict}, was {before.verdict}"
+
+
+def _failures(before: Frame, after: Frame) -> Iterator[str]:
+    """With the time that was judged: what ended within it has failed until now."""
+    if None in (before.verdict, after.verdict):
+        return
+    fails, passes = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
+    if fails:
+        yield f"fails now: {', '.join(sorted(fails))}"
+    if passes:
+        over = f" (in the last {seconds(after.judged_s)})" if after.judged_s is not None else ""
+        yield f"fails no more: {', '.join(sorted(passes))}{over}"

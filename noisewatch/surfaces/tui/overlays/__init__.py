@@ -1,0 +1,1 @@
+"""What is shown above the screens while the machine is measured."""

@@ -1,0 +1,136 @@
+"""What a key asks for in the monitor: announced first, then running, then over; a title, lines to scroll, and keys."""
+
+from __future__ import annotations
+
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.draw.text_row import Row, cut
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.verdict import Verdict
+    from noisewatch.machine import Machine
+    from noisewatch.model.calibration.figures import Calibration
+    from noisewatch.operations.progress import Audience
+
+ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
+_NO_TARGET = "There is no target CPU."
+
+
+Show = Callable[[Callable[[], None]], None]  # changes the screen and draws it; raises CannotMeasure once it was left
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What can be asked for beside the frames; None where there is no machine for it."""
+
+    open_machine: Callable[[], Machine] | None = None
+    examine: Callable[[CpuSet, Audience], Verdict] | None = None
+
+
+@dataclass(slots=True)
+class AskedScreen(ABC):
+    """Between the key that asks for it and the one that goes back."""
+
+    pauses_sampler: ClassVar[bool] = True
+    target: tuple[int, ...]
+    refusal: str | None = None
+    source: str | None = None  # what is looked at instead of this host
+    state: str = ANNOUNCED
+    failure: str | None = None
+    offset: int = 0
+    notice: str | None = None  # what a key has done
+
+    @classmethod
+    def of(cls, frame: Frame | None) -> Self:
+        """For the CPUs that the frame is about."""
+        if frame is None or not frame.target:
+            return cls((), _NO_TARGET)
+        return cls(frame.target, source=frame.source)
+
+    @abstractmethod
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        """Does in a thread what was asked for; what has the screen take in the result. Again while it is running."""
+
+    @abstractmethod
+    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
+        """The screen's rows."""
+
+    def end(self) -> None:  # noqa: B027 - most keep nothing
+        """Gives back what was kept from one measurement to the next, in the thread that measured."""
+
+    def reports(self) -> dict[str, str]:
+        """The result as files, by their suffix; none where it has no format of its own."""
+        return {}
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The gaps that were measured on the way."""
+        return None
+
+    def fail(self, reason: str) -> None:
+        """It is over, and nothing came of it."""
+        self.state, self.failure = OVER, f"It failed: {reason}"
+
+    def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
+        """The screen where it cannot be drawn."""
+        return self.framed("nothing to show of", wrapped([f"It cannot be drawn: {reason}"], width), width, height)
+
+    @property
+    def can_start(self) -> bool:
+        return self.state == ANNOUNCED and self.refusal is None
+
+    def framed(self, title: str, lines: list[str], width: int, height: int, doing: str = "") -> list[Row]:
+        """The lines, as far as they are scrolled, between a title and the keys; `doing` is told while it runs."""
+        room = max(height - 2, 1)
+        self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
+        filled = [cut(self.styled(line), width) for line in lines[self.offset : self.offset + room]]
+        filled += [[] for _ in range(height - 2 - len(filled))]
+        first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
+        said = self.notice or "   ".join(self._keys(len(lines), room, doing))
+        return [first, *filled, [(said[:width], "faint")]][:height]
+
+    def styled(self, line: str) -> Row:
+        """One of the lines, whose meaning hangs on no style."""
+        return [(line, "plain")]
+
+    def _keys(self, count: int, room: int, doing: str) -> Iterator[str]:
+        if self.can_start:
+            yield "enter starts"
+        if count > room:
+            yield f"arrows scroll: {self.offset + 1} to {min(self.offset + room, count)} of {count}"
+        if self.state == OVER and self.failure is None:
+            yield "e exports"
+        yield "esc stops" if self.state == RUNNING else "esc goes back"
+        if doing:
+            yield doing
+
+
+def wrapped(lines: Iterable[str], width: int) -> list[str]:
+    """What is too long for the screen goes on below, further in than it began."""
+    return [part for line in lines for part in _wrapped(line, max(width, 10))]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    further = " " * (len(line) - len(line.lstrip()) + 2) if width >= 40 else ""
+    return textwrap.wrap(line, width, subsequent_indent=further, break_on_hyphens=False) or [""]
+
+
+_MODULES = {
+    "calibration": ("calibration", "CalibrationScreen"),
+    "trace": ("trace", "TraceScreen"),
+    "preflight": ("preflight", "GateScreen"),
+}
+
+
+def asked_screen(name: str, frame: Frame | None) -> AskedScreen:
+    """The screen, imported once it is asked for: the monitor's first picture comes first."""
+    module, kind = _MODULES[name]
+    found: type[AskedScreen] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
+    return found.of(frame)

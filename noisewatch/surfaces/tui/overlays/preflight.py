@@ -1,0 +1,125 @@
+"""The whole of `noisewatch preflight` in the monitor: announced, watched, and the verdict as a page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import NoisewatchError
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.model.calibration.figures import Calibration
+from noisewatch.operations.frame.finding_line import style_of_label
+from noisewatch.operations.live_gaps import LiveGaps
+from noisewatch.operations.progress import Audience
+from noisewatch.surfaces.reports.calibration.live_lines import live_lines
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
+from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
+
+_STYLES = {  # of the words that lines of the report begin with
+    "noisewatch: STABLE": "good",
+    "noisewatch: UNSTABLE": "bad",
+    "noisewatch: UNKNOWN": "doubt",
+    **{label: style_of_label(label) for label in ("FAIL", "WARN", "UNKNOWN", "fail", "warn", "unknown")},
+}
+_REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
+
+
+@dataclass(slots=True)
+class GateScreen(AskedScreen):
+    """A preflight, whose histogram can be seen growing."""
+
+    doing: str = "looking"
+    live: LiveGaps = field(default_factory=LiveGaps)
+    verdict: Verdict | None = None
+    remarks: list[str] = field(default_factory=list)
+
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        """The gate, or what it says of the recording."""
+        result = _examined(sources, frozenset(self.target), _ScreenAudience(self, show))
+        return lambda: self.finish(result)
+
+    def finish(self, result: Verdict | str) -> None:
+        """Takes in what came of it."""
+        self.state = OVER
+        if isinstance(result, str):
+            self.failure = f"Nothing was judged: {result}"
+        else:
+            self.verdict = result
+
+    def reports(self) -> dict[str, str]:
+        """The verdict as files, by their suffix; nothing before there is one."""
+        if self.verdict is None:
+            return {}
+        occasion = Occasion(self.verdict.exit_status, time.time())
+        return {suffix: FORMATS[name].render(self.verdict, occasion) for suffix, name in _REPORTS.items()}
+
+    @property
+    def calibration(self) -> Calibration | None:
+        calibrated = self.verdict.case.calibrated if self.verdict is not None else None
+        return calibrated.calibration if calibrated is not None else None
+
+    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
+        """The screen's rows."""
+        return self.framed("preflight of", self._lines(width, max(height - 2, 1), in_unicode), width, height)
+
+    def styled(self, line: str) -> Row:
+        """The verdict and the statuses stand out."""
+        first = next((word for word in _STYLES if line.startswith(f"{word} ")), None)
+        if first is None or self.verdict is None:
+            return [(line, "plain")]
+        return [(first, _STYLES[first]), (line[len(first) :], "strong")]
+
+    def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
+        if self.verdict is not None:
+            occasion = Occasion(self.verdict.exit_status, 0.0, width=width)
+            *report, summary = FORMATS["text"].render(self.verdict, occasion).splitlines()
+            lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
+            return wrapped(lines, width)
+        if self.state == RUNNING:
+            return live_lines(self.live, width, height, in_unicode) if self.live.by_cpu else [self.doing]
+        said = [self.refusal or self.failure or ""]
+        return wrapped(self._announcement() if said == [""] else said, width)
+
+    def _announcement(self) -> list[str]:
+        if self.source is not None:
+            return [f"Judges the {self.source}, all of it, with the calibration that belongs to it, if there is one."]
+        return [
+            "Does what `noisewatch preflight` does, with the same options file: looks at the machine, then runs the "
+            "microbenchmark on the target CPUs, and says whether a benchmark may start.",
+            "",
+            "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
+        ]
+
+
+class _ScreenAudience:
+    """Takes what an examination tells to the screen."""
+
+    def __init__(self, screen: GateScreen, show: Show) -> None:
+        self._screen = screen
+        self._show = show
+
+    def samples(self, doing: str, done_s: float, total_s: float) -> None:
+        self._show(lambda: setattr(self._screen, "doing", f"{doing} {done_s:.1f} of {total_s:.1f} s"))
+
+    def calibrates(self, progress: Progress) -> None:
+        self._show(lambda: self._screen.live.take(progress))
+
+    def remarks(self, text: str) -> None:
+        self._show(lambda: self._screen.remarks.append(text))
+
+    def rests(self) -> None:
+        """The next part draws over it."""
+
+
+def _examined(sources: Sources, cpus: CpuSet, audience: Audience) -> Verdict | str:
+    """The verdict on the machine; the reason where there is none."""
+    if sources.examine is None:
+        return "there is no machine"
+    try:
+        return sources.examine(cpus, audience)
+    except NoisewatchError as error:
+        return str(error)

@@ -1,0 +1,138 @@
+"""Following the target CPUs in the monitor: announced, then one stretch after the other until it is left."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.errors import NoisewatchError
+from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.trace.runs import EVENTS
+from noisewatch.machine import Machine
+from noisewatch.model.trace.interruptions import Stretch
+from noisewatch.operations.trace import Followed, KeptTrace, Watch, follow
+from noisewatch.surfaces.reports.parts.culprit_text import parts_in_words
+from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.surfaces.reports.trace.text import text_of_followed
+from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
+from noisewatch.units import describe_ns
+
+STRETCH_S = 5.0
+_KEPT_NS = 60_000_000_000
+_MOST_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """A stretch that others had of a CPU; the time is that of CLOCK_MONOTONIC."""
+
+    at_ns: int
+    cpu: int
+    stretch: Stretch
+
+
+@dataclass(slots=True)
+class TraceScreen(AskedScreen):
+    """What was followed last, while more is; and the longest interruptions of the last minute."""
+
+    done_s: float = 0.0
+    count: int = 0
+    followed: Followed | None = None
+    past: list[Interruption] = field(default_factory=list)
+    kept: KeptTrace = field(default_factory=KeptTrace)
+
+    pauses_sampler = False
+
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        """A stretch."""
+
+        def watch(done_s: float) -> None:
+            is_news = int(done_s) != int(self.done_s)
+            show(lambda: setattr(self, "done_s", done_s) if is_news else None)
+
+        result = follow_machine(sources.open_machine, frozenset(self.target), watch, kept=self.kept)
+        return lambda: self.take(result)
+
+    def end(self) -> None:
+        self.kept.close()
+
+    def take(self, result: Followed | str) -> None:
+        """A stretch is over; of a recording there is but one, and after a failure no other."""
+        self.done_s, self.count = 0.0, self.count + 1
+        if isinstance(result, str):
+            self.state, self.failure = OVER, f"Nothing could be followed: {result}"
+        else:
+            self.followed = result
+            self._remember(result)
+            self.state = OVER if self.source is not None else RUNNING
+
+    def _remember(self, followed: Followed) -> None:
+        """Keeps the longest of the last minute, and forgets what is older."""
+        if followed.trace is None:
+            return
+        begin_ns = followed.trace.begin_ns
+        for cpu in followed.target:
+            found = followed.stretches(cpu, _MOST_KEPT)
+            self.past += [Interruption(begin_ns + each.start_ns, cpu, each) for each in found]
+        end_ns = begin_ns + followed.trace.length_ns
+        recent = (each for each in self.past if end_ns - each.at_ns <= _KEPT_NS)
+        self.past = heapq.nlargest(_MOST_KEPT, recent, key=lambda each: (each.stretch.length_ns, each.at_ns))
+
+    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
+        """The screen's rows."""
+        stretch = f"stretch {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
+        return self.framed("following", self._lines(width), width, height, stretch if self.state == RUNNING else "")
+
+    def _lines(self, width: int) -> list[str]:
+        if self.followed is not None and self.failure is None:
+            return [*text_of_followed(self.followed, width).splitlines(), *self._past_lines()]
+        said = [self.refusal or self.failure or ""]
+        if said == [""]:
+            running = [f"following: {self.done_s:.1f} of {STRETCH_S:g} s"]
+            said = running if self.state == RUNNING else self._announcement()
+        return wrapped(said, width)
+
+    def _past_lines(self) -> list[str]:
+        """Only of more than what is shown anyway."""
+        trace = self.followed.trace if self.followed is not None else None
+        if trace is None or self.count < 2:
+            return []
+        end_ns = trace.begin_ns + trace.length_ns
+        rows = [
+            ["", f"{(end_ns - each.at_ns) / 1e9:.1f} s", str(each.cpu), describe_ns(each.stretch.length_ns), who]
+            for each in self.past
+            if (who := parts_in_words(each.stretch.parts))
+        ]
+        table = align([["", "ago", "CPU", "length", "who"], *rows]).splitlines() if rows else []
+        return ["", "the longest stretches of the last minute", *table]
+
+    def _announcement(self) -> list[str]:
+        if self.source is not None:
+            return [f"Shows what was followed in the {self.source}, if anything was."]
+        listed = format_cpu_list(self.target)
+        return [
+            f"Follows CPU {listed} by the kernel's trace, {STRETCH_S:g} s and then again, while your benchmark runs.",
+            "",
+            "Each interruption there takes about a microsecond longer meanwhile. Without root, or without tracefs, the "
+            "kernel's counters have to do.",
+        ]
+
+
+def follow_machine(
+    open_machine: Callable[[], Machine] | None,
+    cpus: CpuSet,
+    watch: Watch,
+    seconds: float = STRETCH_S,
+    tracer: str = EVENTS,
+    kept: KeptTrace | None = None,
+) -> Followed | str:
+    """One stretch of the machine, or what was followed in its recording; the reason where there is none."""
+    if open_machine is None:
+        return "there is no machine"
+    try:
+        return follow(open_machine(), Wish(cpus), seconds, watch, tracer=tracer, kept=kept)
+    except NoisewatchError as error:
+        return str(error)

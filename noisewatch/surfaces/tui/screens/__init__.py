@@ -1,0 +1,1 @@
+"""The six screens, and help: each a function from state to rows."""

@@ -1,0 +1,80 @@
+"""The second screen: all CPUs by time, so that one sees which are disturbed, when, and whether together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.operations.frame.frame import OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, duration
+from noisewatch.surfaces.tui.draw.levels import columns_of, greatest_of, level_pieces
+from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
+from noisewatch.surfaces.tui.draw.timeline import last_in_sight
+from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: OFFLINE_MARK}
+_WIDEST_LABEL = 14
+
+
+def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen."""
+    return page(model, width, height, glyphs, _body)
+
+
+def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """A row a CPU, or a row for as many CPUs of one role as there have to be."""
+    lines = model.frame.cpus if model.frame is not None else ()
+    if not lines or height < 2:
+        return []
+    groups = _groups(lines, height - 1)
+    labels = [_label(group) for group in groups]
+    wide = min(max(len(label) for label in labels), _WIDEST_LABEL)
+    room = max(width - wide - 1, 1)
+    last, behind = last_in_sight(model, width)
+    numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
+    rows = [_heading(max(map(len, groups)), model, width, room, glyphs)]
+    for label, group in zip(labels, groups, strict=True):
+        lost = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
+        shown = columns_of(lost, model.zoom)[-room:]
+        style = "strong" if any(line.role == TARGET for line in group) else "faint"
+        padding = " " * (room - len(shown))
+        named = label if len(label) <= wide else label[: wide - 1] + "…"
+        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *_pieces(model, shown, behind, glyphs)])
+    return rows
+
+
+def _pieces(model: ScreenModel, shown: Sequence[float | None], behind: int, glyphs: Glyphs) -> Row:
+    """The lane; stepped back, the column of the moment that is shown stands out, above the timeline's mark."""
+    at = len(shown) - 1 - behind
+    if model.cursor is None or at < 0:
+        return level_pieces(shown, glyphs)
+    ((mark, _),) = level_pieces(shown[at : at + 1], glyphs)
+    return [*level_pieces(shown[:at], glyphs), (mark, "selected"), *level_pieces(shown[at + 1 :], glyphs)]
+
+
+def _groups(lines: Sequence[CpuLine], room: int) -> list[Sequence[CpuLine]]:
+    """In the order of their first CPU. Roles share no row: what keeps house is loud, and would hide the target."""
+    roles = dict.fromkeys(line.role for line in lines)
+    parts = [[line for line in lines if line.role == role] for role in roles] if len(roles) <= room else [lines]
+    each = -(-len(lines) // room)
+    while sum(-(-len(part) // each) for part in parts) > room:
+        each += 1
+    groups = [part[first : first + each] for part in parts for first in range(0, len(part), each)]
+    return sorted(groups, key=lambda group: group[0].cpu)
+
+
+def _label(group: Sequence[CpuLine]) -> str:
+    """The mark of the most important CPU among them, and their numbers."""
+    mark = next((sign for role, sign in _MARKS.items() if any(line.role == role for line in group)), " ")
+    return f" {mark} {format_cpu_list(line.cpu for line in group)}"
+
+
+def _heading(most: int, model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> Row:
+    """As much of it as finds room, the meaning of the levels first to go."""
+    together = f", the worst of up to {most} CPUs a row" if most > 1 else ""
+    column = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
+    short = f" CPU by time, lost/s, {room * model.zoom} intervals"
+    whole = f" CPU by time: lost/s in the last {room * model.zoom} intervals{together}{column}"
+    levels = "  ".join(f"{glyphs.ramp[level]} {duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
+    return [(first_that_fits([f"{whole}   from {levels}", whole, short], width), "heading")]

@@ -1,0 +1,110 @@
+"""The fourth screen: one CPU, what took its time over the last intervals by kind, and who."""
+
+from __future__ import annotations
+
+from noisewatch.operations.frame.frame import KINDS, CpuLine
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, rate, share, style_of
+from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
+from noisewatch.surfaces.tui.draw.levels import columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
+from noisewatch.surfaces.tui.screens.culprits import LEAST_TABLE, advice_rows, selectable
+from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_KEYS = (
+    ("q", "quit"),
+    ("tab", "next CPU"),
+    ("s", "sort"),
+    ("f", "fix"),
+    ("y", "copy it"),
+    ("[ ]", "spikes"),
+    ("esc", "back"),
+)
+_LABEL = 15
+_NARROW = 40
+_LEAST_STRIP, _WIDEST_STRIP = 12, 60
+_LOWEST_WITH_LANES = 16  # rows: as many again are for who it was
+_MOST_INTERVALS = 400  # whose frames are looked into
+
+
+def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen."""
+    return page(model, width, height, glyphs, _body, _KEYS)
+
+
+def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
+    if line is None:
+        return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
+    lanes = _lanes(model, line.cpu, width, glyphs) if height >= _LOWEST_WITH_LANES else []
+    lanes = lanes if 2 * len(lanes) <= height else []
+    measured = [measured_row(line)] if model.frame is not None and model.frame.has_sentinel else []
+    top = [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs), *lanes]
+    left = height - len(top)
+    advice = advice_rows(model, width, left - LEAST_TABLE)
+    table = selectable(model, f"who took time of CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
+    return [*top, *table, *advice]
+
+
+def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
+    """What the CPU lost, and as many of its other figures as find room whole, the most telling first."""
+    mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
+    figures = [
+        f"{rate(line.interrupts_per_s)} irq/s",
+        f"{rate(line.softirqs_per_s)} sirq/s",
+        f"load {share(line.busy_share)}",
+        f"{line.current_khz / 1000:.0f} MHz" if line.current_khz is not None else "",
+        line.governor or "",
+    ]
+    role = f"  {line.role}   " if width >= _NARROW else " "
+    row: Row = [
+        (f" CPU {line.cpu}", "title"),
+        (role, "plain"),
+        (f"lost {mark}{duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
+    ]
+    said = [f"   {figure}" for figure in figures if figure]
+    fitting = ["".join(said[:count]) for count in range(len(said), -1, -1)]
+    return [*row, (first_that_fits(fitting, width - length(row)), "plain")]
+
+
+def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
+    """What the last calibration found there, and how many gaps were how long, from a microsecond on."""
+    figures = next((each for each in model.calibration.cpus if each.cpu == cpu), None) if model.calibration else None
+    if figures is None or figures.trouble is not None:
+        return []
+    from noisewatch.surfaces.reports.parts.charts import (
+        strip,  # once there is something to draw: the first picture comes first
+    )
+
+    ago_s = _calibrated_ago_s(model)
+    if ago_s is not None and ago_s < 0:  # at the moment that is shown that was not known yet
+        return []
+    ago = f" {ago_s:.0f} s ago" if ago_s is not None else ""
+    said = f" calibrated{ago}: {share(figures.stolen_share)} in {rate(figures.gaps_per_s)} gaps/s, p99 "
+    said += f"{duration(figures.gap_p99_ns)}, longest {duration(figures.gap_max_ns)}  "
+    room = min(width - length([(said, "")]), _WIDEST_STRIP)
+    drawn = strip(figures.gap_histogram, room, glyphs.ramp) if room >= _LEAST_STRIP else ""
+    return [cut([(said, "plain"), (drawn, "notable")], width)]
+
+
+def _calibrated_ago_s(model: ScreenModel) -> float | None:
+    """None of a recording, whose calibration is its own."""
+    if model.is_recorded or model.calibrated_at_ns is None or model.frame is None:
+        return None
+    return (model.frame.taken_at_ns - model.calibrated_at_ns) / 1e9
+
+
+def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
+    """A lane for each kind that took anything."""
+    room = max(width - _LABEL, 1)
+    count = min(room * model.zoom, _MOST_INTERVALS)
+    numbers = range(max(model.number + 1 - count, model.history.first), model.number + 1)
+    kept = min(model.number + 1 - model.history.first, room * model.zoom)
+    unread = -(-(kept - len(numbers)) // model.zoom)  # columns of frames that are kept, and not looked into
+    rows: list[Row] = []
+    for kind, lost in model.history.lost_by_kind(cpu, numbers).items():
+        shown = [*(None for _ in range(unread)), *columns_of(lost, model.zoom)][-room:]
+        rows.append(
+            [(f" {kind:<{_LABEL - 1}}", "faint"), (" " * (room - len(shown)), "plain"), *level_pieces(shown, glyphs)]
+        )
+    return sorted(rows, key=lambda row: KINDS.index(row[0][0].strip()))

@@ -1,0 +1,1 @@
+"""What the monitor shows, and how it is looked at."""

@@ -1,0 +1,78 @@
+"""Which sources of noise are to be shown: `kworker cpu:2-5 kind:irq >100us !rcu`, all of it at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.errors import Malformed
+from noisewatch.operations.frame.frame import KINDS, CulpritLine
+
+_BOUND = re.compile(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
+_MEANT_AS_BOUND = re.compile(r"[<>]=?[\d.]")
+_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+Test = Callable[[CulpritLine], bool]
+
+
+def matching(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
+    """The sources that all words of the filter hold for; `!` before a word turns it round.
+
+    A word is a kind, or part of a name; `cpu:LIST` and `kind:WORD` are what they say; `>100us` and `<1ms` are what is
+    lost in a second. Where one of these makes no sense nothing is meant by it, and `mistakes` tells so.
+    """
+    tests = [_test(word) for word in text.split()]
+    return [line for line in lines if all(test(line) for test in tests)]
+
+
+def mistakes(text: str) -> list[str]:
+    """What is wrong with words of the filter that nothing can hold for, a sentence each."""
+    return [said for word in text.split() if (said := _mistake(word.removeprefix("!"))) is not None]
+
+
+def _mistake(word: str) -> str | None:
+    key, colon, value = word.partition(":")
+    if colon and key == "kind" and _kind(value) is None:
+        return f"no kind {value!r}: there are {', '.join(KINDS)}"
+    if colon and key == "cpu" and _cpus(value) is None:
+        return f"no such list of CPUs: {value!r}; wanted one such as cpu:2-5,7"
+    if _MEANT_AS_BOUND.match(word) and _BOUND.fullmatch(word) is None:
+        return f"no such duration: {word[1:]!r}; wanted one such as {word[0]}100us, in ns, us, ms or s"
+    return None
+
+
+def _kind(word: str) -> str | None:
+    """The kind of that name, or the only one that begins so."""
+    if word in KINDS:
+        return word
+    begun = [kind for kind in KINDS if word and kind.startswith(word)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _cpus(text: str) -> CpuSet | None:
+    try:
+        return parse_cpu_list(text) or None
+    except Malformed:
+        return None
+
+
+def _test(word: str) -> Test:
+    if word.startswith("!") and len(word) > 1:
+        other = _test(word[1:])
+        return lambda line: not other(line)
+    if _mistake(word) is not None:
+        return lambda line: False
+    key, colon, value = word.partition(":")
+    if colon and key == "kind":
+        wanted_kind = _kind(value)
+        return lambda line: line.kind == wanted_kind
+    if colon and key == "cpu":
+        cpus = _cpus(value) or frozenset()
+        return lambda line: line.cpu in cpus
+    bound = _BOUND.fullmatch(word)
+    if bound is not None:
+        ns, is_least = float(bound["figure"]) * _NS[bound["unit"] or "us"], bound["sign"] == ">"
+        return lambda line: (line.stolen_ns_per_s > ns) == is_least
+    wanted = word.casefold()
+    return lambda line: wanted in line.name.casefold() or wanted == line.kind or wanted == str(line.pid)

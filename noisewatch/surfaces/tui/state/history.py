@@ -1,0 +1,140 @@
+"""The last hour of frames: what each CPU lost in columns, and each frame as the compressed line that it came as."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from noisewatch.operations.frame.frame import KINDS, OFFLINE, TARGET, Frame, decode_frame, encode_frame
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
+from noisewatch.surfaces.tui.state.spikes import USUAL_INTERVALS, is_spike_at, spikes_in
+
+CAPACITY = 3600  # an hour of intervals of a second
+_FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
+
+
+class History:
+    """Intervals are numbered from 0; of a long session only the last ones are kept."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.capacity = capacity
+        self._lines: list[bytes] = []
+        self._lost_by_cpu: dict[int, array[float]] = {}
+        self._worst = _column(capacity)
+        self._disturbed = array("L", [0]) * capacity  # intervals up to this one in which a target CPU was
+        self._unknown = array("L", [0]) * capacity  # and in which that could not be known
+        self._total_disturbed = self._total_unknown = 0
+        self._shown: tuple[int, Frame] | None = None
+        self._kinds_of: int | None = None
+        self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by the interval, of that CPU
+        self.count = 0
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest interval that is kept."""
+        return max(self.count - self.capacity, 0)
+
+    def add(self, frame: Frame, line: bytes | None = None) -> None:
+        """Takes in the next frame that has rates; `line` is what it came as."""
+        at = self.count % self.capacity
+        line = zlib.compress(line or encode_frame(frame), _FASTEST)
+        if at < len(self._lines):
+            self._lines[at] = line
+        else:
+            self._lines.append(line)
+        for column in self._lost_by_cpu.values():
+            column[at] = math.nan
+        for cpu in frame.cpus:
+            column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
+            known = OFFLINE_NS if cpu.role == OFFLINE else cpu.stolen_ns_per_s
+            column[at] = math.nan if known is None else known
+        worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET)
+        self._worst[at] = math.nan if worst is None else worst
+        self._total_disturbed += (worst or 0) >= GRAVE_NS
+        self._total_unknown += worst is None
+        self._disturbed[at], self._unknown[at] = self._total_disturbed, self._total_unknown
+        self.count += 1
+
+    def frame(self, number: int) -> Frame:
+        """The frame of an interval that is kept. Raises IndexError for another."""
+        if not self.first <= number < self.count:
+            raise IndexError(f"interval {number} is not kept")
+        if self._shown is None or self._shown[0] != number:
+            self._shown = number, self._decoded(number)
+        return self._shown[1]
+
+    def _decoded(self, number: int) -> Frame:
+        return decode_frame(zlib.decompress(self._lines[number % self.capacity]))
+
+    def lost_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
+        """What each kind of source took from the CPU; None where a frame may not tell. Frames are looked into once."""
+        if self._kinds_of != cpu:
+            self._kinds_of, self._kinds = cpu, {}
+        for number in numbers:
+            if number not in self._kinds:
+                self._kinds[number] = _by_kind(self._decoded(number), cpu)
+        self._kinds = {number: self._kinds[number] for number in numbers}
+        told = [self._kinds[number] for number in numbers]
+        kinds = {kind for lost, _ in told for kind in lost}
+        return {kind: [lost.get(kind, others) for lost, others in told] for kind in kinds}
+
+    def disturbed_until(self, number: int) -> int:
+        """In how many intervals, up to this one and with it, a target CPU lost too much."""
+        return self._disturbed[number % self.capacity] if self.first <= number < self.count else 0
+
+    def unknown_until(self, number: int) -> int:
+        """In how many intervals, up to this one and with it, that could not be known of a target CPU."""
+        return self._unknown[number % self.capacity] if self.first <= number < self.count else 0
+
+    def losses(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
+        """What the CPU lost, in ns a second; None is unknown, not kept, or offline."""
+        return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]
+
+    def lane(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
+        """The same to be drawn: OFFLINE_NS where the CPU was offline, as it is known that it lost nothing then."""
+        return self._read(self._lost_by_cpu.get(cpu), numbers)
+
+    def worst(self, numbers: Iterable[int]) -> list[float | None]:
+        """What the most disturbed target CPU lost."""
+        return self._read(self._worst, numbers)
+
+    def worst_number(self) -> int:
+        """The interval in which a target CPU lost the most, the newest of equals; of what is not known none."""
+        numbers = range(self.first, self.count)
+        lost = dict(zip(numbers, self.worst(numbers), strict=True))
+        return max(numbers, key=lambda number: (-1.0 if lost[number] is None else lost[number] or 0.0, number))
+
+    def spikes(self) -> list[int]:
+        """The intervals that are kept in which a spike of a target CPU begins."""
+        return [self.first + at for at in spikes_in(self.worst(range(self.first, self.count)))]
+
+    def is_spike(self, number: int) -> bool:
+        """Whether one begins in that interval."""
+        numbers = range(max(number - 2 * USUAL_INTERVALS, self.first), number + 1)
+        return bool(numbers) and is_spike_at(self.worst(numbers), len(numbers) - 1)
+
+    def _read(self, column: array[float] | None, numbers: Iterable[int]) -> list[float | None]:
+        if column is None:
+            return [None for _ in numbers]
+        first, count, capacity = self.first, self.count, self.capacity
+        values = (column[number % capacity] if first <= number < count else math.nan for number in numbers)
+        return [None if math.isnan(value) else value for value in values]
+
+
+def _column(capacity: int) -> array[float]:
+    return array("f", [math.nan]) * capacity
+
+
+def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
+    """What each kind took, and what all others did: nothing, where the frame tells all."""
+    taken = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
+    if taken is not None:
+        return {kind: ns for kind, ns in zip(KINDS, taken, strict=True) if ns}, 0.0
+    lost: dict[str, float] = defaultdict(float)
+    for line in frame.culprits:
+        if line.cpu == cpu:
+            lost[line.kind] += line.stolen_ns_per_s
+    return (dict(lost), 0.0) if frame.tells_all_of(cpu) else ({}, None)

@@ -1,0 +1,287 @@
+"""What the screen shows: an interval of the history, the newest unless one was stepped back to, and how to see it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from noisewatch.operations.frame.finding_line import FindingLine
+from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, CulpritLine, Frame
+from noisewatch.surfaces.tui.events.log import EventLog
+from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
+from noisewatch.surfaces.tui.state.filters import matching
+from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.ordering import BY_CHANGE, SORTS, culprits_in_order, known_or_grave, weight_of
+from noisewatch.surfaces.tui.state.own_cost import OwnCost
+from noisewatch.surfaces.tui.state.selection import Listing, Selection
+
+OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
+    "overview", "map", "sources", "cpu", "events", "preflight",
+)  # fmt: skip
+WITH_SOURCES = (OVERVIEW, SOURCES, CPU)  # the screens that list sources, of which one is selected
+if TYPE_CHECKING:
+    from noisewatch.model.calibration.figures import Calibration
+    from noisewatch.operations.advise import Advice
+
+_MISSED, _LEAST_SILENCE_S = 3, 3.0
+ZOOMS = (1, 2, 10, 60)  # intervals a column
+
+
+@dataclass(slots=True)
+class ScreenModel:
+    """The only state of the monitor. Stepped back, or frozen, it goes on collecting."""
+
+    history: History = field(default_factory=History)
+    newest: Frame | None = None
+    begin_ns: int | None = None  # when the machine was looked at first
+    cursor: int | None = None  # the number of the interval that is shown; None is always the newest
+    pauses_on_spike: bool = False  # whether the next one freezes the picture
+    plays: bool = False  # of a recording, whether the picture goes on by itself
+    speed: float = 1.0
+    zoom: int = ZOOMS[0]
+    screen: str = OVERVIEW
+    cpu: int | None = None  # that the screen of one CPU is about
+    selection: Selection = Selection()  # noqa: RUF009 - frozen
+    baseline: Baseline | None = None
+    calibration: Calibration | None = None  # the last one
+    calibrated_at_ns: int | None = None
+    pace_s: float = 1.0  # at which frames are to come
+    filter: str = ""
+    filter_before: str = ""  # what was there before the one that is typed
+    is_typing: bool = False  # the filter
+    advice: Advice | None = None  # that was asked for, until it is closed
+    log: EventLog = field(default_factory=EventLog)
+    shows_all_cpus: bool = False
+    sort: str = SORTS[0]
+    offset: int = 0
+    trouble: str | None = None
+    notice: str | None = None  # what a key has done, until the next one
+    silence: str | None = None  # where no frames come any more
+    own_cost: OwnCost | None = None
+
+    @property
+    def frame(self) -> Frame | None:
+        return self.newest if self.cursor is None else self.history.frame(self.cursor)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it is a recording, or a copied tree, that is shown."""
+        return self.newest is not None and self.newest.source is not None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be taken in without forgetting what has not been shown yet."""
+        return self.cursor is None or self.history.count - self.number < self.history.capacity
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the newest picture is no longer what is."""
+        return self.trouble is not None or self.silence is not None
+
+    @property
+    def number(self) -> int:
+        """Of the interval that is shown; -1 before there is one."""
+        return self.history.count - 1 if self.cursor is None else self.cursor
+
+    def add(self, frame: Frame, line: bytes | None = None) -> None:
+        """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
+        self.log.compare(self.newest, frame, self.history.count)
+        self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
+        self.newest, self.silence, self.trouble = frame, None, None
+        if frame.seconds <= 0:
+            return
+        self.history.add(frame, line)
+        if self.cursor is not None:
+            if self.cursor < self.history.first:
+                self.cursor, self.notice = self.history.first, "that moment is not kept any more: this is the oldest"
+        elif self.pauses_on_spike and not self.is_recorded and self.history.is_spike(self.history.count - 1):
+            self.cursor, self.pauses_on_spike = self.history.count - 1, False
+
+    def notice_silence(self, silent_s: float) -> None:
+        """So long nothing has come: too long for its pace means that what is shown is not what is."""
+        if self.newest is None or self.newest.is_last or self.is_recorded:
+            return
+        is_late = silent_s > max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
+        self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped, or gets no CPU" if is_late else None
+
+    def toggle_freeze(self) -> None:
+        """Stays at the interval that is shown, or goes back to the newest."""
+        if self.cursor is None and self.history.count:
+            self.cursor = self.history.count - 1
+        else:
+            self.cursor = None
+
+    def toggle_pause_on_spike(self) -> None:
+        """Has the next spike freeze the picture; that needs a picture that moves."""
+        self.pauses_on_spike = not self.pauses_on_spike
+        if self.pauses_on_spike and not self.is_recorded:
+            self.cursor = None
+
+    def step(self, intervals: int) -> None:
+        """Goes so many intervals forth, or back; it stays there until it is thawed."""
+        if self.history.count:
+            self.go_to_number(self.number + intervals * self.zoom)
+
+    def go_to_number(self, number: int) -> None:
+        """Stays at that interval, with its first row selected unless another was chosen."""
+        self.selection = self.selection if self.selection.chosen is not None else Selection()
+        self.cursor, self.plays = max(min(number, self.history.count - 1), self.history.first), False
+
+    def step_to_newest(self) -> None:
+        """Shows the newest from now on."""
+        self.cursor, self.plays = None, False
+
+    def go_to_time(self, at_ns: int) -> None:
+        """Goes to the interval that the time is in, or to the nearest that is kept."""
+        kept = range(self.history.first, self.history.count)
+        if kept:
+            at = bisect_left(kept, at_ns, key=lambda number: self.history.frame(number).taken_at_ns)
+            self.go_to_number(kept[min(at, len(kept) - 1)])
+
+    def step_to_spike(self, direction: int) -> None:
+        """Goes that way to where the next spike of a target CPU began; stays where there is none, and says so."""
+        beyond = [number for number in self.history.spikes() if (number - self.number) * direction > 0]
+        if beyond:
+            self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
+        else:
+            self.notice = f"no spike above what was usual {'after' if direction > 0 else 'before'} this moment"
+
+    def go_to(self, screen: str) -> None:
+        """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
+        self.screen, self.advice = screen, None
+        self.forget_selection()
+        if screen == CPU and self.cpu is None and self.frame is not None:
+            targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
+            self.cpu = max(targets, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
+
+    def go_back(self) -> None:
+        """Closes what helps, where that is open; else to the overview."""
+        if self.advice is not None:
+            self.advice = None
+        else:
+            self.go_to(OVERVIEW)
+
+    def next_cpu(self, direction: int) -> None:
+        """The CPU beside the one that is shown."""
+        cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
+        if cpus:
+            at = cpus.index(self.cpu) if self.cpu in cpus else 0
+            self.cpu, self.advice = cpus[(at + direction) % len(cpus)], None
+            self.selection = Selection()
+
+    def drill_in(self) -> None:
+        """To the CPU of the selected source, which stays selected."""
+        if self.screen == CPU:
+            return
+        selected = self.selected()
+        if selected is not None:
+            self.cpu = selected.cpu
+        self.go_to(CPU)
+        self.selection = Selection(selected)
+
+    def forget_selection(self) -> None:
+        """Until the next key that moves it the first row is selected that is shown next."""
+        self.selection, self.log.chosen = Selection(), None
+
+    def listed(self) -> list[CulpritLine]:
+        """The sources that the screen lists, filtered and sorted."""
+        if self.frame is None:
+            return []
+        if self.screen == CPU:
+            shown = [line for line in self.frame.culprits if line.cpu == self.cpu]
+            return culprits_in_order(shown, self.sort, self.baseline)
+        if self.screen == SOURCES:
+            return culprits_in_order(matching(self.frame.culprits, self.filter), self.sort, self.baseline)
+        return self.disturbers()
+
+    def disturbers(self) -> list[CulpritLine]:
+        """Who disturbed the target CPUs, or all if that is asked for, sorted."""
+        culprits = self.frame.culprits if self.frame is not None else ()
+        shown = [line for line in culprits if self.shows_all_cpus or line.role != HOUSEKEEPING]
+        return culprits_in_order(shown, self.sort, self.baseline)
+
+    def select(self, rows: int) -> None:
+        """Moves the selection; while it is shown what helps against it, that is scrolled."""
+        if self.screen == EVENTS:
+            self.log.choose(rows)
+        elif self.advice is not None:
+            self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
+        elif self.screen == PREFLIGHT:
+            self.selection = self.selection.moved(self.findings(), rows)
+        else:
+            self.selection = self.selection.moved(self.listing(), rows)
+
+    def listing(self) -> Listing[CulpritLine]:
+        """The sources in their order, and the selected one, wherever it has come to stand."""
+        listing = self.selection.listing(
+            self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline)
+        )
+        self.selection = self.selection.after(listing)
+        return listing
+
+    def findings(self) -> Listing[FindingLine]:
+        """The same of the checks that did not pass."""
+        listing = self.selection.listing(list(self.frame.findings if self.frame is not None else ()), FindingLine)
+        self.selection = self.selection.after(listing)
+        return listing
+
+    def selected(self) -> CulpritLine | None:
+        """The source that the user sees selected; None on screens that select none."""
+        if self.screen not in WITH_SOURCES:
+            return None
+        drawn = self.selection.drawn
+        return drawn if isinstance(drawn, CulpritLine) else self.listing().selected
+
+    def note_drawn(self) -> None:
+        """What is selected now is what a key is about that comes before the next picture."""
+        if self.screen == EVENTS:
+            listed = self.log.listed()
+            self.log.drawn = listed[self.log.row()] if listed else None
+        elif self.screen in WITH_SOURCES:
+            self.selection = replace(self.selection, drawn=self.listing().selected)
+        elif self.screen == PREFLIGHT:
+            self.selection = replace(self.selection, drawn=self.findings().selected)
+
+    def selected_finding(self) -> FindingLine | None:
+        """The finding that the user sees selected."""
+        drawn = self.selection.drawn
+        return drawn if isinstance(drawn, FindingLine) else self.findings().selected
+
+    def toggle_all_cpus(self) -> None:
+        """Shows the sources of noise on all CPUs, or on target CPUs alone."""
+        self.shows_all_cpus = not self.shows_all_cpus
+
+    def next_zoom(self) -> None:
+        self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
+
+    def next_sort(self) -> None:
+        sorts = (*SORTS, BY_CHANGE) if self.baseline is not None else SORTS
+        self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
+
+    def mark_baseline(self) -> None:
+        """From now on all is compared with the intervals up to the one that is shown."""
+        if self.history.count:
+            self.baseline = baseline_of(self.history, self.number)
+
+    def forget_baseline(self) -> None:
+        """Compares no longer."""
+        self.baseline = None
+        self.sort = SORTS[0] if self.sort == BY_CHANGE else self.sort
+
+    def scroll(self, lines: int, room: int) -> None:
+        """Moves the CPUs by so many rows, of which `room` are shown."""
+        count = len(self.frame.cpus) if self.frame is not None else 0
+        self.offset = max(min(self.offset + lines, count - room), 0)
+
+    def behind_s(self) -> float:
+        """How far the picture lies behind."""
+        if self.frame is None or self.newest is None:
+            return 0.0
+        return (self.newest.taken_at_ns - self.frame.taken_at_ns) / 1e9
+
+    def into_s(self) -> float:
+        """How far the picture lies in a recording: the seconds since the first look at the machine."""
+        if self.frame is None or self.begin_ns is None:
+            return 0.0
+        return (self.frame.taken_at_ns - self.begin_ns) / 1e9

@@ -1,0 +1,116 @@
+"""The row that is selected: it follows its source, or its check, while the others are sorted anew around it.
+
+Before a key has chosen one it is the first row. Where several cost about the same, their order changes every second,
+and whoever looks and then presses a key means the one that was selected when he looked; so it stays with its source,
+until another one clearly costs more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from noisewatch.operations.frame.finding_line import FindingLine
+from noisewatch.operations.frame.frame import CulpritLine
+
+Line = TypeVar("Line", CulpritLine, FindingLine)
+
+_CLEARLY = 2.0  # times as much
+_FIRST_ROWS = 5  # among which the first one is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Line]):
+    """Rows, and which of them is selected. `is_gone`: it is not among what is shown, and keeps its place there.
+
+    `is_chosen`: a key has chosen it.
+    """
+
+    lines: tuple[Line, ...]
+    at: int
+    is_gone: bool = False
+    is_chosen: bool = True
+
+    @property
+    def selected(self) -> Line | None:
+        return self.lines[self.at] if self.lines else None
+
+    def first_in(self, room: int) -> int:
+        """The row to begin with where there is room for so many, so that the selected one can be seen, and the first
+        one as well while none was chosen.
+        """
+        if not self.is_chosen and self.at < room:
+            return 0
+        return max(min(self.at - room // 2, len(self.lines) - room), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a key has chosen, and what the screen has shown as selected."""
+
+    chosen: CulpritLine | FindingLine | None = None
+    row: int = 0  # where it was seen last
+    drawn: CulpritLine | FindingLine | None = None  # what the user has seen selected
+
+    def listing(
+        self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
+    ) -> Listing[Line]:
+        """The lines with the chosen one among them; where it has gone, as it was, where it was.
+
+        Without a `weight` what was not chosen is always the first.
+        """
+        chosen = self.chosen
+        if not isinstance(chosen, of):
+            return Listing(tuple(lines), self._row_shown(lines, of, weight), is_chosen=False)
+        found = _place_of(chosen, lines)
+        if found is not None:
+            return Listing(tuple(lines), found)
+        at = min(self.row, len(lines))
+        with_it = lines.copy()
+        with_it.insert(at, chosen)
+        return Listing(tuple(with_it), at, is_gone=True)
+
+    def _row_shown(self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None) -> int:
+        """The row of what the user has seen selected; the first one where that has gone, or weighs clearly less."""
+        at = _place_of(self.drawn, lines) if isinstance(self.drawn, of) else None
+        if weight is None or at is None or at >= _FIRST_ROWS:
+            return 0
+        return at if _CLEARLY * weight(lines[at]) > weight(lines[0]) else 0
+
+    def after(self, listing: Listing[Line]) -> Selection:
+        """With the chosen line as it is now."""
+        return self if self.chosen is None else replace(self, chosen=listing.selected, row=listing.at)
+
+    def moved(self, listing: Listing[Line], rows: int) -> Selection:
+        """So many rows further down."""
+        at = max(min(listing.at + rows, len(listing.lines) - 1), 0)
+        return Selection(listing.lines[at], at) if listing.lines else self
+
+
+def is_same(one: CulpritLine | FindingLine, other: CulpritLine | FindingLine) -> bool:
+    """Whether it is the same source, on whichever CPU, or the same check."""
+    return _identity(one) == _identity(other)
+
+
+def _identity(line: CulpritLine | FindingLine) -> tuple[object, ...]:
+    """Of a thread its number, as kernel threads change their names with what they do."""
+    if isinstance(line, FindingLine):
+        return (line.id,)
+    return ("thread", line.tid) if line.tid is not None else (line.kind, line.name, line.pid, line.irq)
+
+
+def _place_of(chosen: CulpritLine | FindingLine, lines: list[Line]) -> int | None:
+    """Where it stands; a thread that has moved to another CPU is still that thread."""
+    same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
+    here = [at for at in same if _cpu_of(lines[at]) == _cpu_of(chosen)]
+    found = here or (same if isinstance(chosen, CulpritLine) and chosen.tid is not None else [])
+    return max(found, key=lambda at: _name_of(lines[at]) == _name_of(chosen), default=None)
+
+
+def _cpu_of(line: CulpritLine | FindingLine) -> int | None:
+    return line.cpu if isinstance(line, CulpritLine) else None
+
+
+def _name_of(line: CulpritLine | FindingLine) -> str:
+    return line.name if isinstance(line, CulpritLine) else line.id

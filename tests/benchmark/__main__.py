@@ -1,0 +1,150 @@
+"""Prints what noisewatch costs: `python -m tests.benchmark`. Figures, no limits: nothing here can fail.
+
+Medians of several runs; a machine that is busy with something else shows in the spread. What the monitor
+costs, tests.benchmark.monitor prints.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from noisewatch.kernel.interrupts.table import parse_interrupts
+from noisewatch.machine.spinning.calibration.buffer import Sheet, capacities_for, sheet_words
+from noisewatch.machine.spinning.calibration.plan import GAPS
+from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
+from noisewatch.model.interval.interrupt_counts import count_interrupts
+from noisewatch.operations.live_gaps import LiveGaps
+from noisewatch.surfaces.reports.calibration.live_lines import live_lines
+from tests.many_cpus import ManyCpus
+from tests.written import write_tree
+
+_RUNS = 9
+_COMMAND = [sys.executable, "-m", "noisewatch"]
+
+
+def _timed_ms(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1e3
+
+
+def _median_ms(work: Callable[[], object], runs: int = _RUNS) -> str:
+    return _described_ms([_timed_ms(work) for _ in range(runs)])
+
+
+def _described_ms(times: list[float]) -> str:
+    return f"median {statistics.median(times):7.1f} ms, from {min(times):.1f} to {max(times):.1f}"
+
+
+def start_up() -> None:
+    commands = (["--version"], ["show"], ["preflight", "--sample", "0", "--no-calibration"])
+    for command in (["-c", "pass"], *(["-m", "noisewatch", *each] for each in commands)):
+        run = partial(subprocess.run, [sys.executable, *command], capture_output=True, check=False)
+        figure = _median_ms(run)
+        print(f"start-up  python {' '.join(command):<50} {figure}")
+
+
+def preflight() -> None:
+    """All of it, with its defaults."""
+    run = partial(subprocess.run, [*_COMMAND, "preflight"], capture_output=True, check=False)
+    print(f"preflight, three seconds of sample and of calibration: {_median_ms(run, 3)}")
+
+
+def copied_tree(cpu_count: int = 1024) -> None:
+    """What a machine of many CPUs costs from its files: CPU time, as the disk is none of ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = ManyCpus(cpu_count).files()
+        write_tree(Path(folder), files)
+        for command in (["show"], ["preflight", "--sample", "0", "--no-calibration"]):
+            run = partial(subprocess.run, [*_COMMAND, *command, "--sysroot", folder], capture_output=True, check=False)
+            figure = _described_ms([_cpu_ms_of_children(run) for _ in range(_RUNS)])
+            print(f"copied tree of {cpu_count} CPUs, {len(files)} files: {command[0]} {figure}")
+
+
+def _cpu_ms_of_children(work: Callable[[], object]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
+
+
+def interrupts(cpu_count: int = 1152, row_count: int = 1056, moving_rows: int = 60) -> None:
+    """A table of the largest machine met; some rows move, most stand still."""
+
+    def table(step: int) -> str:
+        header = " " * 12 + "".join(f"CPU{cpu:<8}" for cpu in range(cpu_count))
+        rows = [header]
+        for number in range(row_count):
+            count = step if number < moving_rows else 0
+            rows.append(f"{number:>5}: " + f"{count:>10} " * cpu_count + f" IR-PCI-MSI {number}-edge dev{number}")
+        return "\n".join(rows) + "\n"
+
+    first, second = table(1000), table(2000)
+    before = parse_interrupts(first)
+    after = parse_interrupts(second, before)
+    size = len(second) / 1e6
+    name = f"interrupts {cpu_count} CPUs x {row_count} rows ({size:.0f} MB, {moving_rows} rows move)"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "interrupts"
+        path.write_text(second)
+        print(f"{name}: read {_median_ms(path.read_bytes)}")
+    print(f"{name}: parse the first time {_median_ms(lambda: parse_interrupts(first), 3)}")
+    print(f"{name}: parse with the previous at hand {_median_ms(lambda: parse_interrupts(second, before))}")
+    print(f"{name}: difference {_median_ms(lambda: count_interrupts(before, after))}")
+
+
+def recording(seconds: int = 60) -> None:
+    """What a minute at one frame a second takes; the first frame is the largest."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "machine.nw"
+        sizes = []
+        process = subprocess.Popen([*_COMMAND, "record", str(path), "--duration", str(seconds)])
+        while process.poll() is None:
+            time.sleep(1)
+            sizes.append(path.stat().st_size if path.exists() else 0)
+        first = next((size for size in sizes if size), 0)
+        total = path.stat().st_size
+        print(
+            f"recording a minute: {total / 1e3:.0f} kB, the first frames {first / 1e3:.1f} kB, "
+            f"then {(total - first) / max(seconds - 1, 1):.0f} bytes a frame"
+        )
+
+
+def live_picture(cpu_count: int = 512, gaps_each: int = 25) -> None:
+    """A calibration of many CPUs that is watched: what is taken in and drawn four times a second."""
+    capacities = capacities_for({GAPS: 10**9})
+    words = sheet_words(capacities)
+    sheets = {cpu: Sheet(memoryview(bytearray(8 * words)).cast("q"), capacities) for cpu in range(cpu_count)}
+    live, took, drew = LiveGaps(), [], []
+    for _ in range(_RUNS):
+        for cpu, sheet in sheets.items():
+            for number in range(sheet.totals[COUNT], sheet.totals[COUNT] + gaps_each):
+                sheet.gaps[number * GAP_WORDS + 1] = 2_000 + (cpu * 7_919 + number * 104_729) % 200_000
+            sheet.totals[COUNT] += gaps_each
+        took.append(_timed_ms(partial(live.take, Progress(1.0, 5.0, sheets))))
+        drew.append(_timed_ms(partial(live_lines, live, 120, 40, in_unicode=True)))
+    print(f"live calibration of {cpu_count} CPUs: {cpu_count * gaps_each} gaps taken in, {_described_ms(took)}")
+    print(f"live calibration of {cpu_count} CPUs: drawn, {_described_ms(drew)}")
+
+
+def main() -> None:
+    """All figures, in the order of the README."""
+    start_up()
+    live_picture()
+    preflight()
+    copied_tree()
+    interrupts()
+    recording()
+
+
+if __name__ == "__main__":
+    main()

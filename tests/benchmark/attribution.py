@@ -1,0 +1,229 @@
+"""Prints how well disturbances are named, and what tracing costs: `python -m tests.benchmark.attribution` (root).
+
+The last CPU spins while noise of a known kind is made. What the gaps alone tell is held against the kernel's trace, and
+the trace against the deltas of /proc/interrupts.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.kernel.calibration import CalibrationSamples
+from noisewatch.kernel.interrupts.irqs import Irqs
+from noisewatch.kernel.interrupts.table import parse_interrupts
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.trace.collector import TraceCollector
+from noisewatch.kernel.trace.events import events_on_target
+from noisewatch.kernel.trace.runs import CpuPieces, Trace, parse_trace
+from noisewatch.kernel.trace.sends import Sends
+from noisewatch.kernel.trace.timeline import CpuTrace
+from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.model.calibration.gap_causes import GapCause, causes_by_gaps, causes_by_trace
+from tests.kernel.trace.ring_buffer import event_format, page, record, switch
+from tests.live.noise import CPU
+from tests.paired import paired_ratio, spun
+from tests.truth.conditions import disk, hog_here, idle, network, timer
+
+_OTHER = 0
+_SECONDS = 5.0
+_ROUNDS, _ROUND_S = 40, 2.0
+_LEAST_NS = 2_000
+_ROWS = {  # of /proc/interrupts, and the traced interrupts that they count
+    "LOC": ("local_timer",),
+    "RES": ("reschedule",),
+    "CAL": ("call_function", "call_function_single"),
+    "IWI": ("irq_work",),
+}
+_SHOOTDOWNS = """
+import mmap, os, threading, time
+def idle_here():
+    os.sched_setaffinity(0, {%(cpu)d})
+    while True: time.sleep(0.0005); sum(range(3000))
+threading.Thread(target=idle_here, daemon=True).start()
+os.sched_setaffinity(0, {%(other)d})
+while True:
+    area = mmap.mmap(-1, 1 << 20)
+    area[::4096] = bytes(256)
+    area.close()
+"""
+
+
+@contextmanager
+def _shootdowns(cpu: int, other: int) -> Iterator[None]:
+    """A process that maps and unmaps on another CPU, and has a thread on this one."""
+    process = subprocess.Popen([sys.executable, "-c", _SHOOTDOWNS % {"cpu": cpu, "other": other}])
+    try:
+        time.sleep(0.5)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wakeups(cpu: int, other: int) -> AbstractContextManager[None]:
+    return timer(cpu, other, 0.01, 0.0005)
+
+
+_CONDITIONS: dict[str, Callable[[int, int], AbstractContextManager[None]]] = {
+    "quiet": idle,
+    "pinned loop": hog_here,
+    "disk load": disk,
+    "TLB shootdowns": _shootdowns,
+    "timer task": _wakeups,
+    "loopback": network,
+}
+
+
+def _spun(collector: TraceCollector | None, seconds: float) -> CalibrationSamples:
+    def watch(progress: Progress) -> None:
+        if collector is not None:
+            collector.drain()
+
+    return spun(CPU, seconds, watch)
+
+
+Deltas = dict[str, tuple[int, int]]  # by row: surely within the trace, and surely around it
+
+
+def _counts() -> dict[str, int]:
+    with open("/proc/interrupts") as file:
+        table = parse_interrupts(file.read())
+    at = table.cpus.index(CPU)
+    return {row.label: row.counts[at] for row in table.rows if row.counts is not None}
+
+
+def _traced(online: frozenset[int], seconds: float = _SECONDS) -> tuple[CalibrationSamples, Trace, Deltas]:
+    counts = [_counts()]
+    with TraceCollector(frozenset({CPU}), online) as collector:
+        counts.append(_counts())
+        samples = _spun(collector, seconds)
+        counts.append(_counts())
+        collector.stop()
+        counts.append(_counts())
+        first, second, third, last = counts
+        deltas = {
+            label: (third[label] - second.get(label, 0), last[label] - first.get(label, 0))
+            for label in third.keys() & last.keys()
+        }
+        return samples, parse_trace(collector.result()), deltas
+
+
+def _row(name: str, samples: CalibrationSamples, trace: Trace, deltas: Deltas, irqs: Irqs | None) -> list[str]:
+    pieces = trace.cpus[0]
+    (said,) = samples.cpus
+    traced = causes_by_trace(said, pieces, samples.begin_ns - trace.begin_ns, irqs)
+    guessed = causes_by_gaps(said, None)
+    own = [each for each in traced if (each.kernel_ns or 0) > _LEAST_NS]
+    named = [each for each in own if each.name not in ("", "?")]
+    threads = [any("thread" in part.source.kind for part in each.parts) for each in traced]
+    ticks = [any(part.source.kind == "tick" for part in each.parts) for each in traced]
+    has_switched = [each.kind == "thread" for each in guessed]
+    quiet = [not thread for thread in threads]
+    outside = [each for each in traced if each.kind == "outside"]
+    return [
+        name,
+        str(len(traced)),
+        str(len(own)),
+        _share(len(named), len(own)),
+        _share(len(outside), len(traced)),
+        *_quality(has_switched, threads),
+        *_quality(
+            [each.kind == "tick" and still for each, still in zip(guessed, quiet, strict=True)],
+            [tick and still for tick, still in zip(ticks, quiet, strict=True)],
+        ),
+        _compared(pieces, deltas),
+        str(pieces.lost_events),
+    ]
+
+
+def _quality(guessed: Sequence[bool], true: Sequence[bool]) -> tuple[str, str]:
+    """Precision and recall."""
+    right = sum(guess and truth for guess, truth in zip(guessed, true, strict=True))
+    return _share(right, sum(guessed)), _share(right, sum(true))
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"
+
+
+def _compared(pieces: CpuPieces, deltas: Deltas) -> str:
+    """Rows of /proc/interrupts where less was traced than was counted within the trace, or more than around it."""
+    by_name: dict[str, int] = {}
+    for source, spells in zip(pieces.sources, pieces.spells, strict=True):
+        label = str(source.irq) if source.kind == "irq" else source.name
+        if source.kind == "ipi":
+            label = source.vector
+        elif source.kind == "tick":
+            label = "local_timer"
+        by_name[label] = by_name.get(label, 0) + spells.count
+    counted = {label: count for label, count in deltas.items() if label.isdecimal() or label in _ROWS}
+    worst = []
+    for label, (within, around) in counted.items():
+        traced = sum(by_name.get(name, 0) for name in _ROWS.get(label, (label,)))
+        if not within - 1 <= traced <= around + 1:
+            worst.append(f"{label} {traced} of {within} to {around}")
+    total = sum(within for within, _ in counted.values())
+    return f"{total} counted, " + (", ".join(worst) if worst else "all rows within 1")
+
+
+def _overhead(online: frozenset[int]) -> None:
+    """Side by side, round after round."""
+    lengths: dict[bool, list[int]] = {False: [], True: []}
+
+    def stolen_share(is_traced: bool) -> float:
+        (said,) = (_traced(online, _ROUND_S)[0] if is_traced else _spun(None, _ROUND_S)).cpus
+        lengths[is_traced] += _ticks(causes_by_gaps(said, None))
+        return sum(said.gaps.length_ns) / said.spun_ns
+
+    print(f"\nstolen share traced / not traced: {paired_ratio(stolen_share, _ROUNDS)}")
+    for is_traced, found in lengths.items():
+        quarter = statistics.quantiles(found, n=4)
+        print(f"a tick {'traced' if is_traced else 'not traced'}: p25 {quarter[0]:.0f} ns, median {quarter[1]:.0f} ns")
+
+
+def _decoding() -> None:
+    """How many events a second can be taken in, by a CPU that does nothing else."""
+    events = events_on_target(event_format)
+    entry, leaves = (record(f"irq_vectors/local_timer_{name}", 7) for name in ("entry", "exit"))
+    records = (entry, leaves, switch("bench", 8, 7), switch("x", 7, 8))
+    pages = [
+        page([((number * 100 + at) * 500, records[at % len(records)]) for at in range(100)], begin_ns=number * 50_000)
+        for number in range(3_000)
+    ]
+    trace = CpuTrace(CPU, events, Sends({}), 0)
+    started = time.process_time()
+    for each in pages:
+        trace.feed(each)
+    used_s = time.process_time() - started
+    print(f"decoding: {100 * len(pages) / used_s:,.0f} events a second")
+
+
+def _ticks(causes: Sequence[GapCause]) -> list[int]:
+    return [each.length_ns for each in causes if each.kind == "tick"]
+
+
+def main() -> None:
+    """Raises CannotMeasure where nothing can be traced."""
+    snapshot = read_snapshot(LiveMachine(), Wish(frozenset({CPU})))
+    online = snapshot.online.online or frozenset({CPU})
+    heads = ["", "gaps", "kernel's > 2 µs", "named", "outside", "thread prec.", "recall", "tick prec.", "recall"]
+    print(" | ".join([*heads, "traced / counted", "lost"]))
+    for name, condition in _CONDITIONS.items():
+        with condition(CPU, _OTHER):
+            print(" | ".join(_row(name, *_traced(online), snapshot.irqs)), flush=True)
+    _overhead(online)
+    _decoding()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CannotMeasure as error:
+        sys.exit(str(error))

@@ -1,0 +1,259 @@
+"""The CPU time that this process's cgroups leave it, in both versions."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Throttling, parse_cpu_max, parse_throttling, read_cgroup
+from noisewatch.kernel.cgroup.mounts import (
+    MOUNT_ROOTS,
+    parse_cgroup_mounts,
+    parse_membership,
+    parse_mount_roots,
+    read_unified_mount,
+)
+from tests.written import Files, mounted, reading, without
+
+ROOT = "/sys/fs/cgroup"
+V1 = f"{ROOT}/cpu,cpuacct"
+
+
+def _v2(path: str = "/") -> dict[str, str]:
+    return {
+        **mounted(f"proc /proc proc rw 0 0\ncgroup2 {ROOT} cgroup2 rw,nosuid 0 0\n"),
+        "/proc/self/cgroup": f"0::{path}\n",
+        f"{ROOT}/cgroup.controllers": "cpuset cpu io\n",
+    }
+
+
+def _level(path: str, cpu_max: str, throttled: int = 0) -> dict[str, str]:
+    folder = ROOT + path
+    return {
+        f"{folder}/cgroup.controllers": "cpu memory\n",
+        f"{folder}/cgroup.events": "populated 1\n",
+        f"{folder}/cpu.max": f"{cpu_max}\n",
+        f"{folder}/cpu.stat": f"usage_usec 5\nnr_periods 9\nnr_throttled {throttled}\nthrottled_usec 1\n",
+    }
+
+
+def _v1(path: str = "/") -> dict[str, str]:
+    return {
+        **mounted(f"cgroup {V1} cgroup rw,relatime,cpu,cpuacct 0 0\ncgroup {ROOT}/x cgroup rw,pids 0 0\n"),
+        f"{V1}/release_agent": "\n",
+        "/proc/self/cgroup": f"4:pids:/elsewhere\n3:cpu,cpuacct:{path}\n1:name=systemd:/init.scope\n",
+    }
+
+
+def _v1_level(path: str, quota: str, period: str = "100000", throttled: int = 0) -> dict[str, str]:
+    folder = V1 + path
+    return {
+        f"{folder}/cpu.cfs_quota_us": f"{quota}\n",
+        f"{folder}/cpu.cfs_period_us": f"{period}\n",
+        f"{folder}/cpu.stat": f"nr_periods 9\nnr_throttled {throttled}\nthrottled_time 0\n",
+    }
+
+
+def _quota(files: Files, *, is_copy: bool = False) -> tuple[float | None, int | None, str | None]:
+    cgroup = read_cgroup(reading(files, is_copy=is_copy))
+    return cgroup.cpu_quota_share, cgroup.throttled_periods, cgroup.limited_by
+
+
+def test_the_true_root_has_no_limit() -> None:
+    cgroup = read_cgroup(reading(_v2()))
+    assert (cgroup.version, cgroup.cpu_quota_share, cgroup.throttled_periods) == (2, UNLIMITED, 0)
+    assert (cgroup.limited_by, cgroup.folder) == (None, ROOT)
+
+
+def test_a_quota_is_a_share_of_one_cpu() -> None:
+    assert _quota(_v2("/a") | _level("/a", "50000 100000", 12)) == (0.5, 12, f"{ROOT}/a")
+
+
+def test_a_quota_may_be_of_more_than_one_cpu() -> None:
+    assert _quota(_v2("/a") | _level("/a", "250000 100000"))[0] == 2.5
+
+
+def test_the_narrowest_ancestor_limits() -> None:
+    files = _v2("/a/b/c") | _level("/a", "400000 100000", 1) | _level("/a/b", "50000 100000", 2)
+    assert _quota(files | _level("/a/b/c", "max 100000", 4)) == (0.5, 7, f"{ROOT}/a/b")
+
+
+def test_max_on_every_level_is_no_limit() -> None:
+    assert _quota(_v2("/a/b") | _level("/a", "max 100000") | _level("/a/b", "max 100000")) == (UNLIMITED, 0, None)
+
+
+def test_a_level_without_the_cpu_controller_has_no_limit_of_its_own() -> None:
+    files = _v2("/a/b") | _level("/a", "50000 100000")
+    files |= {f"{ROOT}/a/b/cgroup.controllers": "memory\n", f"{ROOT}/a/b/cgroup.events": "populated 1\n"}
+    assert _quota(files) == (0.5, 0, f"{ROOT}/a")
+
+
+def test_a_container_sees_only_its_own_part_of_the_path() -> None:
+    files = _v2("/docker/4f00") | _level("", "50000 100000", 3)
+    assert _quota(files) == (None, None, ROOT)
+    assert read_cgroup(reading(files)).known_quota_share == 0.5
+
+
+@pytest.mark.parametrize("broken", ["cpu.max", "cpu.stat"])
+@pytest.mark.parametrize("text", ["", "rubbish\n", "max\n"])
+def test_a_level_that_makes_no_sense_leaves_the_answer_unknown(broken: str, text: str) -> None:
+    files = _v2("/a") | _level("/a", "50000 100000", 3) | {f"{ROOT}/a/{broken}": text}
+    assert None in _quota(files)[:2]
+
+
+def test_a_missing_quota_of_a_level_with_the_controller_is_unknown() -> None:
+    assert _quota(without(_v2("/a") | _level("/a", "max 100000"), f"{ROOT}/a/cpu.max"))[0] is None
+
+
+def test_a_folder_missing_from_a_copy_is_unknown_and_not_unlimited() -> None:
+    assert _quota(_v2("/a"), is_copy=True)[0] is None
+
+
+def test_version_one_has_a_quota_and_a_period() -> None:
+    files = _v1("/a") | _v1_level("", "-1") | _v1_level("/a", "50000", "200000", 5)
+    assert _quota(files) == (0.25, 5, f"{V1}/a")
+
+
+def test_a_negative_quota_of_version_one_is_no_limit() -> None:
+    assert _quota(_v1() | _v1_level("", "-1")) == (UNLIMITED, 0, None)
+
+
+def test_the_narrowest_ancestor_limits_in_version_one_too() -> None:
+    files = _v1("/a/b") | _v1_level("", "-1") | _v1_level("/a", "50000") | _v1_level("/a/b", "80000")
+    assert _quota(files) == (0.5, 0, f"{V1}/a")
+
+
+def test_a_kernel_without_bandwidth_control_has_no_limit() -> None:
+    assert _quota(_v1() | {f"{V1}/cpu.shares": "1024\n"}) == (UNLIMITED, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("quota", "period"),
+    [("50000", "0"), ("0", "100000"), ("rubbish", "100000"), ("50000", "rubbish"), ("50000", "2000000")],
+)
+def test_a_quota_of_version_one_that_makes_no_sense_is_unknown(quota: str, period: str) -> None:
+    assert _quota(_v1() | _v1_level("", quota, period))[0] is None
+
+
+def test_the_controller_decides_which_version_limits() -> None:
+    files = _v1() | _v1_level("", "50000")
+    files["/proc/self/mounts"] += f"cgroup2 {ROOT}/unified cgroup2 rw 0 0\n"
+    files["/proc/self/cgroup"] += "0::/\n"
+    assert read_cgroup(reading(files)).version == 1
+
+
+def test_without_any_hierarchy_limits_cannot_be_seen() -> None:
+    files = {"/proc/self/mounts": "proc /proc proc rw 0 0\n", "/proc/self/cgroup": "0::/\n"}
+    assert read_cgroup(reading(files)).version is None
+    assert _quota(files) == (None, None, None)
+
+
+def _reasons(files: Files) -> str:
+    reader = reading(files)
+    read_cgroup(reader)
+    return "; ".join(reader.reason_by_path.values())
+
+
+def test_in_a_namespace_whose_mount_shows_more_than_it_nobody_knows_which_group_is_ours() -> None:
+    """`unshare --cgroup` leaves the mounts as they are: what is `/` to us is any group of the mount."""
+    throttled = _v1() | _v1_level("", "-1") | mounted(f"cgroup {V1} cgroup rw,cpu,cpuacct 0 0\n", "/..")
+    namesake = _v2("/a") | _level("/a", "50000 100000", 3) | mounted(f"cgroup2 {ROOT} cgroup2 rw 0 0\n", "/../..")
+    for files in (throttled, namesake):
+        cgroup = read_cgroup(reading(files))
+        assert (cgroup.cpu_quota_share, cgroup.throttled_periods, cgroup.folder) == (None, None, None)
+        assert (cgroup.known_quota_share, cgroup.reaches_root) == (UNLIMITED, False)
+        assert "cgroup namespace" in _reasons(files)
+
+
+def test_in_a_namespace_with_a_mount_of_its_own_limits_further_out_are_not_known() -> None:
+    files = without(_v1() | _v1_level("", "-1"), f"{V1}/release_agent")
+    assert _quota(files) == (None, None, None)
+    assert "limits outside of it cannot be seen" in _reasons(files)
+    assert _quota(files | {f"{V1}/cpu.cfs_quota_us": "20000\n"}) == (0.2, 0, V1)
+
+
+def test_a_container_without_a_namespace_sees_its_own_part_where_it_is_mounted() -> None:
+    files = without(_v1("/docker/4f/job"), f"{V1}/release_agent") | _v1_level("", "50000") | _v1_level("/job", "-1")
+    files |= mounted(f"cgroup {V1} cgroup rw,cpu,cpuacct 0 0\n", "/docker/4f")
+    assert [level.folder for level in read_cgroup(reading(files)).levels] == [f"{V1}/job", V1]
+    assert _quota(files)[2] == V1
+
+
+def test_where_nobody_tells_what_a_mount_shows_no_limit_is_no_answer() -> None:
+    for files in (_v2(), _v1() | _v1_level("", "-1")):
+        for told in (without(files, MOUNT_ROOTS), files | {MOUNT_ROOTS: "rubbish\n"}):
+            assert _quota(told) == (None, None, None)
+            assert MOUNT_ROOTS in _reasons(told)
+
+
+def test_a_group_tells_for_how_long_it_was_stopped() -> None:
+    (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", "50000 100000", 12))).levels
+    assert (level.throttling, level.described) == (Throttling(12, 1_000, 9), f"{ROOT}/a: 50 ms in each 100 ms")
+    (level, _) = read_cgroup(reading(_v1("/a") | _v1_level("", "-1") | _v1_level("/a", "1500", "2500", 5))).levels
+    assert (level.throttling, level.described) == (Throttling(5, 0, 9), f"{V1}/a: 1.5 ms in each 2.5 ms")
+    assert parse_throttling("nr_throttled 3\n") == Throttling(3, None)
+
+
+@pytest.mark.parametrize(
+    ("cpu_max", "said"),
+    [("123456789 1000000", ": 123456.789 ms in each 1000 ms"), ("1000 3000", ": 1 ms in each 3 ms"), ("max 5", "")],
+)
+def test_a_quota_is_told_as_exactly_as_it_was_set(cpu_max: str, said: str) -> None:
+    (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", cpu_max))).levels
+    assert level.described == f"{ROOT}/a{said}"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "30 23 0:26 / /sys/fs/cgroup rw shared:9 cgroup2 cgroup2 rw\n", "/ - cgroup2 cgroup2 rw\n"]
+)
+def test_mounts_with_roots_that_make_no_sense_are_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_mount_roots(text)
+
+
+def test_of_several_mounts_on_one_folder_the_last_one_shows() -> None:
+    line = "30 23 0:26 {} /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+    other = "31 23 0:27 / /mnt rw - ext4 /dev/vda rw\n"
+    assert parse_mount_roots(line.format("/") + other + line.format("/..")) == {"/sys/fs/cgroup": "/.."}
+
+
+@pytest.mark.parametrize("gone", ["/proc/self/mounts", "/proc/self/cgroup"])
+def test_without_mounts_or_membership_the_limit_is_unknown(gone: str) -> None:
+    assert _quota(without(_v2(), gone)) == (None, None, None)
+
+
+def test_mounts_may_stand_at_the_older_path() -> None:
+    assert read_unified_mount(reading({"/proc/mounts": f"cgroup2 {ROOT} cgroup2 rw 0 0\n"})) == ROOT
+
+
+def test_no_unified_mount_is_not_an_unknown_one() -> None:
+    assert read_unified_mount(reading({"/proc/mounts": "proc /proc proc rw 0 0\n"})) == ""
+    assert read_unified_mount(reading({})) is None
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_a_mount_may_be_called_anything(separator: str) -> None:
+    (mount,) = parse_cgroup_mounts(f"fuse /home/a{separator}b fuse rw 0 0\ncgroup2 {ROOT} cgroup2 rw 0 0\n")
+    assert (mount.folder, mount.version) == (ROOT, 2)
+
+
+def test_a_path_of_a_cgroup_may_hold_colons() -> None:
+    assert parse_membership("1:cpu,cpuacct:/a:b\n0::/c:d\n") == {"cpu": "/a:b", "cpuacct": "/a:b", "": "/c:d"}
+
+
+@pytest.mark.parametrize("text", ["", "\n", "0:/", "x::/", "0::relative", "rubbish"])
+def test_a_membership_that_makes_no_sense_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_membership(text)
+
+
+@pytest.mark.parametrize("text", ["", "max", "max 0", "50000 0", "50000", "-1 100000", "a b", "1 2 3"])
+def test_a_cpu_max_that_makes_no_sense_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_cpu_max(text)
+
+
+@pytest.mark.parametrize("text", ["", "nr_periods 5\n", "nr_throttled\n", "nr_throttled x\n", "rubbish"])
+def test_a_cpu_stat_without_throttling_was_cut(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_throttling(text)

@@ -1,0 +1,111 @@
+"""CPUs kept free of other work, by boot options and by cgroup partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import pytest
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.isolation import (
+    CPUS,
+    Isolation,
+    IsolcpusOption,
+    parse_isolcpus,
+    read_isolation,
+)
+from tests.written import Files, reading
+
+CGROUP = "/sys/fs/cgroup"
+MOUNTED = {"/proc/self/mounts": f"cgroup2 {CGROUP} cgroup2 rw 0 0\n"}
+
+
+def _read(files: Files, *, is_copy: bool = False) -> Isolation:
+    return read_isolation(reading(files, is_copy=is_copy), last_cpu=7)
+
+
+@pytest.mark.parametrize(
+    ("value", "flags", "cpus"),
+    [
+        ("2-3", {"domain"}, {2, 3}),
+        ("domain,2-3", {"domain"}, {2, 3}),
+        ("managed_irq,2", {"managed_irq"}, {2}),
+        ("managed_irq,domain,0,4-5", {"managed_irq", "domain"}, {0, 4, 5}),
+        ("nohz,domain,managed_irq,1", {"nohz", "domain", "managed_irq"}, {1}),
+        ("1-N", {"domain"}, {1, 2, 3, 4, 5, 6, 7}),
+    ],
+)
+def test_flags_stand_before_the_list_and_domain_is_meant_without_one(
+    value: str, flags: set[str], cpus: set[int]
+) -> None:
+    assert parse_isolcpus(value, last_cpu=7) == IsolcpusOption(frozenset(flags), frozenset(cpus))
+
+
+@pytest.mark.parametrize("value", ["2-", "unknown,2", "2,domain", "5-2"])
+def test_an_impossible_isolcpus_is_malformed(value: str) -> None:
+    with pytest.raises(Malformed):
+        parse_isolcpus(value, last_cpu=7)
+
+
+def test_an_impossible_isolcpus_on_the_command_line_is_unknown_with_its_reason() -> None:
+    reader = reading({"/proc/cmdline": "isolcpus=5-2\n"})
+    assert read_isolation(reader, last_cpu=7).isolcpus is None
+    assert reader.reason_by_path["/proc/cmdline"].startswith("isolcpus: ")
+
+
+def test_each_isolcpus_of_the_command_line_is_kept() -> None:
+    isolation = _read({"/proc/cmdline": "isolcpus=1 isolcpus=managed_irq,2\n"})
+    assert isolation.isolcpus is not None
+    assert [sorted(option.cpus) for option in isolation.isolcpus] == [[1], [2]]
+
+
+def test_no_isolcpus_is_none_of_them_and_no_command_line_is_unknown() -> None:
+    assert _read({"/proc/cmdline": "quiet\n"}).isolcpus == ()
+    assert _read({}).isolcpus is None
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("2-3,6-7\n", {2, 3, 6, 7}), ("\n", set()), (" \n", set())])
+def test_sysfs_tells_what_is_isolated_by_boot_and_blank_is_none(text: str, cpus: Set[int]) -> None:
+    assert _read({f"{CPUS}/isolated": text}).boot == cpus
+
+
+@pytest.mark.parametrize("files", [{}, {f"{CPUS}/isolated": "rubbish\n"}], ids=["missing", "rubbish"])
+def test_a_missing_or_malformed_list_of_isolated_cpus_is_unknown(files: Files) -> None:
+    assert _read(files).boot is None
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("2-3\n", {2, 3}), (" (null)\n", set()), ("\n", set()), ("\0", set()), ("2-3\n\0", {2, 3})]
+)
+def test_nohz_full_is_written_in_many_ways(text: str, cpus: Set[int]) -> None:
+    assert _read({f"{CPUS}/nohz_full": text}).nohz_full == cpus
+
+
+def test_a_kernel_that_knows_no_nohz_full_has_no_such_cpus() -> None:
+    assert _read({"/proc/cmdline": "quiet\n"}).nohz_full == frozenset()
+
+
+def test_nohz_full_missing_from_a_copy_is_unknown() -> None:
+    assert _read({"/proc/cmdline": "quiet\n"}, is_copy=True).nohz_full is None
+
+
+def test_rcu_callbacks_are_kept_off_the_cpus_of_both_options() -> None:
+    files = {"/proc/cmdline": "rcu_nocbs=1 rcu_nocbs=4-N\n", f"{CPUS}/nohz_full": "2\n"}
+    assert _read(files).rcu_nocbs == frozenset({1, 2, 4, 5, 6, 7})
+
+
+def test_rcu_callbacks_may_be_kept_off_all_cpus() -> None:
+    assert _read({"/proc/cmdline": "rcu_nocbs=all\n"}).rcu_nocbs == frozenset(range(8))
+
+
+def test_an_impossible_rcu_nocbs_is_unknown() -> None:
+    assert _read({"/proc/cmdline": "rcu_nocbs=x\n"}).rcu_nocbs is None
+
+
+def test_both_ways_of_isolation_count() -> None:
+    files = MOUNTED | {f"{CGROUP}/cpuset.cpus.isolated": "6\n", f"{CPUS}/isolated": "2\n"}
+    assert _read(files).isolated == frozenset({2, 6})
+
+
+def test_neither_way_of_isolation_is_unknown_and_not_none() -> None:
+    assert _read({}).isolated is None

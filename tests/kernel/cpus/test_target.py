@@ -1,0 +1,143 @@
+"""Which CPUs are judged, and whether one may run on them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.cgroup.partitions import Partitions
+from noisewatch.kernel.cpus.isolation import Isolation
+from noisewatch.kernel.cpus.target import PinTrial, choose_target, read_own_affinity, read_pin_trial
+from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.clock_source import AVAILABLE, CURRENT, ClockSource, read_clock_source
+from noisewatch.machine import Json
+from tests.written import WrittenMachine, reading
+
+ALL = frozenset(range(8))
+
+
+def _place(cpu: int, *siblings: int) -> CpuPlace:
+    return CpuPlace(cpu, None, None, None, frozenset(siblings), None, None, None)
+
+
+def _choose(
+    requested: CpuSet | None = None,
+    isolated: CpuSet | None = frozenset(),
+    online: CpuSet | None = ALL,
+    own: CpuSet | None = ALL,
+    boot_core: tuple[int, ...] = (0,),
+) -> tuple[CpuSet, str]:
+    """The target's CPUs and why these, where CPUs are isolated at boot."""
+    isolation = Isolation(isolated, Partitions(frozenset()), None, None, None)
+    target = choose_target(requested, isolation, online, own, {0: _place(0, *boot_core)} if boot_core else {})
+    return target.cpus, target.chosen_by
+
+
+def test_what_is_requested_is_judged_whatever_is_isolated() -> None:
+    assert _choose(frozenset({9}), isolated=frozenset({2})) == (frozenset({9}), "as requested")
+
+
+def test_an_empty_request_is_a_request() -> None:
+    assert _choose(frozenset())[0] == frozenset()
+
+
+def test_isolated_cpus_are_the_target_as_far_as_they_are_online() -> None:
+    assert _choose(isolated=frozenset({2, 3, 9})) == (frozenset({2, 3}), "isolated")
+
+
+@pytest.mark.parametrize("isolated", [frozenset(), None, frozenset({9})])
+def test_without_isolation_it_is_what_we_may_use_less_the_core_of_cpu_0(isolated: CpuSet | None) -> None:
+    target = _choose(isolated=isolated, own=frozenset({0, 1, 4, 5}), boot_core=(0, 4))
+    assert target == (frozenset({1, 5}), "allowed to this process, less CPU 0's core")
+
+
+def test_where_only_the_core_of_cpu_0_is_allowed_that_is_the_target() -> None:
+    target = _choose(own=frozenset({0, 4}), boot_core=(0, 4))
+    assert target == (frozenset({0, 4}), "allowed to this process")
+
+
+def test_a_copy_that_cannot_be_asked_is_judged_as_a_whole() -> None:
+    assert _choose(own=None) == (ALL, "all that are online")
+
+
+def test_without_topology_cpu_0_alone_is_spared() -> None:
+    assert _choose(boot_core=())[0] == ALL - {0}
+
+
+def test_without_knowing_who_is_online_there_is_no_target() -> None:
+    assert _choose(online=None, own=None)[0] == frozenset()
+
+
+def test_our_own_affinity_is_asked_of_the_machine() -> None:
+    machine = WrittenMachine(answers={"CPUs this process may use": [0, 5]})
+    assert read_own_affinity(Reader(machine), None) == frozenset({0, 5})
+
+
+def test_an_affinity_that_cannot_be_asked_is_unknown_with_the_reason() -> None:
+    reader = reading({})
+    assert read_own_affinity(reader, None) is None
+    assert reader.reason_by_path == {"CPUs this process may use": "not written down"}
+
+
+@pytest.mark.parametrize("answer", [5, "text", ["x"], [None], {"a": 1}], ids=str)
+def test_a_damaged_answer_about_our_affinity_is_unknown(answer: Json) -> None:
+    assert read_own_affinity(Reader(WrittenMachine(answers={"CPUs this": answer})), None) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "trial"),
+    [
+        ({"granted": [2, 3]}, PinTrial(frozenset({2, 3}), None)),
+        ({"reason": "invalid argument"}, PinTrial(None, "invalid argument")),
+        ({}, PinTrial(None, None)),
+        ([], PinTrial(None, None)),
+    ],
+    ids=str,
+)
+def test_a_pin_is_granted_or_refused_with_a_reason(answer: Json, trial: PinTrial) -> None:
+    machine = WrittenMachine(answers={"pin to CPUs 2-3": answer})
+    assert read_pin_trial(Reader(machine), frozenset({3, 2})) == trial
+
+
+@pytest.mark.parametrize("granted", [5, [[2]], {"2": 1}, "23"], ids=str)
+def test_a_damaged_answer_about_a_pin_is_unknown(granted: Json) -> None:
+    machine = WrittenMachine(answers={"pin to": {"granted": granted}})
+    assert read_pin_trial(Reader(machine), frozenset({2})).granted is None
+
+
+def test_the_clock_in_use_and_those_that_could_be_are_told() -> None:
+    clock = read_clock_source(reading({CURRENT: "tsc\n", AVAILABLE: "tsc hpet acpi_pm \n"}))
+    assert clock == ClockSource("tsc", ("tsc", "hpet", "acpi_pm"))
+
+
+def test_only_the_clock_in_use_is_missed() -> None:
+    reader = reading({})
+    assert read_clock_source(reader) == ClockSource(None, None)
+    assert list(reader.reason_by_path) == [CURRENT]
+
+
+class _Host(WrittenMachine):
+    """Asks this host."""
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        return answer()
+
+
+def test_a_thread_that_sleeps_is_pinned_and_never_runs_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    last, states = max(os.sched_getaffinity(0)), []
+    pin = os.sched_setaffinity
+
+    def noted(tid: int, cpus: Collection[int]) -> None:
+        pin(tid, cpus)
+        stat = Path(f"/proc/self/task/{tid}/stat").read_text()
+        states.append((tid == threading.get_native_id(), stat.rpartition(")")[2].split()[0]))
+
+    monkeypatch.setattr(os, "sched_setaffinity", noted)
+    assert read_pin_trial(Reader(_Host()), frozenset({last})) == PinTrial(frozenset({last}), None)
+    assert states == [(False, "S")] * 2

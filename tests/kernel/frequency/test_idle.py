@@ -1,0 +1,75 @@
+"""How deep CPUs may sleep, and who forbids it."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.frequency.idle import (
+    CPUS,
+    LATENCY_REQUEST,
+    NO_LIMIT_US,
+    CpuIdle,
+    Idle,
+    IdleState,
+    parse_resume_latency,
+    read_idle,
+)
+from noisewatch.kernel.reader import Reader
+from tests.written import Files, WrittenMachine, reading
+
+_STATE = f"{CPUS}/cpu0/cpuidle/state3"
+_FILES = {f"{_STATE}/name": "C6\n", f"{_STATE}/latency": "133\n", f"{_STATE}/disable": "0\n", "/proc/cmdline": "a=b\n"}
+
+
+def _read(files: Files, answer: object = NO_LIMIT_US, *, is_copy: bool = False) -> Idle:
+    machine = WrittenMachine(files, answers={LATENCY_REQUEST: answer}, is_copy=is_copy)
+    return read_idle(Reader(machine), frozenset({0}))
+
+
+def test_a_state_has_a_name_a_latency_and_a_switch() -> None:
+    idle = _read(_FILES | {f"{CPUS}/cpu0/power/pm_qos_resume_latency_us": "50\n"})
+    assert idle == Idle({0: CpuIdle((IdleState(3, "C6", 133, False),), 50)}, NO_LIMIT_US, "")
+
+
+@pytest.mark.parametrize(("text", "limit_us"), [("0\n", NO_LIMIT_US), ("n/a\n", 0), ("7\n", 7)])
+def test_no_limit_and_no_latency_are_opposites(text: str, limit_us: int) -> None:
+    assert parse_resume_latency(text) == limit_us
+
+
+@pytest.mark.parametrize("text", ["", "-1\n", "none\n", "1 2\n", "N/A\n"])
+def test_another_limit_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_resume_latency(text)
+
+
+@pytest.mark.parametrize(("is_copy", "states"), [(False, ()), (True, None)])
+def test_only_a_kernel_can_say_that_it_knows_no_states(is_copy: bool, states: tuple[IdleState, ...] | None) -> None:
+    idle = _read({f"{CPUS}/cpu0/topology/core_id": "0\n"}, is_copy=is_copy)
+    assert idle.cpus[0].states == states
+
+
+@pytest.mark.parametrize("name", ["state", "statex", "state3x", "driver", "state 3"])
+def test_what_is_no_state_is_passed_over(name: str) -> None:
+    reader = reading({f"{CPUS}/cpu0/cpuidle/{name}/latency": "1\n"})
+    idle = read_idle(reader, frozenset({0}))
+    assert idle.cpus[0].states is None
+    assert reader.reason_by_path[f"{CPUS}/cpu0/cpuidle"] == "no state in it"
+
+
+def test_a_name_with_blanks_is_kept_and_an_unprintable_one_cleaned() -> None:
+    names = [_read(_FILES | {f"{_STATE}/name": name}).cpus[0].states for name in ("haltpoll idle\n", "C\x1b6\n")]
+    assert [states[0].name for states in names if states] == ["haltpoll idle", "C·6"]
+
+
+@pytest.mark.parametrize("answer", [None, -1, "0", True, 1.5, [0]])
+def test_a_request_that_is_no_number_is_unknown(answer: object) -> None:
+    assert _read(_FILES, answer).request_us is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [("quiet", ""), ("idle=poll", "poll"), ("idle=poll idle=halt", "halt"), ("idle", "")]
+)
+def test_the_last_option_holds(options: str, said: str) -> None:
+    assert _read({"/proc/cmdline": options + "\n"}).boot_option == said
+    assert _read({}).boot_option is None

@@ -1,0 +1,106 @@
+"""Whether the machine runs on mains power, by what its supplies say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noisewatch.kernel.frequency.power_supply import FOLDER, NO_SUPPLY, MainsPower, read_mains_power
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine.copied import CopiedTree
+from tests.written import Files, reading, write_tree
+
+
+def _supply(name: str, **files: str) -> dict[str, str]:
+    return {f"{FOLDER}/{name}/{file}": f"{text}\n" for file, text in files.items()}
+
+
+def _read(*supplies: Files) -> MainsPower:
+    return read_mains_power(reading({path: text for files in supplies for path, text in files.items()}))
+
+
+def _adapter(online: str, name: str = "AC", kind: str = "Mains") -> dict[str, str]:
+    return _supply(name, type=kind, online=online)
+
+
+def _battery(status: str, name: str = "BAT0") -> dict[str, str]:
+    return _supply(name, type="Battery", status=status)
+
+
+def test_a_kernel_without_the_class_has_no_supply() -> None:
+    assert _read({}) == MainsPower(NO_SUPPLY)
+
+
+def test_the_class_missing_from_a_copy_is_unknown() -> None:
+    assert read_mains_power(reading({}, is_copy=True)) == MainsPower(None)
+
+
+def test_an_empty_class_has_no_supply(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"/proc/version": ""})
+    (tmp_path / FOLDER.lstrip("/")).mkdir(parents=True)
+    assert read_mains_power(Reader(CopiedTree(str(tmp_path)))) == MainsPower(NO_SUPPLY)
+
+
+@pytest.mark.parametrize(("online", "is_on"), [("1", True), ("0", False)])
+def test_an_adapter_says_whether_there_is_mains_power(online: str, is_on: bool) -> None:
+    assert _read(_adapter(online), _battery("Unknown")) == MainsPower(is_on, f"{FOLDER}/AC/online")
+
+
+def test_one_adapter_that_is_plugged_in_is_enough() -> None:
+    supplies = [_adapter("0"), _adapter("1", "ucsi-USBC000:001", "USB"), _battery("Charging")]
+    assert _read(*supplies) == MainsPower(True, f"{FOLDER}/ucsi-USBC000:001/online")
+
+
+def test_a_battery_that_empties_outweighs_an_adapter() -> None:
+    assert _read(_adapter("1"), _battery("Discharging")).is_on is False
+    assert _read(_adapter("1"), _battery("Not charging")).is_on is True
+
+
+@pytest.mark.parametrize(
+    ("status", "is_on"),
+    [("Discharging", False), ("Charging", True), ("Full", True), ("Not charging", True), ("Unknown", None)],
+)
+def test_without_adapters_the_battery_says_it(status: str, is_on: bool | None) -> None:
+    assert _read(_battery(status)).is_on is is_on
+
+
+def test_a_second_battery_answers_where_the_first_does_not_know() -> None:
+    assert _read(_battery("Unknown"), _battery("Discharging", "BAT1")) == MainsPower(False, f"{FOLDER}/BAT1/status")
+
+
+def test_the_battery_of_a_mouse_is_not_the_machines() -> None:
+    mouse = _battery("Discharging", "hidpp_battery_0") | _supply("hidpp_battery_0", scope="Device")
+    assert _read(mouse) == MainsPower(NO_SUPPLY)
+    assert _read(mouse, _adapter("1")).is_on is True
+
+
+def test_a_desktop_with_an_empty_usb_port_does_not_run_on_battery() -> None:
+    assert _read(_adapter("0", "ucsi-source-psy-USBC000:001", "USB")).is_on is not False
+
+
+@pytest.mark.parametrize("online", ["", "rubbish"])
+def test_an_adapter_that_makes_no_sense_leaves_it_to_the_battery(online: str) -> None:
+    assert _read(_adapter(online), _battery("Discharging")).is_on is False
+    assert _read(_adapter(online)).is_on is None
+
+
+@pytest.mark.parametrize(
+    "damage", [{"type": "Batxery"}, {"type": "B"}, {"status": "Dischxrging"}, {"status": "\0\0"}, {"status": ""}]
+)
+def test_a_battery_that_may_empty_outweighs_an_adapter_too(damage: dict[str, str]) -> None:
+    battery = _battery("Discharging") | _supply("BAT0", **damage)
+    assert _read(_adapter("1"), battery).is_on is not True
+    assert _read(_adapter("1"), battery, _supply("BAT0", scope="Device")).is_on is True
+
+
+def test_one_adapter_that_is_off_says_nothing_for_another_that_is_unknown() -> None:
+    assert _read(_adapter("0"), _adapter("", "AC2")).is_on is None
+
+
+def test_a_supply_of_unknown_type_says_nothing() -> None:
+    assert _read(_supply("AC", online="1")).is_on is None
+
+
+def test_a_supply_for_emergencies_is_no_adapter() -> None:
+    assert _read(_supply("ups", type="UPS", online="1")).is_on is None

@@ -1,0 +1,176 @@
+"""Where each IRQ may be delivered, where it is, and what it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from noisewatch.kernel.interrupts.irqs import Irq, Irqs, parse_actions, read_irqs
+from noisewatch.kernel.interrupts.table import parse_interrupts
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine import Json
+from tests.written import Files, WrittenMachine, reading
+
+IRQ = {
+    "/proc/irq/default_smp_affinity": "ff,ffffffff\n",
+    "/proc/irq/24/smp_affinity": "f\n",
+    "/proc/irq/24/smp_affinity_list": "0-3\n",
+    "/proc/irq/24/effective_affinity_list": "2\n",
+}
+
+
+def _read(
+    files: Files, *, mode: int = 0o644, release: str | None = "6.12.0", answers: Mapping[str, Json] | None = None
+) -> Irqs:
+    machine = WrittenMachine(files, modes={"/proc/irq/24/smp_affinity": mode}, answers=answers)
+    irqs = read_irqs(Reader(machine), None, release)
+    assert irqs is not None
+    return irqs
+
+
+def test_an_irq_has_a_wish_and_a_fact() -> None:
+    irq = _read(IRQ).by_number[24]
+    assert (irq.allowed, irq.effective) == (frozenset({0, 1, 2, 3}), frozenset({2}))
+
+
+def test_new_irqs_may_go_where_the_default_mask_says() -> None:
+    assert _read(IRQ).default_allowed == frozenset(range(40))
+
+
+def test_a_kernel_that_does_not_tell_the_fact_is_no_news() -> None:
+    reader = reading({path: text for path, text in IRQ.items() if "effective" not in path})
+    irqs = read_irqs(reader, None, "4.4")
+    assert irqs is not None
+    assert irqs.by_number[24].effective is None
+    assert [path for path in reader.reason_by_path if "effective" in path] == []
+
+
+def test_a_fact_may_be_that_it_goes_nowhere() -> None:
+    assert _read(IRQ | {"/proc/irq/24/effective_affinity_list": "\n"}).by_number[24].effective == frozenset()
+
+
+@pytest.mark.parametrize("text", ["", "rubbish\n", "3,\n"])
+def test_a_default_mask_that_makes_no_sense_is_unknown(text: str) -> None:
+    assert _read(IRQ | {"/proc/irq/default_smp_affinity": text}).default_allowed is None
+
+
+def test_irqs_are_numbers_and_come_in_order() -> None:
+    files = IRQ | {"/proc/irq/3/spurious": "", "/proc/irq/100/spurious": "", "/proc/irq/prof_cpu_mask": "f\n"}
+    assert list(_read(files).by_number) == [3, 24, 100]
+
+
+@pytest.mark.parametrize(("action", "asked"), [("eth0", False), ("nvme0", True)])
+def test_devices_are_asked_for_again_only_where_an_irq_has_another_driver(action: str, asked: bool) -> None:
+    before = _read(IRQ | {"/proc/irq/24/eth0/x": ""}, answers={"devices by irq": {"24": "an old name"}})
+    files = IRQ | {f"/proc/irq/24/{action}/x": "", "/proc/irq/24/effective_affinity_list": "3\n"}
+    reader = Reader(WrittenMachine(files, answers={"devices by irq": {"24": "a new name"}}))
+    after = read_irqs(reader, None, "6.12", before)
+    assert after is not None
+    assert after.by_number[24].device == ("a new name" if asked else "an old name")
+    assert after.by_number[24].effective == frozenset({3})
+
+
+def test_a_machine_without_the_folder_is_unknown_with_its_reason() -> None:
+    reader = reading({})
+    assert read_irqs(reader, None, "6.12") is None
+    assert reader.reason_by_path == {"/proc/irq": "no such file"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "release", "movable"),
+    [
+        (0o644, "6.12.0", True),
+        (0o444, "6.12.0", False),
+        (0o644, "6.11.9", None),
+        (0o444, "6.11.9", False),
+        (0o644, "5.4", None),
+        (0o600, "7.0", True),
+        (0o644, None, None),
+    ],
+)
+def test_the_mode_tells_whether_it_can_be_moved_where_the_kernel_is_new_enough(
+    mode: int, release: str | None, movable: bool | None
+) -> None:
+    assert _read(IRQ, mode=mode, release=release).by_number[24].movable is movable
+
+
+@pytest.mark.parametrize("name", ["timer", "cascade"])
+def test_the_kernels_own_are_moved_by_nobody_whatever_the_mode_says(name: str) -> None:
+    table = parse_interrupts(f"CPU0\n 24: 1 IO-APIC 2-edge {name}\n")
+    irqs = read_irqs(reading(IRQ), table, "6.12")
+    assert irqs is not None
+    assert irqs.by_number[24].movable is False
+
+
+def test_without_a_mode_it_is_unknown_whether_it_can_be_moved() -> None:
+    files = {path: text for path, text in IRQ.items() if not path.endswith("/smp_affinity")}
+    assert _read(files).by_number[24].movable is None
+
+
+def test_the_device_is_known_by_the_name_that_udev_has_for_it() -> None:
+    irqs = _read(IRQ | {"/proc/irq/9/spurious": ""}, answers={"devices by irq": {"24": "NVMe\x1b[2J (nvme0n1)"}})
+    assert (irqs.by_number[24].device, irqs.by_number[9].device) == ("NVMe·[2J (nvme0n1)", "none")
+
+
+def test_where_udev_cannot_be_asked_no_device_is_known() -> None:
+    assert _read(IRQ).by_number[24].device is None
+
+
+@pytest.mark.parametrize("answer", [[], "text", 5, {"x": "NVMe"}, {"24": None}, {"24": ["a"]}], ids=str)
+def test_a_damaged_answer_about_devices_is_no_reason_to_stop(answer: Json) -> None:
+    assert set(_read(IRQ, answers={"devices by irq": answer}).by_number) == {24}
+
+
+def test_the_actions_stand_in_the_table_of_interrupts() -> None:
+    table = parse_interrupts("CPU0\n 24: 1 IO-APIC 16-fasteoi vmwgfx, snd\x1b_ens1371\n")
+    irqs = read_irqs(reading(IRQ), table, "6.12")
+    assert irqs is not None
+    assert irqs.by_number[24].actions == ("vmwgfx", "snd·_ens1371")
+
+
+def test_without_the_table_the_folders_of_an_irq_are_named_after_its_actions() -> None:
+    files = IRQ | {"/proc/irq/24/eth0-rx\x1b/handler": "", "/proc/irq/24/node": "0\n", "/proc/irq/24/spurious": ""}
+    assert _read(files).by_number[24].actions == ("eth0-rx·",)
+
+
+def test_an_irq_of_which_nothing_is_told_is_unknown_in_everything() -> None:
+    assert _read({"/proc/irq/24/spurious": ""}).by_number[24] == Irq(24, None, None, None, (), None)
+
+
+@pytest.mark.parametrize(
+    ("description", "actions"),
+    [
+        ("PCI-MSIX-0000:00:04.0   0-edge      eth0-rx-0", ["eth0-rx-0"]),
+        ("IR-PCI-MSI-0000:17:00.0    0-edge      PCIe PME", ["PCIe PME"]),
+        ("PCI-MSI 327680-edge      xhci_hcd", ["xhci_hcd"]),
+        ("PCI-MSI-edge      nvme0q0", ["nvme0q0"]),
+        ("IO-APIC    2-edge      timer", ["timer"]),
+        ("IO-APIC-fasteoi   acpi", ["acpi"]),
+        ("IO-APIC   16-fasteoi   vmwgfx, snd_ens1371", ["vmwgfx", "snd_ens1371"]),
+        ("IR-IO-APIC   14-fasteoi   INT34C5:00", ["INT34C5:00"]),
+        ("DMAR-MSI    5-edge      dmar5", ["dmar5"]),
+        ("HPET-MSI    3-edge      hpet3", ["hpet3"]),
+        ("Hyper-V PCIe MSI 2113929216-edge      nvme0q0", ["nvme0q0"]),
+        ("intel-gpio   17  ELAN0000:00", ["ELAN0000:00"]),
+        ("VMD-MSI    3  nvme1q3", ["nvme1q3"]),
+        ("GICv3  27 Level     arch_timer", ["arch_timer"]),
+        ("GIC-0  29 Edge      twd", ["twd"]),
+        ("ITS-MSI 524288 Edge      nvme0q0", ["nvme0q0"]),
+        ("ITS-MSI 81920 Edge      ena-mgmnt@pci:0000:00:05.0", ["ena-mgmnt@pci:0000:00:05.0"]),
+        ("ARMH0061:00   3 Edge      ACPI:Event", ["ACPI:Event"]),
+        ("bcm2836-timer   1 Edge      arch_timer", ["arch_timer"]),
+        ("ARMCTRL-level   1 Edge      3f00b880.mailbox", ["3f00b880.mailbox"]),
+        ("SiFive PLIC  10 Edge      ttyS0", ["ttyS0"]),
+        ("MIPS   7  timer", ["timer"]),
+        ("MIPS GIC  63  eth0", ["eth0"]),
+        ("xen-percpu    -virq      timer0", ["timer0"]),
+        ("IO-APIC   16-fasteoi", []),
+        ("GICv3  27 Level", []),
+        ("PCI-MSI 327680-edge", []),
+        ("dummy", []),
+        ("", []),
+    ],
+)
+def test_the_actions_stand_behind_chip_number_and_trigger(description: str, actions: list[str]) -> None:
+    assert parse_actions(" ".join(description.split())) == tuple(actions)

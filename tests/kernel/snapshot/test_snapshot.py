@@ -1,0 +1,183 @@
+"""One look at a machine: what is read once, what is read again, and which reasons are kept."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from contextlib import suppress
+
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.written import BARE, SECOND_NS, Files, WrittenMachine, reading, without
+
+AC = "/sys/class/power_supply/AC/online"
+
+
+def _snapshots(*moments: Files, seconds_between: float = 3.0) -> tuple[list[Snapshot], WrittenMachine]:
+    """A snapshot of each moment, and the machine with what was read for the last."""
+    machine = WrittenMachine(*moments, answers=ANSWERS, seconds_between=seconds_between)
+    task_reader = TaskReader()
+    snapshots: list[Snapshot] = []
+    for number in range(len(moments)):
+        if number:
+            machine.advance()
+            machine.reads.clear()
+        snapshots.append(read_snapshot(machine, Wish(), task_reader, snapshots[-1] if snapshots else None))
+    return snapshots, machine
+
+
+def _refuse(text: str) -> str:
+    raise Malformed("a colour", text, 7)
+
+
+def test_each_file_is_read_at_most_once_a_snapshot() -> None:
+    _, machine = _snapshots(quiet_files())
+    assert [path for path, count in Counter(machine.reads).items() if count > 1] == []
+
+
+def test_a_quiet_machine_leaves_no_question_open() -> None:
+    (snapshot,), _ = _snapshots(quiet_files())
+    assert snapshot.reason_by_path == {}
+    assert (snapshot.target.cpus, snapshot.pin_trial.granted) == (frozenset({2, 3}), frozenset({2, 3}))
+
+
+def test_settings_are_not_read_again_within_ten_seconds() -> None:
+    (before, after), machine = _snapshots(quiet_files(), quiet_files() | {AC: "0\n"})
+    assert AC not in machine.reads
+    assert after.settings is before.settings
+
+
+def test_settings_are_read_again_after_ten_seconds() -> None:
+    seconds = SETTINGS_LAST_NS / SECOND_NS
+    (before, after), _ = _snapshots(quiet_files(), quiet_files() | {AC: "0\n"}, seconds_between=seconds)
+    assert (before.settings.mains_power.is_on, after.settings.mains_power.is_on) == (True, False)
+
+
+def test_settings_are_read_again_when_a_cpu_goes_offline() -> None:
+    later = quiet_files() | {"/sys/devices/system/cpu/online": "0-2\n"}
+    (_, after), _ = _snapshots(quiet_files(), later)
+    assert sorted(after.topology) == [0, 1, 2]
+    assert after.target.cpus == {2}
+
+
+def test_what_interrupts_all_cpus_is_read_once_for_ever() -> None:
+    _, machine = _snapshots(*[quiet_files()] * 3, seconds_between=20.0)
+    assert "/proc/cpuinfo" not in machine.reads
+
+
+def test_what_interrupts_a_target_is_read_once_for_each_target() -> None:
+    names = ("energy_perf_bias", "energy_performance_preference", "temp1_crit", "power_limit_uw", "min_freq_khz")
+    _, machine = _snapshots(*[quiet_files()] * 3, seconds_between=20.0)
+    assert [path for path in machine.reads if path.endswith(names) and "cpu0" not in path and "cpu1" not in path] == []
+    other_target = quiet_files() | {"/sys/devices/system/cpu/isolated": "3\n"}
+    _, machine = _snapshots(quiet_files(), other_target, seconds_between=20.0)
+    assert "/sys/class/hwmon/hwmon1/temp1_crit" in machine.reads
+
+
+def test_the_temperature_is_read_again_where_that_interrupts_no_target() -> None:
+    path = "/sys/class/hwmon/hwmon1/temp1_input"
+    assert path in _snapshots(*[quiet_files()] * 3)[1].reads
+    first_is_target = quiet_files() | {"/sys/devices/system/cpu/isolated": "0,2-3\n"}
+    assert path not in _snapshots(*[first_is_target] * 3)[1].reads
+
+
+def test_a_governor_that_changes_is_seen_at_once() -> None:
+    later = quiet_files() | {"/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor": "powersave\n"}
+    (_, after), _ = _snapshots(quiet_files(), later)
+    assert after.frequency.cpus[2].governor == "powersave"
+
+
+def test_without_a_task_reader_no_process_is_looked_at() -> None:
+    machine = WrittenMachine(quiet_files(), answers=ANSWERS)
+    assert read_snapshot(machine, Wish()).tasks is None
+    assert [path for path in machine.reads if path.startswith("/proc/700")] == []
+
+
+def test_the_wish_of_the_user_is_the_target() -> None:
+    machine = WrittenMachine(quiet_files(), answers=ANSWERS)
+    assert read_snapshot(machine, Wish(frozenset({1}))).target.cpus == {1}
+
+
+def test_the_reason_of_a_setting_is_kept_as_long_as_the_setting() -> None:
+    broken = quiet_files() | {"/proc/irq/24/smp_affinity_list": "rubbish\n"}
+    (_, after), _ = _snapshots(broken, broken)
+    assert "/proc/irq/24/smp_affinity_list" in after.reason_by_path
+
+
+def test_a_file_that_can_be_read_again_has_no_reason_any_more() -> None:
+    (before, after), _ = _snapshots(without(quiet_files(), "/proc/interrupts"), quiet_files())
+    assert before.reason_by_path == {"/proc/interrupts": "no such file"}
+    assert after.reason_by_path == {}
+
+
+def test_the_reason_of_what_is_read_once_for_ever_is_kept_for_ever() -> None:
+    broken = without(quiet_files(), "/proc/cpuinfo")
+    snapshots, _ = _snapshots(*[broken] * 3, seconds_between=20.0)
+    assert [snapshot.platform.cpu_model for snapshot in snapshots] == [None] * 3
+    assert [snapshot.reason_by_path for snapshot in snapshots] == [{"/proc/cpuinfo": "no such file"}] * 3
+
+
+def test_a_machine_that_answers_nothing_still_gives_a_snapshot() -> None:
+    (snapshot,), _ = _snapshots({})
+    assert (snapshot.online.online, snapshot.interrupts, snapshot.tasks) == (None, None, None)
+    assert "/proc/stat" in snapshot.reason_by_path
+
+
+def test_a_failure_is_kept_with_its_reason_and_asked_for_once() -> None:
+    machine = WrittenMachine(BARE)
+    reader = Reader(machine)
+    assert [reader.text_or_none("/proc/stat") for _ in range(3)] == [None] * 3
+    assert machine.reads.count("/proc/stat") == 1
+    assert reader.reason_by_path == {"/proc/stat": "no such file"}
+
+
+def test_a_failure_that_is_kept_keeps_nothing_else_for_the_garbage_collector() -> None:
+    """Else thousands of absent files keep the snapshots of many seconds, until a collection takes long."""
+    reader = reading({})
+    assert reader.parsed("/proc/x", int) is None
+    assert reader.names_or_none("/proc/y") is None
+    for _ in range(2):
+        with suppress(Unreadable):
+            reader.text("/proc/x")
+    gone = weakref.ref(reader)
+    del reader
+    assert gone() is None
+
+
+def test_a_file_that_is_one_of_several_ways_is_not_missed() -> None:
+    reader = reading({})
+    assert reader.text_or_none("/proc/stat", expected=False) is None
+    assert reader.reason_by_path == {}
+    assert reader.text_or_none("/proc/stat") is None
+    assert list(reader.reason_by_path) == ["/proc/stat"]
+
+
+def test_a_malformed_file_is_noted_even_if_it_was_one_of_several_ways() -> None:
+    reader = reading({"/proc/x": "red"})
+    assert reader.parsed("/proc/x", _refuse, expected=False) is None
+    assert reader.reason_by_path["/proc/x"].endswith("7: wanted a colour, found 'red'")
+
+
+def test_only_what_the_kernel_denies_is_absent() -> None:
+    assert reading({}).is_absent("/proc/x")
+    assert not reading({}, is_copy=True).is_absent("/proc/x")
+    assert not reading({"/proc/x": ""}).is_absent("/proc/x")
+
+
+def test_bytes_that_are_no_text_are_read_as_replacements() -> None:
+    assert reading({"/proc/x": "a\udcffb"}).text("/proc/x") == "a\ufffdb"
+
+
+def test_what_cannot_be_asked_is_none_with_the_reason() -> None:
+    reader = reading({})
+    assert reader.ask("the colour", lambda: "red") is None
+    assert reader.reason_by_path == {"the colour": "not written down"}
+
+
+def test_an_error_says_what_was_wanted_and_quotes_what_was_found_in_short() -> None:
+    assert str(Malformed("a number", "x" * 99, 3).at("/a")) == f"/a:3: wanted a number, found '{'x' * 40}…'"
+    assert str(Malformed("a number", "x")) == "wanted a number, found 'x'"
+    assert str(Unreadable("/a", "permission denied")) == "/a: permission denied"

@@ -1,0 +1,95 @@
+"""What the boot loader was told, which is a shell script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from noisewatch.errors import Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.boot_configuration import parse_grub, read_boot_configuration
+from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, Scrubber
+from tests.written import Files, WrittenMachine, reading
+
+_BOTH = 'GRUB_CMDLINE_LINUX="nosmt"\nGRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"\n'
+_NULS = f'GRUB_CMDLINE_LINUX="{chr(0) * 40}"\n'
+_SECRET = 'GRUB_CMDLINE_LINUX="ip=10.0.0.7 luks.key=secret $GRUB_CMDLINE_LINUX nosmt" # alice\'s\nGRUB_PASSWORD=x\n'
+
+
+def _configured(files: Files) -> Mapping[str, tuple[str, ...]] | None:
+    return read_boot_configuration(reading({"/proc/cmdline": "quiet\n", **files})).configured
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ('GRUB_CMDLINE_LINUX="nosmt psi=1"\n', "nosmt psi=1"),
+        ("  GRUB_CMDLINE_LINUX='nosmt'   # a comment\n", "nosmt"),
+        ("export GRUB_CMDLINE_LINUX=nosmt", "nosmt"),
+        ('GRUB_CMDLINE_LINUX=""\n', ""),
+        ('GRUB_CMDLINE_LINUX="a"\nGRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX b"\n', "a b"),
+        ('GRUB_CMDLINE_LINUX="a"\nGRUB_CMDLINE_LINUX="${GRUB_CMDLINE_LINUX} b $OTHER"\n', "a b "),
+    ],
+)
+def test_an_assignment_is_understood(text: str, options: str) -> None:
+    assert parse_grub(text) == {"GRUB_CMDLINE_LINUX": options}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "#GRUB_CMDLINE_LINUX=nosmt\n", 'GRUB_CMDLINE_LINUX="cut', "GRUB_CMDLINE_LINUX_X=nosmt\n", "\0\n"]
+)
+def test_anything_else_is_passed_over(text: str) -> None:
+    assert parse_grub(text) == {}
+
+
+def test_both_variables_count() -> None:
+    assert _configured({GRUB: _BOTH}) == {"nosmt": ("",), "isolcpus": ("2-3",)}
+
+
+def test_a_later_file_overrides_an_earlier_one() -> None:
+    later = {"/etc/default/grub.d/50.cfg": 'GRUB_CMDLINE_LINUX=""\n', "/etc/default/grub.d/README": _BOTH}
+    assert _configured({GRUB: _BOTH, **later}) == {"isolcpus": ("2-3",)}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [(KERNEL_INSTALL, "x " * 40_000), (KERNEL_INSTALL, "\0" * 40), (GRUB, _NULS)]
+)
+def test_what_no_kernel_takes_is_no_configuration(path: str, text: str) -> None:
+    reader = reading({"/proc/cmdline": "quiet\n", path: text})
+    assert read_boot_configuration(reader).configured is None
+    assert reader.reason_by_path[path] == "no command line of a kernel"
+
+
+def test_no_boot_loader_is_not_an_empty_configuration() -> None:
+    found = read_boot_configuration(reading({"/proc/cmdline": "quiet\n"}))
+    assert (found.configured, found.said_by) == ({}, ())
+
+
+class _DeniedFolder(WrittenMachine):
+    """Whose folder of GRUB's further files is not for everybody."""
+
+    def list_names(self, path: str) -> list[str]:
+        if path == GRUB_FOLDER:
+            raise Unreadable(path, "permission denied")
+        return super().list_names(path)
+
+
+def test_a_folder_that_is_denied_leaves_the_configuration_unknown() -> None:
+    reader = Reader(_DeniedFolder({"/proc/cmdline": "quiet\n", GRUB: _BOTH}))
+    assert read_boot_configuration(reader).configured is None
+    assert reader.reason_by_path == {GRUB_FOLDER: "permission denied"}
+
+
+def test_a_recording_keeps_the_options_that_matter_to_noise() -> None:
+    scrubbed = Scrubber("benchmark-host")(GRUB, _SECRET)
+    assert scrubbed == 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX nosmt"\n'
+
+
+def test_a_recording_replays_the_same_configuration() -> None:
+    scrub = Scrubber("benchmark-host")
+    texts = {GRUB: _BOTH, "/etc/default/grub.d/50.cfg": _SECRET, "/etc/kernel/cmdline": "root=UUID=1 psi=1\n"}
+    shared = {path: scrub(path, text) for path, text in texts.items()}
+    assert _configured(shared) == _configured(texts)
+    assert "secret" not in str(shared)
+    assert "UUID" not in str(shared)

@@ -1,0 +1,121 @@
+"""The options that the kernel was built with, packed or plain, whole or not."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.system.build_options import PACKED, KernelConfig, parse_kernel_config, read_kernel_config
+from noisewatch.machine.recording.compressed import gunzip
+from tests.written import Files, reading
+
+TEXT = """\
+#
+# Automatically generated file; DO NOT EDIT.
+# Linux/x86 6.18.44 Kernel Configuration
+#
+CONFIG_CC_VERSION_TEXT="gcc (GCC) 15.3.0"
+# CONFIG_HZ_PERIODIC is not set
+CONFIG_NO_HZ_IDLE=y
+# CONFIG_NO_HZ_FULL is not set
+CONFIG_HZ_250=y
+CONFIG_HZ=250
+CONFIG_KASAN_SHADOW_OFFSET=0xdffffc0000000000
+# CONFIG_KASAN is not set
+# CONFIG_RUNTIME_TESTING_MENU is not set
+CONFIG_IO_URING_ZCRX=y
+"""
+_BOOT = "/boot/config-6.18.44"
+
+
+def _packed(text: str = TEXT) -> str:
+    return gzip.compress(text.encode()).decode("utf-8", "surrogateescape")
+
+
+def _read(files: Files, release: str | None = "6.18.44") -> tuple[KernelConfig | None, dict[str, str]]:
+    reader = reading(files)
+    return read_kernel_config(reader, release), reader.reason_by_path
+
+
+def test_a_whole_file_tells_of_options_that_it_does_not_name() -> None:
+    config = parse_kernel_config(TEXT)
+    assert [config.is_set(name) for name in ("NO_HZ_IDLE", "NO_HZ_FULL", "KASAN", "KCSAN")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert config.tick_hz == 250
+
+
+def test_of_a_file_that_was_cut_only_what_stands_there_is_known() -> None:
+    config = parse_kernel_config(TEXT[: TEXT.index("CONFIG_KASAN")])
+    assert [config.is_set(name) for name in ("NO_HZ_FULL", "KASAN", "KCSAN")] == [False, None, None]
+
+
+def test_a_module_is_there() -> None:
+    assert parse_kernel_config("CONFIG_KCOV=m\n").is_set("KCOV") is True
+
+
+@pytest.mark.parametrize("text", ["", "rubbish\n", "CONFIG_HZ=fast\n", "CONFIG_UNASKED=y\n"])
+def test_a_file_without_any_such_option_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed, match="CONFIG_HZ=250"):
+        parse_kernel_config(text)
+
+
+@pytest.mark.parametrize("text", ["CONFIG_HZ=0\n", "CONFIG_HZ=y\n", "# CONFIG_HZ is not set\n", "CONFIG_KASAN=y\n"])
+def test_a_tick_that_is_no_number_is_unknown(text: str) -> None:
+    assert parse_kernel_config(text).tick_hz is None
+
+
+@pytest.mark.parametrize("path", [PACKED, _BOOT, "/lib/modules/6.18.44/config"])
+def test_any_of_the_files_will_do(path: str) -> None:
+    config, reasons = _read({path: _packed() if path == PACKED else TEXT})
+    assert config is not None
+    assert (config.tick_hz, config.said_by, reasons) == (250, path, {})
+
+
+def test_the_kernels_own_file_comes_first() -> None:
+    config, _ = _read({PACKED: _packed(), _BOOT: TEXT.replace("250", "1000")})
+    assert config is not None
+    assert config.tick_hz == 250
+
+
+def test_a_damaged_one_is_passed_over_and_named_where_there_is_no_other() -> None:
+    files = {PACKED: _packed()[:60]}
+    config, _ = _read({**files, _BOOT: TEXT})
+    assert config is not None
+    config, reasons = _read(files)
+    assert config is None
+    assert reasons == {PACKED: "no gzip file: incomplete or huge"}
+
+
+def test_a_damaged_one_in_boot_is_the_reason() -> None:
+    _, reasons = _read({_BOOT: "rubbish\n"})
+    assert reasons[PACKED].startswith(f"{_BOOT}: wanted a line")
+
+
+def test_none_at_all_is_unknown() -> None:
+    assert _read({}) == (None, {PACKED: "neither this nor /boot/config-RELEASE can be read"})
+
+
+@pytest.mark.parametrize("release", [None, "../../etc", "6.1/../x", ""])
+def test_a_release_that_is_no_plain_word_is_no_part_of_a_path(release: str | None) -> None:
+    reader = reading({f"/boot/config-{release}": TEXT})
+    assert read_kernel_config(reader, release) is None
+    assert PACKED in reader.asked
+    assert [path for path in reader.asked if not path.startswith("/proc/")] == []
+
+
+def test_what_is_not_compressed_stays_as_it_is() -> None:
+    assert gunzip(b"CONFIG_HZ=250\n") == b"CONFIG_HZ=250\n"
+
+
+@pytest.mark.parametrize(
+    "content", [gzip.compress(bytes(5 << 20), mtime=0), gzip.compress(b"x" * 90, mtime=0)[:20], b"\x1f\x8brubbish"]
+)
+def test_what_is_huge_or_damaged_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"huge|header|method"):
+        gunzip(content)

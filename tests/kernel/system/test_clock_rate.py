@@ -1,0 +1,45 @@
+"""How far the clock is steered."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.clock_rate import QUESTION, clock_rate_of, read_clock_rate
+from noisewatch.machine import Json
+from noisewatch.machine.live import LiveMachine
+from tests.written import reading
+
+
+@pytest.mark.parametrize(
+    ("tick", "freq", "ppm"), [(10_000, 0, 0.0), (10_001, 0, 100.0), (9_999, 65_536, -99.0), (10_000, -32_768, -0.5)]
+)
+def test_tick_and_frequency_add_up(tick: int, freq: int, ppm: float) -> None:
+    rate = clock_rate_of({"status": 0x40, "tick": tick, "freq": freq})
+    assert rate is not None
+    assert rate.deviation_ppm == pytest.approx(ppm)
+    assert not rate.is_synchronised
+
+
+def test_a_synchronised_clock_says_so() -> None:
+    rate = clock_rate_of({"status": 0x2001, "tick": 10_000, "freq": 0})
+    assert rate is not None
+    assert rate.is_synchronised
+
+
+@pytest.mark.parametrize("answer", [None, [], {}, {"status": 0, "tick": 10_000}, {"status": 0, "tick": "1", "freq": 0}])
+def test_another_answer_is_unknown(answer: Json) -> None:
+    assert clock_rate_of(answer) is None
+
+
+def test_who_may_not_ask_does_not_know() -> None:
+    reader = reading({})
+    assert read_clock_rate(reader) is None
+    assert QUESTION in reader.reason_by_path
+
+
+def test_this_host_answers_with_a_rate_that_a_clock_can_have_or_refuses() -> None:
+    reader = Reader(LiveMachine())
+    rate = read_clock_rate(reader)
+    assert (rate is None) == (QUESTION in reader.reason_by_path)
+    assert rate is None or abs(rate.deviation_ppm) <= 100_500

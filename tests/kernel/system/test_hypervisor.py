@@ -1,0 +1,191 @@
+"""Whether there is a hypervisor: signs of one, what proves bare metal, and what proves neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.errors import Unreadable
+from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
+from noisewatch.kernel.frequency.folders import POLICIES
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
+from noisewatch.kernel.system.hypervisor import NONE, PCI, Hypervisor, read_hypervisor
+from tests.written import BARE, Files, WrittenMachine, without
+
+_CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+_X86 = "processor\t: 0\nmodel name\t: A Processor\nflags\t\t: fpu tsc\n"
+_ARM = "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
+_DELL = {f"{DMI}/sys_vendor": "Dell Inc.\n", f"{DMI}/product_name": "PowerEdge R640\n"}
+_ACPI = {f"{POLICIES}/policy0/scaling_driver": "acpi-cpufreq\n"}
+_METAL = {CPUINFO: _X86} | _DELL | _ACPI
+
+
+class _Denying(WrittenMachine):
+    """A machine that refuses to read one of its files."""
+
+    def __init__(self, files: Files, refused: str) -> None:
+        super().__init__({**BARE, **files})
+        self._refused = refused
+
+    def read_bytes(self, path: str) -> bytes:
+        if path == self._refused:
+            raise Unreadable(path, "permission denied")
+        return super().read_bytes(path)
+
+
+def _found(machine: WrittenMachine) -> Hypervisor:
+    reader = Reader(machine)
+    return read_hypervisor(reader, reader.text_or_none(CPUINFO), read_firmware(reader))
+
+
+def _named(files: Files, *, is_copy: bool = False) -> str | None:
+    return _found(WrittenMachine({**BARE, **files}, is_copy=is_copy)).name
+
+
+def _pci(vendor: str, name: str = "vendor") -> dict[str, str]:
+    return {f"{PCI}/0000:00:1f.0/vendor": "0x8086\n", f"{PCI}/0000:00:02.0/{name}": f"{vendor}\n"}
+
+
+def test_a_processor_without_the_flag_proves_nothing() -> None:
+    found = _found(WrittenMachine({**BARE, CPUINFO: _X86}))
+    assert (found.name, "nothing here says" in found.because) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("sign", "hypervisor"),
+    [
+        ({f"{DMI}/product_name": "VirtualBox\n"}, "virtualbox"),
+        ({f"{DMI}/board_name": "VirtualBox\n"}, "virtualbox"),
+        ({f"{DMI}/bios_vendor": "innotek GmbH\n"}, "virtualbox"),
+        ({f"{DMI}/product_version": "Hyper-V UEFI Release v4.0\n"}, "microsoft"),
+        ({f"{DMI}/chassis_vendor": "QEMU\n"}, "qemu"),
+        ({f"{DMI}/product_name": "Some Virtual Platform\n"}, UNIDENTIFIED),
+        ({"/sys/hypervisor/type": "xen\n"}, "xen"),
+        ({"/proc/xen/capabilities": ""}, "xen"),
+        ({"/sys/hypervisor/type": "xen\n", "/proc/xen/capabilities": "control_d\n"}, "xen-dom0"),
+        ({_CLOCKS: "tsc kvm-clock \n"}, "kvm"),
+        ({_CLOCKS: "xen tsc\n"}, "xen"),
+        (_pci("0x80ee"), "virtualbox"),
+        (_pci("0x15AD"), "vmware"),
+        (_pci("0x1414"), "microsoft"),
+        (_pci("0x5853"), "xen"),
+        (_pci("0x1b36"), "qemu"),
+        (_pci("0x1234"), "qemu"),
+        ({"/proc/device-tree/hypervisor/compatible": "xen,xen-4.17\0xen,xen\0"}, "xen"),
+        ({"/proc/device-tree/hypervisor/compatible": "acme,visor\0"}, UNIDENTIFIED),
+        ({"/proc/device-tree/compatible": "linux,dummy-virt\0"}, UNIDENTIFIED),
+        ({"/proc/device-tree/compatible": "qemu,pseries\0"}, "qemu"),
+        ({"/proc/device-tree/fw-cfg@9020000/compatible": "qemu,fw-cfg-mmio\0"}, "qemu"),
+        ({"/proc/device-tree/ibm,partition-name": "lpar7\0"}, "powervm"),
+        ({"/proc/sysinfo": "LPAR Number: 3\nVM00 Control Program: KVM/Linux\n"}, "kvm"),
+        ({"/proc/sysinfo": "LPAR Number: 3\nVM00 Control Program: z/VM    6.4.0\n"}, "zvm"),
+        ({"/proc/sysinfo": "Type: 2964\nLPAR Number: 3\n"}, "lpar"),
+        (
+            {CPUINFO: "processor : 0\ncpu : POWER7 (architected)\n\nplatform : pSeries\nmachine : CHRP IBM,8231\n"},
+            "powervm",
+        ),
+        (
+            {CPUINFO: "processor : 0\ncpu : POWER9\n\nplatform : pSeries\nmodel : IBM pSeries (emulated by qemu)\n"},
+            "qemu",
+        ),
+        ({CPUINFO: _X86.replace("A Processor", "QEMU Virtual CPU version 2.5+")}, "qemu"),
+        ({CPUINFO: _X86.replace("tsc", "hypervisor tsc")}, UNIDENTIFIED),
+        ({CPUINFO: "processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n"}, "uml"),
+    ],
+    ids=str,
+)
+def test_one_sign_outranks_all_that_speaks_of_bare_metal(sign: Files, hypervisor: str) -> None:
+    product_is_told = any(path.endswith("product_name") for path in sign)
+    machine = {path: text for path, text in _METAL.items() if not (product_is_told and path in _DELL)}
+    assert _named({**machine, **sign}) == hypervisor
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {CPUINFO: _X86} | _DELL,
+        {CPUINFO: _X86, f"{DMI}/bios_vendor": "Dell Inc.\n", f"{DMI}/product_name": "PowerEdge R640\n"},
+        {CPUINFO: _X86, f"{DMI}/sys_vendor": "Amazon EC2\n", f"{DMI}/product_name": "m5.metal\n"},
+        {CPUINFO: _X86, f"{DMI}/sys_vendor": "Amazon EC2\n", f"{DMI}/product_name": "i7i.metal-24xl\n"},
+        {CPUINFO: _X86} | _ACPI,
+        {CPUINFO: _X86, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver": "intel_pstate\n"},
+        {CPUINFO: _ARM, f"{DMI}/sys_vendor": "Ampere(R)\n", f"{DMI}/product_name": "Mt. Jade\n"},
+        {CPUINFO: "processor : 0\ncpu : POWER9\n\nplatform : PowerNV\nfirmware : OPAL\n"},
+    ],
+    ids=str,
+)
+def test_bare_metal_says_so_itself(files: Files) -> None:
+    assert _named(files, is_copy=True) == NONE
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {CPUINFO: _X86, f"{DMI}/sys_vendor": "Dell Inc.\n"},
+        {CPUINFO: _X86, f"{DMI}/sys_vendor": "A Small Cloud\n", f"{DMI}/product_name": "Instance\n"},
+        {CPUINFO: _ARM} | _ACPI,
+        {CPUINFO: _X86, f"{POLICIES}/policy0/scaling_driver": "virtual-cpufreq\n"},
+        {CPUINFO: _X86.replace("flags\t\t: fpu tsc\n", "flags\t\t: fpu ts")} | _DELL,
+        {CPUINFO: _X86 + "\nprocessor\t: 1\nmodel name\t: A Processor\n"} | _DELL,
+        _DELL | _ACPI,
+        _METAL | _pci("0x1af4"),
+        _METAL | _pci("0x1af4", "subsystem_vendor"),
+    ],
+    ids=str,
+)
+def test_what_proves_neither_is_unknown(files: Files) -> None:
+    assert _named(files) is None
+
+
+@pytest.mark.parametrize("name", ["vendor", "subsystem_vendor"])
+def test_virtio_devices_are_a_sign_where_nothing_says_bare_metal(name: str) -> None:
+    assert _named({CPUINFO: _X86} | _pci("0x1af4", name)) == UNIDENTIFIED
+
+
+@pytest.mark.parametrize(
+    "path", [f"{DMI}/board_vendor", "/sys/hypervisor/type", "/proc/xen/capabilities", "/proc/sysinfo", _CLOCKS]
+)
+def test_a_place_that_cannot_be_read_may_hold_a_sign(path: str) -> None:
+    assert _named(_METAL) == NONE
+    found = _found(_Denying(_METAL, path))
+    assert (found.name, found.because) == (None, f"{path}: permission denied")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (f"{DMI}/board_vendor", "\0\0\0\0"),
+        (f"{DMI}/product_version", "Hyper\0V\n"),
+        (f"{PCI}/0000:00:1f.0/vendor", "\0\0\0\0\0\0\0"),
+        (f"{PCI}/0000:00:1f.0/vendor", "0x80\n"),
+        (f"{PCI}/0000:00:1f.0/subsystem_vendor", "x80ee\n"),
+        (_CLOCKS, "\n"),
+        (_CLOCKS, "\0\0\0\0"),
+        (_CLOCKS, "tsc kv\0-clock\n"),
+        ("/sys/hypervisor/type", "\n"),
+        ("/sys/hypervisor/type", "\0\0\0\0"),
+        ("/proc/device-tree/compatible", "\0\0\0"),
+    ],
+)
+def test_a_place_that_is_damaged_may_have_held_a_sign(path: str, text: str) -> None:
+    metal = _METAL | {f"{PCI}/0000:00:1f.0/vendor": "0x8086\n"}
+    assert _named(metal) == NONE
+    found = _found(WrittenMachine({**BARE, **metal, path: text}))
+    assert (found.name, found.because.startswith(f"{path}: wanted")) == (None, True)
+
+
+def test_names_that_the_firmware_leaves_blank_hide_nothing() -> None:
+    blank = {f"{DMI}/product_version": "\n", f"{DMI}/board_name": " \n"}
+    assert _named(_METAL | blank) == NONE
+
+
+def test_less_evidence_never_makes_a_guest_bare_metal() -> None:
+    guest = _METAL | _pci("0x1b36") | {CPUINFO: _X86.replace("tsc", "hypervisor tsc"), _CLOCKS: "kvm-clock\n"}
+    assert _named(guest) == "kvm"
+    assert {_named(without(guest, path)) for path in guest} <= {"kvm", "qemu", UNIDENTIFIED}
+
+
+def test_a_chromebook_is_no_virtual_machine_of_googles() -> None:
+    names = {"sys_vendor": "Google", "product_name": "Eve", "bios_vendor": "coreboot"}
+    files = {f"{DMI}/{name}": f"{text}\n" for name, text in names.items()}
+    assert _named({CPUINFO: _X86} | files | _ACPI) == NONE

@@ -1,0 +1,143 @@
+"""What systemd and cron say that they will start."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import Malformed, Unreadable
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.tasks.crontabs import CronJob, Crontabs, parse_crontab, read_crontabs
+from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, WallClock, ask_clock, read_jobs
+from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION, Timer, ask_timers, parse_timers, read_timers
+from tests.quiet.jobs import CLOCK, NOW_US
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.written import WrittenMachine, reading
+
+TIMERS = (
+    '[{"next":1589485390891904,"left":1589485390891904,"last":1589481783203015,"passed":1589481783203015,'
+    '"unit":"dnf-makecache.timer","activates":"dnf-makecache.service"},'
+    '{"next":null,"left":null,"last":0,"passed":0,"unit":"a.timer","activates":"a.service"},'
+    '{"next":0,"unit":"b.timer"},{"next":18446744073709551615,"unit":"c@x\\\\x2d.timer"}]'
+)
+
+
+def _systemctl(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = folder / "systemctl"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+
+
+def test_timers_that_never_go_off_are_left_out() -> None:
+    assert parse_timers(TIMERS) == [("dnf-makecache.timer", 1589485390891904)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "NEXT LEFT LAST", "{}", "5", "[5]", '[{"next":1}]', '[{"next":"1","unit":"a.timer"}]', "[" * 100_000),
+        *('[{"next":1,"unit":"a.timer; reboot"}]', '[{"next":true,"unit":"a.timer"}]', '[{"next":1.5,"unit":"a"}]'),
+    ],
+)
+def test_timers_that_make_no_sense_are_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_timers(text)
+
+
+def test_systemctl_is_asked_in_english_and_for_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = '[ "$*" = "list-timers --all --output=json --no-pager" ]'
+    _systemctl(tmp_path, asked + ' && echo "[{\\"next\\":7,\\"unit\\":\\"$LC_ALL.timer\\"}]"', monkeypatch)
+    assert ask_timers() == [("C.timer", 7)]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 1", "status 1"),
+        ("echo NEXT LEFT", "JSON"),
+        ("echo secret >&2; exit 3", "status 3"),
+        ("exec sleep 9", "2 s"),
+    ],
+)
+def test_a_systemctl_that_fails_gives_a_reason(
+    script: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _systemctl(tmp_path, script, monkeypatch)
+    with pytest.raises(Unreadable, match=reason):
+        ask_timers()
+
+
+def test_where_systemd_does_not_run_there_is_no_timer_and_nobody_is_asked() -> None:
+    reader = Reader(WrittenMachine({}, answers={QUESTION: [["a.timer", 5]]}))
+    assert (read_timers(reader), reader.asked) == ((), set())
+
+
+def test_a_copy_may_still_have_an_answer() -> None:
+    assert read_timers(Reader(WrittenMachine({}, is_copy=True, answers={QUESTION: [["a.timer", 5]]}))) == (
+        Timer("a.timer", 5),
+    )
+
+
+@pytest.mark.parametrize("answer", [5, "x", [5], [["a.timer"]], [["a b", 5]], [["a.timer", "5"]], [["a.timer", True]]])
+def test_timers_of_a_damaged_recording_are_unknown(answer: object) -> None:
+    reader = Reader(WrittenMachine({BOOTED: ""}, answers={QUESTION: answer}))
+    assert read_timers(reader) is None
+    assert QUESTION in reader.reason_by_path
+
+
+def test_crontabs_are_read_from_file_and_folder_and_copies_of_editors_left_out() -> None:
+    files = {
+        "/etc/crontab": "1 2 * * * root /bin/a\n",
+        "/etc/cron.d/b": "@daily root /bin/b\n",
+        **{f"/etc/cron.d/{name}": "rubbish\n" for name in (".placeholder", "b~", "b.rpmsave", "#b#", "b.dpkg-old")},
+    }
+    assert read_crontabs(reading(files)) == Crontabs(
+        (CronJob("a", "/etc/crontab", "1 2 * * *"), CronJob("b", "/etc/cron.d/b", "@daily")), ()
+    )
+
+
+def test_a_file_that_makes_no_sense_is_named_and_the_others_are_read() -> None:
+    reader = reading({"/etc/crontab": "rubbish\n", "/etc/cron.d/b": "@daily root /bin/b\n"})
+    crontabs = read_crontabs(reader)
+    assert (crontabs.unread, [job.name for job in crontabs.jobs]) == (("/etc/crontab",), ["b"])
+    assert "/etc/crontab" in reader.reason_by_path
+
+
+def test_no_crontab_is_none_and_in_a_copy_unknown() -> None:
+    assert read_crontabs(reading({})) == Crontabs((), ())
+    assert read_crontabs(reading({"/proc/stat": ""}, is_copy=True)).unread == ("/etc/cron.d", "/etc/crontab")
+
+
+def test_a_malformed_crontab_is_not_quoted() -> None:
+    with pytest.raises(Malformed) as raised:
+        parse_crontab("1 2 * * * root /bin/a\nPASSWORD is secret\n")
+    assert "secret" not in str(raised.value)
+    assert raised.value.line == 2
+
+
+def test_the_clock_tells_the_time_and_how_far_local_time_is_ahead() -> None:
+    now_us, ahead_s = ask_clock()
+    assert abs(now_us - time.time() * 1e6) < 5e6
+    assert ahead_s == time.localtime().tm_gmtoff
+    assert read_jobs(Reader(WrittenMachine({}, answers=CLOCK))).clock == WallClock(NOW_US, 3600)
+
+
+@pytest.mark.parametrize("answer", [None, 5, [], [5], ["5", 0], [-5, 0], [5, 90_000], [1 << 70, 0]])
+def test_a_clock_that_makes_no_sense_is_unknown(answer: object) -> None:
+    assert read_jobs(Reader(WrittenMachine({}, answers={CLOCK_QUESTION: answer}))).clock is None
+
+
+def test_jobs_are_asked_for_once_a_run_and_only_if_wished() -> None:
+    machine = WrittenMachine(quiet_files(), quiet_files(30.0), answers=ANSWERS, seconds_between=30.0)
+    assert read_snapshot(machine, Wish()).jobs is None
+    assert "/etc/crontab" not in machine.reads
+    first = read_snapshot(machine, Wish(asks_jobs=True))
+    machine.advance()
+    second = read_snapshot(machine, Wish(asks_jobs=True), None, first)
+    assert second.jobs is first.jobs
+    assert first.jobs is not None
+    assert machine.reads.count("/etc/crontab") == 1

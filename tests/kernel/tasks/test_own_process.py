@@ -1,0 +1,114 @@
+"""What a benchmark inherits, read off this process."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.own_process import (
+    ENVIRONMENT,
+    PARENT,
+    UNLIMITED,
+    Environment,
+    OwnProcess,
+    Scheduling,
+    ask_environment,
+    ask_parent,
+    parse_limits,
+    parse_own_status,
+    parse_personality,
+    parse_scheduling,
+    read_own_process,
+)
+from noisewatch.machine.live import LiveMachine
+from tests.quiet.process import own_limits, own_stat, own_status
+from tests.written import WrittenMachine
+
+REAL_STAT = (
+    "28817 (cat (x) R) R 28815 28815 25963 0 -1 4194304 99 0 0 0 0 0 0 0 39 19 1 0 3453123 3133440 379 "
+    "18446744073709551615 1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 5 0 0 0 9 9 9 9 9 9 9 0\n"
+)
+
+
+def _answered(question: str, answer: object) -> OwnProcess:
+    return read_own_process(Reader(WrittenMachine({}, answers={question: answer})))
+
+
+def test_nice_and_policy_stand_behind_a_name_that_may_hold_brackets() -> None:
+    assert parse_scheduling(REAL_STAT) == Scheduling(nice=19, policy=5)
+    assert parse_scheduling(own_stat(nice=-20, policy=1)) == Scheduling(nice=-20, policy=1)
+
+
+@pytest.mark.parametrize("text", ["", "4711 (a) R 1\n", REAL_STAT[:150], REAL_STAT.replace(" 39 19 ", " 39 x ")])
+def test_a_stat_that_was_cut_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_scheduling(text)
+
+
+def test_a_personality_is_hexadecimal() -> None:
+    assert parse_personality("00040000\n") == 0x40000
+
+
+@pytest.mark.parametrize("text", ["", "xyz", "0x40000", "1 2"])
+def test_a_personality_that_makes_no_sense_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_personality(text)
+
+
+def test_tracer_and_capabilities_are_found_among_other_lines() -> None:
+    status = parse_own_status(own_status(tracer=17, capabilities="0000000000000003"))
+    assert (status.tracer_pid, status.capabilities) == (17, 3)
+
+
+@pytest.mark.parametrize("gone", ["TracerPid", "CapEff"])
+def test_a_status_without_either_is_malformed(gone: str) -> None:
+    with pytest.raises(Malformed):
+        parse_own_status(own_status().replace(gone, "Other"))
+
+
+def test_limits_have_names_of_several_words_and_perhaps_no_unit() -> None:
+    limits = parse_limits(own_limits(cpu_time="600"))
+    assert (limits["Max cpu time"], limits["Max data size"], limits["Max nice priority"]) == (600, UNLIMITED, 0)
+
+
+@pytest.mark.parametrize("text", ["", "Limit Soft Hard\n", own_limits()[:120], own_limits(cpu_time="-1")])
+def test_limits_that_make_no_sense_are_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_limits(text)
+
+
+def test_only_names_that_tell_something_leave_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setenv("LD_BIND_NOW", "secret")
+    monkeypatch.setenv("TOKEN", "secret")
+    answer = ask_environment()
+    assert answer["names"].count("LD_BIND_NOW") == 1
+    assert "TOKEN" not in str(answer)
+    assert "secret" not in str(answer)
+    assert answer["bytes"] > 20
+
+
+def test_names_that_nobody_asked_for_do_not_come_in_by_a_recording() -> None:
+    own = _answered(ENVIRONMENT, {"names": ["TOKEN", "LD_PRELOAD", 5], "bytes": 9})
+    assert own.environment == Environment(("LD_PRELOAD",), 9)
+
+
+@pytest.mark.parametrize("answer", [None, 5, "x", [], {}, {"names": [], "bytes": "9"}, {"names": 5, "bytes": 9}])
+def test_an_environment_that_makes_no_sense_is_unknown(answer: object) -> None:
+    assert _answered(ENVIRONMENT, answer).environment is None
+
+
+@pytest.mark.parametrize("answer", [None, 5, [], [0, 0, 0], ["1", 0, 0], [5, 0], [5, 0, True]])
+def test_a_parent_that_makes_no_sense_is_unknown(answer: object) -> None:
+    assert _answered(PARENT, answer).parent is None
+
+
+def test_this_process_can_be_read() -> None:
+    own = read_own_process(Reader(LiveMachine()))
+    assert None not in (own.scheduling, own.personality, own.status, own.limits, own.environment)
+    assert own.scheduling is not None
+    assert own.scheduling.nice == os.getpriority(os.PRIO_PROCESS, os.getpid())
+    assert ask_parent()[0] == os.getppid()

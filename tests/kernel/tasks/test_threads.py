@@ -1,0 +1,229 @@
+"""The threads of a machine and the time that each has had."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.cpus.cpu_time import TICK_NS
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.files import parse_allowed, parse_schedstat, parse_stat
+from noisewatch.kernel.tasks.threads import Task, TaskReader, Tasks
+from tests.quiet_machine import SCHEDSTAT, process, stat_line
+from tests.written import Files, WrittenMachine, reading, without
+
+KERNEL_THREAD, BOUND = 0x0020_0000, 0x0400_0000
+TARGET = frozenset({2})
+
+
+def _read(files: Files, *, all_affinities: bool = False) -> Tasks:
+    tasks = TaskReader(asks_all_affinities=all_affinities).read(reading(files), TARGET)
+    assert tasks is not None
+    return tasks
+
+
+def _one(files: Files) -> Task:
+    (task,) = _read(files).by_tid.values()
+    return task
+
+
+def _several(pid: int, *threads: int, ran_ns: int = 500) -> dict[str, str]:
+    """A process with several threads, of which stat adds up all and schedstat is each one's own."""
+    files = process(pid, "server", 1, ran_ns, busy=90)
+    files[f"/proc/{pid}/stat"] = _with_threads(files[f"/proc/{pid}/stat"], len(threads) + 1)
+    for tid in (pid, *threads):
+        folder = f"/proc/{pid}/task/{tid}"
+        files[f"{folder}/stat"] = _with_threads(stat_line(tid, f"worker{tid}", 2, busy=7), len(threads) + 1)
+        files[f"{folder}/schedstat"] = SCHEDSTAT.format(ran_ns=tid)
+        files[f"{folder}/status"] = "Cpus_allowed_list:\t2\n"
+    return files
+
+
+def _with_threads(line: str, count: int) -> str:
+    head, _, tail = line.rpartition(")")
+    fields = tail.split()
+    fields[17] = str(count)
+    return f"{head}) {' '.join(fields)}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("bash", "bash"),
+        ("a b", "a b"),
+        ("a) R 1 (b", "a) R 1 (b"),
+        (") R 1 1", ") R 1 1"),
+        ("((x))", "((x))"),
+        ("a\nb", "a·b"),
+        ("\x1b[2J\x07", "·[2J·"),
+        ("\u202eevil", "·evil"),
+        ("", ""),
+        ("(sd-pam)", "(sd-pam)"),
+    ],
+)
+def test_a_process_may_call_itself_anything(name: str, shown: str) -> None:
+    task = _one(process(9, name, 3, 100))
+    assert (task.tid, task.name, task.cpu, task.ran_ns) == (9, shown, 3, 100)
+
+
+def test_a_name_that_is_no_text_is_still_a_name() -> None:
+    assert _one(process(9, "b\udcffd", 3, 100)).name == "b\ufffdd"
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_kernel", "is_bound"),
+    [(0, False, False), (KERNEL_THREAD, True, False), (KERNEL_THREAD | BOUND, True, True), (BOUND, False, True)],
+)
+def test_flags_tell_kernel_threads_and_bound_ones(flags: int, is_kernel: bool, is_bound: bool) -> None:
+    task = _one(process(9, "x", 0, 1, flags=flags))
+    assert (task.is_kernel, task.is_bound) == (is_kernel, is_bound)
+
+
+def test_a_task_knows_its_parent_its_start_and_its_ended_children() -> None:
+    task = _one(process(9, "make", 0, 1, parent=5, children=40))
+    assert (task.parent_pid, task.started_ticks, task.children_ns) == (5, 109, 40 * TICK_NS)
+
+
+def test_a_process_with_several_threads_is_read_thread_by_thread() -> None:
+    tasks = _read(_several(50, 51, 52))
+    assert {tid: (task.pid, task.ran_ns) for tid, task in tasks.by_tid.items()} == {
+        50: (50, 500),
+        51: (50, 51),
+        52: (50, 52),
+    }
+
+
+def test_ended_children_belong_to_the_first_thread_alone() -> None:
+    files = _several(50, 51)
+    for path in ("/proc/50/stat", "/proc/50/task/50/stat", "/proc/50/task/51/stat"):
+        tid = int(path.split("/")[-2])
+        files[path] = _with_threads(stat_line(tid, "x", 0, children=30), 2)
+    assert [task.children_ns for task in _read(files).by_tid.values()] == [30 * TICK_NS, 0]
+
+
+def test_a_thread_that_ends_in_between_is_left_out() -> None:
+    assert sorted(_read(without(_several(50, 51, 52), "/proc/50/task/51/stat")).by_tid) == [50, 52]
+
+
+def test_a_process_that_ends_in_between_is_read_and_has_no_thread() -> None:
+    files = process(9, "x", 0, 1) | {"/proc/10/maps": ""}
+    tasks = _read(files)
+    assert sorted(tasks.by_tid) == [9]
+    assert tasks.is_complete
+    assert tasks.read_pids == {9, 10}
+
+
+def test_a_process_that_cannot_be_read_is_left_out_with_the_reason() -> None:
+    reader = reading({"/proc/10/maps": ""}, is_copy=True)
+    tasks = TaskReader().read(reader, TARGET)
+    assert tasks == Tasks({}, frozenset({10}), frozenset())
+    assert not tasks.is_complete
+    assert reader.reason_by_path == {"/proc/10": "no such file"}
+
+
+def test_a_process_whose_stat_makes_no_sense_is_left_out_with_the_reason() -> None:
+    reader = reading({"/proc/10/stat": "10 (x) S 1 2 3\n"})
+    tasks = TaskReader().read(reader, TARGET)
+    assert tasks is not None
+    assert not tasks.is_complete
+    assert "wanted `pid (name) state …`" in reader.reason_by_path["/proc/10/stat"]
+
+
+def test_a_schedstat_that_makes_no_sense_is_the_file_that_is_named() -> None:
+    reader = reading(process(10, "x", 0, 1) | {"/proc/10/schedstat": "rubbish\n"})
+    tasks = TaskReader().read(reader, TARGET)
+    assert tasks is not None
+    assert not tasks.is_complete
+    assert list(reader.reason_by_path) == ["/proc/10/schedstat"]
+
+
+def test_a_name_that_is_no_number_among_the_threads_is_no_reason_to_stop() -> None:
+    assert {50, 51} >= _read(_several(50, 51) | {"/proc/50/task/rubbish/stat": ""}).by_tid.keys()
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [({}, "/proc"), ({"/proc/stat": "cpu 1 2 3 4\n"}, "/proc/PID")],
+    ids=["no proc", "no process"],
+)
+def test_a_machine_that_shows_no_process_is_unknown(files: Files, named: str) -> None:
+    reader = Reader(WrittenMachine(files))
+    assert TaskReader().read(reader, TARGET) is None
+    assert list(reader.reason_by_path) == [named]
+
+
+def test_without_schedstat_time_is_known_in_ticks() -> None:
+    task = _one(without(process(9, "x", 0, 1, busy=7), "/proc/9/schedstat"))
+    assert (task.ran_ns, task.waited_ns) == (7 * TICK_NS, None)
+
+
+def test_without_schedstat_the_ticks_of_a_thread_are_its_own() -> None:
+    files = _several(50, 51)
+    tasks = _read(without(files, *[path for path in files if path.endswith("schedstat")]))
+    assert {tid: task.ran_ns for tid, task in tasks.by_tid.items()} == {50: 7 * TICK_NS, 51: 7 * TICK_NS}
+
+
+def test_schedstat_outranks_ticks_which_hold_the_time_of_threads_that_ended() -> None:
+    assert _one(process(9, "x", 0, 1_000, busy=500)).ran_ns == 1_000
+
+
+def test_affinities_are_asked_only_on_request_and_not_of_bound_threads() -> None:
+    files = process(8, "x", 0, 1, allowed="0-1") | process(9, "kworker", 0, 1, allowed="2", flags=BOUND)
+    assert [task.allowed for task in _read(files).by_tid.values()] == [None, None]
+    assert [task.allowed for task in _read(files, all_affinities=True).by_tid.values()] == [{0, 1}, None]
+
+
+def test_an_affinity_that_cannot_be_read_is_unknown() -> None:
+    files = process(8, "x", 0, 1) | {"/proc/8/status": "Name:\tx\n"}
+    assert _read(files, all_affinities=True).by_tid[8].allowed is None
+
+
+def test_a_name_that_was_cut_is_asked_for_once_it_matters() -> None:
+    before = process(9, "a-very-long-pro", 2, 1)
+    machine = WrittenMachine(
+        before,
+        process(9, "a-very-long-pro", 2, 5_000),
+        answers={"name of process 9": "a-very-long-program\x1b"},
+    )
+    task_reader = TaskReader()
+    task_reader.read(Reader(machine), TARGET)
+    machine.advance()
+    tasks = task_reader.read(Reader(machine), TARGET)
+    assert tasks is not None
+    assert tasks.by_tid[9].name == "a-very-long-program·"
+
+
+def test_a_whole_name_is_asked_for_again_only_when_the_kernel_calls_the_thread_otherwise() -> None:
+    cut = ["a-very-long-pro", "a-very-long-pro", "a-very-long-pro", "another-long-pr"]
+    machine = WrittenMachine(*(process(9, name, 2, 1_000 * at) for at, name in enumerate(cut, start=1)))
+    task_reader = TaskReader()
+    asked = []
+    for at in range(len(cut)):
+        reader = Reader(machine)
+        task_reader.read(reader, TARGET)
+        asked.append("name of process 9" in reader.asked)
+        if at + 1 < len(cut):
+            machine.advance()
+    assert asked == [True, False, False, True]
+
+
+@pytest.mark.parametrize("text", ["", "9", "9 (x", "9 x) S", "x (x) S " + "1 " * 50, "9 (x) S " + "1 " * 35])
+def test_a_stat_that_was_cut_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_stat(text)
+
+
+@pytest.mark.parametrize("text", ["", "1 2", "1 2 3 4", "a b c", "1 2 -3"])
+def test_a_schedstat_of_anything_but_three_counts_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_schedstat(text)
+
+
+def test_the_affinity_is_the_list_and_not_the_mask() -> None:
+    assert parse_allowed("Name:\tx\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1,4\nMems_allowed_list:\t0\n") == {0, 1, 4}
+
+
+@pytest.mark.parametrize("text", ["", "Name:\tx\n", "Cpus_allowed_list:\tx\n"])
+def test_a_status_without_affinity_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_allowed(text)

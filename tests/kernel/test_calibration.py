@@ -1,0 +1,116 @@
+"""What a calibration said, read back; and what is no calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.calibration import QUESTION, CalibrationWish, parse_calibration, read_calibration
+from noisewatch.machine.copied import CopiedTree
+from tests.calibrated import written_calibration
+from tests.written import WrittenMachine, write_tree
+
+_CPUS = frozenset({2, 3})
+_WISH = CalibrationWish(1.0)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+def test_gaps_come_back_in_columns() -> None:
+    said = parse_calibration(written_calibration((3,), gaps=((5, 1_000, 1, 900), (2_000, 4_000, 0, 0))))
+    gaps = said.cpus[0].gaps
+    assert (gaps.start_ns, gaps.length_ns, gaps.switches, gaps.waited_ns) == (
+        (5, 2_000),
+        (1_000, 4_000),
+        (1, 0),
+        (900, 0),
+    )
+    assert (said.core, said.threshold_ns, said.cpus[0].trouble) == ("native", 1_000, None)
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "said"),
+    [
+        ("refused", 22, "refused (invalid argument)"),
+        ("no-priority", 1, "real-time priority was refused (operation not permitted)"),
+        ("moved", 0, "went offline"),
+        ("running", 0, "ended early"),
+        ("failed", 3, "ended with status 3"),
+        ("failed", 256 + 2, "cannot be run: no such file"),
+        ("failed", 1 << 16, "took too long"),
+    ],
+)
+def test_a_spinner_that_did_not_finish_says_why(state: str, error: int, said: str) -> None:
+    cpu = parse_calibration(written_calibration((3,), changes={3: {"state": state, "error": error}})).cpus[0]
+    assert said in (cpu.trouble or "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gaps": [1, 2, 3]},
+        {"gaps": [1, 2, 3, "x"]},
+        {"gaps": [1, -2, 3, 4]},
+        {"work": [1, 10**18]},
+        {"work": None},
+        {"state": "asleep"},
+        {"cpu": -1},
+        {"spun_ns": 1.5},
+        {"slots": [["work", 1]]},
+        {"slots": [["tea", 1, 2]]},
+        {"slots": 7},
+        {"slots": [[["work"], 1, 2]]},
+        {"error": 10**30},
+        {"work": [5, 0]},
+        {"work": [5, 1, 4, 1]},
+    ],
+    ids=str,
+)
+def test_a_damaged_calibration_is_malformed(change: dict[str, Any]) -> None:
+    with pytest.raises(Malformed):
+        parse_calibration(written_calibration((3,), changes={3: change}))
+
+
+def test_a_cpu_that_is_there_twice_is_malformed() -> None:
+    said = written_calibration((3,), seconds=0.5)
+    with pytest.raises(Malformed):
+        parse_calibration({**said, "cpus": said["cpus"] * 2})
+
+
+@given(_JSON)
+def test_no_json_is_a_traceback(said: Any) -> None:
+    with pytest.raises(Malformed):
+        parse_calibration(said)
+
+
+@given(st.sampled_from(sorted(written_calibration((3,)))), _JSON)
+def test_no_field_is_a_traceback(name: str, value: Any) -> None:
+    try:
+        parse_calibration({**written_calibration((3,), seconds=0.5), name: value})
+    except Malformed as error:
+        assert error.reason  # noqa: PT017 - either outcome is fine, a traceback is not
+
+
+def test_a_copied_tree_refuses_to_be_spun_on(tmp_path: Any) -> None:
+    tree = CopiedTree(str(write_tree(tmp_path, {"/proc/stat": "cpu 1\n"})))
+    assert read_calibration(tree, _CPUS, {}, _WISH) == "a copied tree cannot be asked"
+
+
+def test_what_a_recording_answers_is_the_calibration() -> None:
+    machine = WrittenMachine({}, answers={QUESTION: written_calibration()})
+    said = read_calibration(machine, _CPUS, {}, _WISH)
+    assert not isinstance(said, str)
+    assert [cpu.cpu for cpu in said.cpus] == [2, 3]
+
+
+def test_a_damaged_recording_has_none_and_says_why() -> None:
+    said = read_calibration(WrittenMachine({}, answers={QUESTION: {"core": 1}}), _CPUS, {}, _WISH)
+    assert isinstance(said, str)
+    assert "core in the answer" in said

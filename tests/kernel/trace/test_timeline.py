@@ -1,0 +1,306 @@
+"""What ran when on one CPU, from pages as the kernel writes them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.kernel.trace import timeline as trace_timeline
+from noisewatch.kernel.trace.events import events_of_senders, events_on_target
+from noisewatch.kernel.trace.records import records
+from noisewatch.kernel.trace.sends import Sends
+from noisewatch.kernel.trace.timeline import CpuTrace, Source, rounded_ns
+from tests.kernel.trace.ring_buffer import event_format, page, record, switch
+
+_EVENTS = events_on_target(event_format)
+_TICK, _TICK_ENDS = record("irq_vectors/local_timer_entry", 7), record("irq_vectors/local_timer_exit", 7)
+_CALL = "irq_vectors/call_function_single"
+
+_CLONE_THREAD = 0x10000
+
+
+def _traced(*pages: bytes, end_ns: int = 0, sends: Sends | None = None) -> CpuTrace:
+    trace = CpuTrace(1, _EVENTS, sends or Sends({}), 0)
+    for each in pages:
+        trace.feed(each)
+    if end_ns:
+        trace.finish(end_ns)
+    return trace
+
+
+def _times(trace: CpuTrace) -> dict[tuple[str, str, int], tuple[int, int]]:
+    """Count and time of each source that had any."""
+    return {
+        (source.kind, source.name, source.number): (spell.count, spell.own_ns)
+        for source, spell in zip(trace.sources, trace.spells, strict=True)
+        if spell.count and source.kind != "idle"
+    }
+
+
+def _pieces(trace: CpuTrace) -> list[tuple[int, int, str]]:
+    columns = zip(trace.pieces[::3], trace.pieces[1::3], trace.pieces[2::3], strict=True)
+    return [(start, end, trace.sources[number].kind) for start, end, number in columns]
+
+
+def _expires(function: int) -> bytes:
+    return record("timer/hrtimer_expire_entry", 7, function=function)
+
+
+def _timers(trace: CpuTrace) -> dict[tuple[int, ...], tuple[int, int]]:
+    """Count and time of the ticks, by what they ran."""
+    return {
+        source.timers: (spell.count, spell.own_ns)
+        for source, spell in zip(trace.sources, trace.spells, strict=True)
+        if source.kind in ("tick", "irq") and spell.count
+    }
+
+
+def test_a_timers_interrupt_is_told_by_what_it_ran() -> None:
+    ticks = [(0, switch("x", 7)), (100, _TICK), (104, _expires(0xA)), (110, _TICK_ENDS)]
+    samples = [
+        (200, _TICK),
+        (203, _expires(0xA)),
+        (205, _expires(0xB)),
+        (230, _TICK_ENDS),
+        (300, _TICK),
+        (301, _TICK_ENDS),
+    ]
+    trace = _traced(page(ticks + samples))
+    assert _timers(trace) == {(0xA,): (1, 10), (0xA, 0xB): (1, 30), (): (1, 1)}
+    assert [
+        (start, end, trace.sources[number].timers)
+        for start, end, number in zip(trace.pieces[::3], trace.pieces[1::3], trace.pieces[2::3], strict=True)
+        if trace.sources[number].kind == "tick"
+    ] == [(100, 110, (0xA,)), (200, 230, (0xA, 0xB)), (300, 301, ())]
+
+
+def test_a_numbered_timers_interrupt_is_too_and_a_softirqs_timer_is_the_softirqs() -> None:
+    irq, irq_ends = record("irq/irq_handler_entry", 7, irq=11), record("irq/irq_handler_exit", 7, irq=11)
+    softirq, ends = record("irq/softirq_entry", 7, vec=8), record("irq/softirq_exit", 7, vec=8)
+    trace = _traced(
+        page(
+            [
+                (0, switch("x", 7)),
+                (10, irq),
+                (12, _expires(0xB)),
+                (20, irq_ends),
+                (30, softirq),
+                (31, _expires(0xC)),
+                (40, ends),
+            ]
+        )
+    )
+    assert _timers(trace) == {(0xB,): (1, 10)}
+    assert _times(trace)["softirq", "", 8] == (1, 10)
+
+
+def test_a_timer_that_expires_in_no_interrupt_that_was_seen_is_nobodys() -> None:
+    assert _timers(_traced(page([(0, switch("x", 7)), (10, _expires(0xB)), (20, switch("", 0, 7))]))) == {}
+
+
+def test_a_thread_has_the_cpu_from_switch_to_switch() -> None:
+    trace = _traced(
+        page([(100, switch("hog", 900)), (600, switch("other", 901, 900)), (700, switch("", 0, 901))]), end_ns=2_000
+    )
+    assert _times(trace) == {("thread", "hog", 900): (1, 500), ("thread", "other", 901): (1, 100)}
+    assert _pieces(trace) == [(100, 600, "thread"), (600, 700, "thread")]
+
+
+def test_whatever_is_innermost_has_the_time() -> None:
+    softirq, ends = record("irq/softirq_entry", 7, vec=3), record("irq/softirq_exit", 7, vec=3)
+    irq, irq_ends = record("irq/irq_handler_entry", 7, irq=36), record("irq/irq_handler_exit", 7, irq=36)
+    trace = _traced(
+        page([(0, switch("x", 7)), (100, softirq), (130, irq), (150, irq_ends), (200, ends), (300, switch("", 0, 7))])
+    )
+    assert _times(trace) == {("thread", "x", 7): (1, 200), ("softirq", "", 3): (1, 80), ("irq", "", 36): (1, 20)}
+    assert [end - start for start, end, _ in _pieces(trace)] == [100, 30, 20, 50, 100]
+
+
+def test_whoever_is_seen_first_has_run_since_the_begin() -> None:
+    trace = _traced(page([(100, _TICK), (110, _TICK_ENDS)]), end_ns=200)
+    assert _times(trace) == {("tick", "local_timer", 0): (1, 10), ("thread", "", 7): (1, 190)}
+
+
+def test_a_switch_that_nobody_told_of_is_seen_by_who_runs_afterwards() -> None:
+    trace = _traced(
+        page(
+            [
+                (0, switch("", 0)),
+                (100, record("irq/softirq_entry", 0, vec=1)),
+                (110, record("irq/softirq_exit", 0, vec=1)),
+            ]
+        ),
+        page([(300, switch("", 0, current=900)), (400, switch("x", 7))], begin_ns=300),
+    )
+    assert (trace.unseen_switches, trace.unseen_ns) == (1, 190)
+    assert _times(trace) == {("softirq", "", 1): (1, 10), ("thread", "", 900): (1, 190)}
+
+
+def test_what_was_not_seen_to_end_ends_with_what_is_around_it_or_with_the_next_switch() -> None:
+    softirq, irq = record("irq/softirq_entry", 7, vec=3), record("irq/irq_handler_entry", 7, irq=36)
+    ends = record("irq/softirq_exit", 7, vec=3)
+    trace = _traced(page([(0, softirq), (10, irq), (30, ends), (40, softirq), (50, switch("", 0, current=7))]))
+    assert _times(trace) == {("softirq", "", 3): (2, 20), ("irq", "", 36): (1, 20), ("thread", "", 7): (1, 10)}
+
+
+def test_an_exit_without_an_entry_ends_nothing() -> None:
+    trace = _traced(page([(10, _TICK_ENDS), (20, record("irq/softirq_exit", 7, vec=1)), (30, switch("", 0, 7))]))
+    assert _times(trace) == {("thread", "", 7): (1, 30)}
+
+
+def test_an_nmi_is_told_of_when_it_is_over() -> None:
+    trace = _traced(
+        page([(0, switch("x", 7)), (500, record("nmi/nmi_handler", 7, delta_ns=200)), (600, switch("", 0, 7))])
+    )
+    assert _times(trace) == {("thread", "x", 7): (1, 400), ("nmi", "NMI", 0): (1, 200)}
+    assert _pieces(trace) == [(0, 300, "thread"), (300, 500, "nmi"), (500, 600, "thread")]
+
+
+def test_an_interrupt_between_cpus_goes_to_who_called_last_before_it() -> None:
+    def call(cpu: int, function: int) -> bytes:
+        return record("csd/csd_queue_cpu", 456, cpu=cpu, func=function)
+
+    sends = Sends(events_of_senders(event_format))
+    sends.feed(page([(90, call(1, 0xFFFF_FFFF_8100_0000)), (95, call(0, 5))]))
+    sends.feed(page([(200, call(1, 9))]))
+    sends.sort()
+    entry, ends = record(f"{_CALL}_entry"), record(f"{_CALL}_exit")
+    trace = _traced(page([(100, entry), (120, ends), (150, entry), (160, ends)]), sends=sends)
+    assert [source for source in trace.sources if source.kind == "ipi"] == [
+        Source("ipi", "call_function_single", 456, 0xFFFF_FFFF_8100_0000),
+        Source("ipi", "call_function_single"),
+    ]
+
+
+def test_what_is_sent_from_within_an_interrupt_is_nobodys_doing() -> None:
+    sends = Sends(events_of_senders(event_format))
+    for flags in (0x08, 0x10, 0x40):
+        sends.feed(page([(90, record("csd/csd_queue_cpu", 456, flags, cpu=1, func=7))]))
+        assert sends.take(1, "call_function_single", 100) == (0, 7)
+    sends.feed(page([(90, record("csd/csd_queue_cpu", 456, 0x01, cpu=1, func=7))]))
+    assert sends.take(1, "call_function_single", 100) == (456, 7)
+
+
+def test_a_call_and_a_reschedule_are_not_taken_for_each_other() -> None:
+    sends = Sends(events_of_senders(event_format))
+    both = [(10, record("csd/csd_queue_cpu", 456, cpu=1, func=7)), (20, record("csd/csd_queue_cpu", 457, cpu=1))]
+    sends.feed(page(both))
+    found = [sends.take(1, vector, 30) for vector in ("irq_work", "reschedule", "call_function", "reschedule")]
+    assert found == [(0, 0), (457, 0), (456, 7), (0, 0)]
+    sends.feed(page(both))
+    assert [sends.take(1, "ipi", 30) for _ in range(2)] == [(456, 7), (0, 0)]  # of ARM: any
+
+
+def test_after_a_loss_nobody_is_blamed_until_somebody_is_seen() -> None:
+    first = page([(0, switch("hog", 7)), (100, _TICK)])
+    second = page([(10_000, record("irq/softirq_exit", 0, vec=1)), (10_100, switch("x", 7))], is_after_loss=True)
+    trace = _traced(first, second, end_ns=10_200)
+    assert trace.lost_pages == 1
+    assert _times(trace) == {("thread", "x", 7): (1, 100)}
+
+
+def test_pieces_that_find_no_room_are_counted_and_the_spells_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_timeline, "_MOST_PIECES", 2)
+    switches = [(100 * number, switch("x", 7 + number % 2, 8 - number % 2)) for number in range(6)]
+    trace = _traced(page(switches), end_ns=600)
+    assert (len(_pieces(trace)), trace.lost_pieces) == (2, 4)
+    assert sum(count for count, _ in _times(trace).values()) == 6
+
+
+def test_long_pauses_and_long_records_are_read_over() -> None:
+    unknown = (5).to_bytes(2, "little") + bytes(198)
+    times = [now for now, _, _ in records(page([(10, _TICK), (10 + (3 << 27), unknown), (20 + (3 << 27), _TICK_ENDS)]))]
+    assert times == [10, 10 + (3 << 27), 20 + (3 << 27)]
+
+
+@given(st.integers(0, 1 << 40))
+def test_a_length_is_rounded_down_by_less_than_a_quarter(ns: int) -> None:
+    assert ns * 3 // 4 <= rounded_ns(ns) <= ns
+    assert rounded_ns(rounded_ns(ns)) == rounded_ns(ns)
+
+
+@given(st.binary(max_size=400))
+def test_a_page_of_rubbish_is_a_loss_at_the_worst(body: bytes) -> None:
+    sends = Sends(events_of_senders(event_format))
+    for size in (len(body), len(body) + 40):
+        written = (5).to_bytes(8, "little") + size.to_bytes(8, "little") + body
+        sends.feed(written)
+        trace = _traced(page([(1, switch("x", 7))]), written, written[:9], end_ns=1 << 61)
+        assert trace.lost_pages > 0
+        assert [end - start for start, end, _ in _pieces(trace) if end < start] == []
+
+
+def test_what_the_osnoise_tracer_tells_when_it_is_over_is_taken_from_the_thread() -> None:
+    tick = record("osnoise/irq_noise", 7, duration=40, desc="local_timer", vector=236)
+    disk = record("osnoise/irq_noise", 7, duration=20, desc="virtio1-req.0", vector=36)
+    softirq = record("osnoise/softirq_noise", 7, duration=80, vector=4)
+    nmi = record("osnoise/nmi_noise", 7, duration=10)
+    trace = _traced(
+        page([(0, switch("x", 7)), (100, tick), (130, disk), (210, softirq), (400, nmi), (500, switch("", 0, 7))])
+    )
+    assert _times(trace) == {
+        ("thread", "x", 7): (1, 350),
+        ("tick", "local_timer", 0): (1, 40),
+        ("irq", "", 36): (1, 20),
+        ("softirq", "", 4): (1, 80),
+        ("nmi", "NMI", 0): (1, 10),
+    }
+    assert _pieces(trace)[:5] == [
+        (0, 60, "thread"),
+        (60, 100, "tick"),
+        (100, 110, "thread"),
+        (110, 130, "irq"),
+        (130, 210, "softirq"),
+    ]
+
+
+def test_an_interrupt_within_a_softirq_that_is_over_later_keeps_its_time() -> None:
+    disk = record("osnoise/irq_noise", 7, duration=20, desc="virtio1-req.0", vector=36)
+    softirq = record("osnoise/softirq_noise", 7, duration=80, vector=4)
+    trace = _traced(page([(0, switch("x", 7)), (130, disk), (170, softirq), (500, switch("", 0, 7))]))
+    kinds = [(0, 70, "thread"), (70, 110, "softirq"), (110, 130, "irq"), (130, 170, "softirq"), (170, 500, "thread")]
+    assert _pieces(trace) == kinds
+    assert _times(trace)["thread", "x", 7] == (1, 400)
+
+
+def test_a_call_that_the_osnoise_tracer_tells_of_has_its_sender() -> None:
+    sends = Sends(events_of_senders(event_format))
+    sends.feed(page([(50, record("csd/csd_queue_cpu", 456, cpu=1, func=77))]))
+    sends.sort()
+    call = record("osnoise/irq_noise", 7, duration=30, desc="call_function_single", vector=251)
+    trace = _traced(page([(0, switch("x", 7)), (100, call)]), sends=sends)
+    assert Source("ipi", "call_function_single", 456, 77) in trace.sources
+
+
+def test_a_call_that_took_no_interrupt_is_not_held_against_its_sender_later() -> None:
+    sends = Sends(events_of_senders(event_format))
+    queued, sent = (record("csd/csd_queue_cpu", tid, cpu=1, func=tid) for tid in (100, 200))
+    sends.feed(page([(1_000_000, queued), (10_000_000, sent)]))
+    sends.sort()
+    assert sends.take(1, "call_function_single", 10_002_000) == (200, 200)
+
+
+def test_of_calls_that_came_together_the_first_has_caused_the_interrupt() -> None:
+    sends = Sends(events_of_senders(event_format))
+    first, second = (record("csd/csd_queue_cpu", tid, cpu=1, func=tid) for tid in (100, 200))
+    sends.feed(page([(1_000, first), (2_000, second)]))
+    sends.sort()
+    assert sends.take(1, "call_function_single", 5_000) == (100, 100)
+    assert sends.take(1, "call_function_single", 6_000) == (0, 0)
+
+
+def test_who_has_started_whom_is_told_up_to_the_first_that_was_seen() -> None:
+    sends = Sends(events_of_senders(event_format))
+    births = [(10, 900, 901, 0), (20, 901, 902, _CLONE_THREAD), (30, 902, 903, _CLONE_THREAD)]
+    sends.feed(
+        page([(at, record("task/task_newtask", by, pid=tid, clone_flags=flags)) for at, by, tid, flags in births])
+    )
+    assert list(sends.ancestors(903)) == [(902, True), (901, True), (900, False)]
+    assert list(sends.ancestors(900)) == []
+
+
+def test_a_number_that_was_given_again_has_no_endless_line_of_ancestors() -> None:
+    sends = Sends(events_of_senders(event_format))
+    sends.feed(page([(at, record("task/task_newtask", by, pid=tid)) for at, by, tid in ((10, 7, 8), (20, 8, 7))]))
+    assert list(sends.ancestors(8)) == [(7, False)]

@@ -1,0 +1,117 @@
+"""The sentinel on this host, with a benchmark made on purpose: `pytest -m live`. Nobody else may use the last CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from noisewatch.operations.frame.frame import CpuLine, Frame, decode_frame
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.sampler import SamplerOptions
+from tests.live.noise import CPU, LOOP, noise
+from tests.waiting import descendants_of, is_alive, wait_until
+
+pytestmark = pytest.mark.live
+
+_PATIENCE_S = 90.0  # others' work on the CPU keeps the sentinel away
+
+
+@contextmanager
+def _sampler(measures_idle: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+    options = SamplerOptions(
+        machine=MachineOptions(cpus=str(CPU)),
+        interval_s=0.5,
+        sentinel=measures_idle,
+        allowed=frozenset(os.sched_getaffinity(0)),
+        observer=os.getpid(),
+    )
+    process = subprocess.Popen(options.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _frame_when(sampler: subprocess.Popen[bytes], *states: str) -> tuple[Frame, CpuLine]:
+    """The first frame in which the CPU is in one of the states."""
+    given_up = time.monotonic() + _PATIENCE_S
+    if sampler.stdout is None:
+        raise AssertionError
+    while time.monotonic() < given_up:
+        frame = decode_frame(sampler.stdout.readline())
+        line = next(line for line in frame.cpus if line.cpu == CPU)
+        if line.sentinel in states:
+            return frame, line
+    raise AssertionError(f"it never was {' or '.join(states)}")
+
+
+def _frame_when_quiet(sampler: subprocess.Popen[bytes]) -> tuple[Frame, CpuLine]:
+    """The first frame in which it measures; where others work on the CPU all the time, it rightly never does."""
+    try:
+        return _frame_when(sampler, "measures")
+    except AssertionError:
+        _, line = _frame_when(sampler, "busy", "was busy", "measures")
+        if line.sentinel == "measures":
+            raise
+        pytest.skip(f"others use CPU {CPU} all the time")
+
+
+def test_it_measures_makes_way_for_a_benchmark_and_comes_back() -> None:
+    with _sampler(measures_idle=True) as sampler:
+        frame, line = _frame_when_quiet(sampler)
+        assert (line.measured_ns or 0) > 0
+        assert 0 <= (line.measured_stolen_share or 0.0) <= 1
+        own = {sampler.pid, *descendants_of(sampler.pid)}  # another noisewatch may run here, and is to be named
+        assert len(own) == 3
+        assert [each for each in frame.culprits if each.pid in own] == []
+        with noise(LOOP) as benchmark:
+            frame, line = _frame_when(sampler, "busy")
+            assert line.measured_stolen_share is None
+            while benchmark.pid not in {each.pid for each in frame.culprits}:
+                frame, _ = _frame_when(sampler, "busy")
+        _frame_when(sampler, "measures")
+
+
+def test_it_is_switched_on_and_off_through_standard_input() -> None:
+    with _sampler() as sampler:
+        if sampler.stdin is None:
+            raise AssertionError
+        frame, _ = _frame_when(sampler, "off")
+        assert not frame.has_sentinel
+        for wanted, states in ((True, ("starting", "measures", "busy", "was busy")), (False, ("off",))):
+            sampler.stdin.write(json.dumps({"sentinel": wanted}).encode() + b"\n")
+            sampler.stdin.flush()
+            frame, _ = _frame_when(sampler, *states)
+            assert frame.has_sentinel is wanted
+
+
+def test_a_stopped_sampler_is_not_spun_for_and_a_killed_one_leaves_nothing() -> None:
+    with _sampler(measures_idle=True) as sampler:
+        _frame_when_quiet(sampler)
+        pids = descendants_of(sampler.pid)
+        assert len(pids) == 2  # the host, and the spinner that it forked
+        sampler.send_signal(signal.SIGSTOP)
+        wait_until(lambda: _switches(pids[-1]) == _switches_later(pids[-1]))
+        sampler.send_signal(signal.SIGCONT)
+        _frame_when(sampler, "measures")
+        sampler.kill()
+        wait_until(lambda: not any(is_alive(pid) for pid in pids))
+
+
+def _switches(pid: int) -> int:
+    with open(f"/proc/{pid}/schedstat") as schedstat:
+        return int(schedstat.read().split()[2])
+
+
+def _switches_later(pid: int) -> int:
+    """Once it would have spun several times."""
+    time.sleep(0.5)
+    return _switches(pid)

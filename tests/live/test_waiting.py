@@ -1,0 +1,85 @@
+"""Waiting for this host to become quiet, and taking it for oneself: `pytest -m live`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.tasks.machine_lock import PATH, read_machine_lock
+from noisewatch.machine.live import LiveMachine
+from tests.live.noise import CPU, LOOP, noise
+
+pytestmark = pytest.mark.live
+
+_PREFLIGHT = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), "--no-calibration", "--no-config"]
+_IS_BUSY = ["--sample", "0.5", "--select", "target-cpu-busy", "--limit", "target-cpu-busy=50%"]
+_IS_LOCKED = ["--sample", "0", "--select", "machine-locked"]
+
+
+def _preflight(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*_PREFLIGHT, *options], capture_output=True, text=True, check=False)
+
+
+def test_it_waits_until_the_noise_ends_and_says_for_what() -> None:
+    with noise(LOOP) as process:
+        threading.Timer(3, process.kill).start()
+        ran = _preflight(*_IS_BUSY, "--wait", "30")
+    assert (ran.returncode, ran.stdout.splitlines()[-1].split()[1]) == (0, "STABLE")
+    assert "noisewatch: waiting for target-cpu-busy (" in ran.stderr
+
+
+def test_when_the_time_runs_out_the_last_reasons_are_reported() -> None:
+    with noise(LOOP):
+        ran = _preflight(*_IS_BUSY, "--wait", "2", "--format", "json")
+    report = json.loads(ran.stdout)
+    assert (ran.returncode, report["exit_status"], report["verdict"]) == (4, 4, "unstable")
+    (busy,) = [each for each in report["findings"] if each["id"] == "target-cpu-busy"]
+    assert (busy["status"], busy["cpus"]) == ("fail", [CPU])
+
+
+def test_what_waiting_does_not_change_is_said_once() -> None:
+    check = "default-irq-affinity-includes-target"
+    ran = _preflight("--sample", "0", "--select", check, "--severity", f"{check}=blocking", "--wait", "2")
+    assert ran.returncode == 4
+    assert ran.stderr.count(f"noisewatch: {check}: a setting, which waiting alone does not change") == 1
+
+
+@pytest.fixture
+def unlocked() -> None:
+    """Nobody else has the machine."""
+    lock = read_machine_lock(Reader(LiveMachine()))
+    if lock is None or not lock.is_free:
+        pytest.skip("somebody else has locked this host")
+
+
+@pytest.mark.usefixtures("unlocked")
+def test_the_machine_is_locked_for_the_script_that_asked_until_it_ends() -> None:
+    command = " ".join([*_PREFLIGHT, *_IS_LOCKED, "--lock", ">/dev/null"])
+    script = subprocess.Popen(
+        ["sh", "-c", f"{command} && echo locked && read line; :"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert script.stdout is not None
+    assert script.stdout.readline() == "locked\n"
+    second = _preflight(*_IS_LOCKED, "--lock")
+    assert second.returncode == 1
+    assert f"sh (pid {script.pid}) has locked the machine" in second.stdout
+    script.communicate("\n")
+    third = _preflight(*_IS_LOCKED, "--format", "json")
+    assert third.returncode == 0
+    assert "a stale lock" in third.stdout
+
+
+@pytest.mark.usefixtures("unlocked")
+def test_a_machine_that_is_not_fit_is_not_kept_locked() -> None:
+    with noise(LOOP):
+        assert _preflight(*_IS_BUSY, "--lock").returncode == 1
+    assert Path(PATH).read_text() == ""

@@ -1,0 +1,76 @@
+"""Recordings that a test makes, whole or damaged."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from noisewatch.errors import UsageError
+from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine.recording.recorder import Recorder
+from noisewatch.machine.recording.replay import Recording
+from tests.quiet_machine import ANSWERS
+from tests.written import Files, WrittenMachine
+
+HEADER: dict[str, Any] = {"noisewatch_recording": 1, "made_by": "0", "own_pids": [], "interval_s": 1.0}
+
+
+def recorded(*moments: Files, identify: bool = False) -> tuple[bytes, list[Snapshot]]:
+    """The recording of a machine's moments, and the snapshots that were taken meanwhile."""
+    machine = WrittenMachine(*moments, answers=ANSWERS, own_pids=[700], seconds_between=1.0)
+    sink = io.BytesIO()
+    recorder = Recorder(machine, sink, interval_s=1.0, identify=identify)
+    task_reader = TaskReader(asks_all_affinities=True)
+    snapshots: list[Snapshot] = []
+    for _ in moments:
+        snapshots.append(
+            read_snapshot(recorder, Wish(), task_reader, snapshots[-1] if snapshots else None),
+        )
+        machine.advance()
+    recorder.close()
+    return sink.getvalue(), snapshots
+
+
+def lines_of(content: bytes) -> list[dict[str, Any]]:
+    """The header and the frames."""
+    return [json.loads(line) for line in gzip.decompress(content).splitlines()]
+
+
+def packed(lines: Iterable[Any]) -> bytes:
+    """Lines as a recording."""
+    return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in lines), mtime=0)
+
+
+def frame(now_ns: int = 1, key: bool = True, **parts: Any) -> dict[str, Any]:
+    """A frame that says nothing but `parts`."""
+    return {"now_ns": now_ns, "key": key, "read": {}, "rows": {}, "failed": {}, **parts}
+
+
+def written(root: Path, content: bytes) -> str:
+    """The path of a file with the content."""
+    path = root / "recording.nwr"
+    path.write_bytes(content)
+    return str(path)
+
+
+def replayed(recording: Recording) -> list[Snapshot]:
+    """A snapshot of each moment."""
+    task_reader = TaskReader(asks_all_affinities=True)
+    snapshots = [read_snapshot(recording, Wish(), task_reader)]
+    while recording.advance():
+        snapshots.append(read_snapshot(recording, Wish(), task_reader, snapshots[-1]))
+    return snapshots
+
+
+def outcome(root: Path, content: bytes) -> tuple[int, str | None]:
+    """How many moments can be replayed, and the damage or the refusal."""
+    try:
+        recording = Recording(written(root, content))
+    except UsageError as error:
+        return 0, str(error)
+    return len(replayed(recording)), recording.damage

@@ -1,0 +1,227 @@
+"""A recording can be attached to a bug report: it does not say whose machine it was."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from noisewatch.kernel.cgroup.mounts import MOUNT_ROOTS
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.system.mounts import OWN_MOUNTS
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine.recording.privacy import GRUB, HOST_NAME, KERNEL_COMMAND_LINE, KERNEL_INSTALL, Scrubber
+from noisewatch.machine.recording.recorder import Recorder
+from noisewatch.machine.recording.replay import Recording
+from tests.machine.recording.recorded import recorded, replayed, written
+from tests.quiet_machine import ANSWERS, process, quiet_files
+from tests.written import PROC_MOUNT, WrittenMachine
+
+COMMAND_LINE = "BOOT_IMAGE=/vmlinuz root=UUID=1234 ip=10.0.0.7 luks.key=secret isolcpus=managed_irq,domain,2-3 quiet\n"
+
+
+def _text(content: bytes) -> str:
+    return gzip.decompress(content).decode()
+
+
+def test_the_host_name_is_replaced_wherever_it_stands() -> None:
+    files = quiet_files() | process(900, "benchmark-host", 0, 5)
+    files["/proc/version"] = "Linux version 6.14.0 (root@benchmark-host) #1\n"
+    content, _ = recorded(files)
+    assert "benchmark-host" not in _text(content)
+
+
+def test_the_host_name_stays_for_who_wants_to_be_identified() -> None:
+    content, _ = recorded(quiet_files(), identify=True)
+    assert "benchmark-host" in _text(content)
+
+
+def test_the_kernels_command_line_is_reduced_to_what_matters_to_noise(tmp_path: Path) -> None:
+    content, _ = recorded(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE})
+    recording = Recording(written(tmp_path, content))
+    assert recording.read_bytes(KERNEL_COMMAND_LINE) == b"isolcpus=managed_irq,domain,2-3\n"
+    assert "secret" not in _text(content)
+
+
+def test_the_kernels_command_line_stays_for_who_wants_to_be_identified(tmp_path: Path) -> None:
+    content, _ = recorded(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE}, identify=True)
+    assert Recording(written(tmp_path, content)).read_bytes(KERNEL_COMMAND_LINE).decode() == COMMAND_LINE
+
+
+def test_a_reduced_command_line_isolates_the_same_cpus(tmp_path: Path) -> None:
+    content, (before,) = recorded(quiet_files())
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert after.isolation == before.isolation
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (KERNEL_COMMAND_LINE, ""),
+        (KERNEL_COMMAND_LINE, "\0" * 20),
+        (KERNEL_COMMAND_LINE, "x " * 40_000),
+        (KERNEL_INSTALL, "\0" * 20),
+        (GRUB, 'GRUB_CMDLINE_LINUX="\0\0"\n'),
+        (OWN_MOUNTS, ""),
+        (OWN_MOUNTS, "\n"),
+        (OWN_MOUNTS, "\0" * 80),
+        (OWN_MOUNTS, f"{PROC_MOUNT}/dev/sda1 /ho"),
+        (OWN_MOUNTS, f"{PROC_MOUNT}\n{PROC_MOUNT}"),
+        (MOUNT_ROOTS, ""),
+        (MOUNT_ROOTS, "24 1 0:22 / /proc rw - proc proc rw\n25 1 8:1 / /home rw"),
+    ],
+)
+def test_what_was_damaged_is_no_better_in_the_recording(tmp_path: Path, path: str, text: str) -> None:
+    content, (before,) = recorded(quiet_files() | {path: text})
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert path in before.reason_by_path
+    assert path in after.reason_by_path
+
+
+def test_arguments_of_processes_are_never_read() -> None:
+    files = quiet_files() | {f"/proc/{pid}/cmdline": "mysqld\0--password=secret\0" for pid in (1, 2, 700)}
+    machine = WrittenMachine(files, files, answers=ANSWERS)
+    task_reader = TaskReader(asks_all_affinities=True)
+    before = read_snapshot(machine, Wish(), task_reader)
+    machine.advance()
+    read_snapshot(machine, Wish(), task_reader, before)
+    command_lines = {path for path in machine.reads if path.startswith("/proc/") and path.endswith("/cmdline")}
+    assert command_lines == {KERNEL_COMMAND_LINE}
+    assert [path for path in machine.reads if path.endswith(("/environ", "/loginuid"))] == []
+
+
+def test_the_user_of_a_process_is_not_recorded() -> None:
+    files = quiet_files() | process(900, "editor", 0, 5)
+    files["/proc/900/status"] = "Name:\teditor\nUid:\t4242\t4242\t4242\t4242\nCpus_allowed_list:\t0-1\n"
+    content, _ = recorded(files)
+    assert "editor" in _text(content)
+    assert "4242" not in _text(content)
+
+
+def test_of_how_a_thread_is_scheduled_only_its_migrations_are_recorded(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 50_000_000, allowed="0-3")
+    files["/proc/900/sched"] = "hog (900, #threads: 1)\nse.nr_migrations : 36\nnuma_group : 4242\n"
+    content, _ = recorded(files)
+    assert "4242" not in _text(content)
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert after.tasks is not None
+    assert after.tasks.by_tid[900].migrations == 36
+
+
+def test_mounts_that_are_no_cgroups_are_not_recorded() -> None:
+    files = quiet_files()
+    files["/proc/self/mounts"] += "//nas/alice /home/alice cifs rw,username=alice,domain=ACME,addr=10.0.0.9 0 0\n"
+    files["/proc/self/mountinfo"] += "40 1 0:40 / /home/alice rw - cifs //nas/alice rw,username=alice\n"
+    content, _ = recorded(files)
+    assert "cgroup2" in _text(content)
+    assert "alice" not in _text(content)
+
+
+def test_a_cgroup_called_like_the_host_keeps_its_quota_in_a_replay(tmp_path: Path) -> None:
+    files = quiet_files() | {"/proc/self/cgroup": "0::/benchmark-host\n"}
+    folder = "/sys/fs/cgroup/benchmark-host"
+    files |= {
+        f"{folder}/cgroup.controllers": "cpu\n",
+        f"{folder}/cgroup.events": "populated 1\n",
+        f"{folder}/cpu.max": "50000 100000\n",
+        f"{folder}/cpu.stat": "nr_throttled 3\n",
+    }
+    content, (before,) = recorded(files)
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert before.cgroup.cpu_quota_share == 0.5
+    assert after.cgroup.cpu_quota_share == 0.5
+
+
+def test_a_cgroup_called_like_the_host_does_not_tell_its_name() -> None:
+    files = quiet_files() | {
+        "/proc/self/cgroup": "0::/benchmark-host\n",
+        "/sys/fs/cgroup/benchmark-host/cpu.max": "max 100000\n",
+    }
+    content, _ = recorded(files)
+    assert "benchmark-host" not in _text(content)
+
+
+@pytest.mark.parametrize(
+    ("host", "text", "shared"),
+    [
+        ("alpha", "alpha and alpha.example.org", "host and host.example.org"),
+        ("alpha", "alphabet alpha-2 my-alpha x.alpha", "alphabet alpha-2 my-alpha x.alpha"),
+        ("al.ha", "alpha al.ha", "alpha host"),
+        ("vm", "a vm is a vm", "a vm is a vm"),
+        ("", "text", "text"),
+    ],
+)
+def test_a_host_name_is_replaced_as_a_whole_word_if_it_is_long_enough(host: str, text: str, shared: str) -> None:
+    assert Scrubber(host)("/proc/version", text) == shared
+
+
+def test_even_a_short_host_name_is_left_out_of_its_own_file() -> None:
+    assert Scrubber("vm")(HOST_NAME, "vm\n") == "host\n"
+
+
+def test_a_machine_without_a_host_name_can_be_recorded() -> None:
+    sink = io.BytesIO()
+    Recorder(WrittenMachine({}), sink, interval_s=1.0).close()
+    assert _text(sink.getvalue()).count("\n") == 1
+
+
+CONFIG = """\
+CONFIG_CC_VERSION_TEXT="gcc of benchmark-builder"
+CONFIG_LOCALVERSION="-acme"
+CONFIG_HZ=250
+# CONFIG_KASAN is not set
+"""
+
+
+@pytest.mark.parametrize("path", ["/proc/config.gz", "/boot/config-6.14.0", "/lib/modules/6.14.0/config"])
+def test_of_the_kernels_configuration_only_what_matters_to_noise_is_kept(path: str) -> None:
+    packed = gzip.compress(CONFIG.encode()).decode("utf-8", "surrogateescape")
+    answer = packed if path.endswith(".gz") else CONFIG
+    assert Scrubber("host")(path, answer) == "CONFIG_HZ=250\n# CONFIG_KASAN is not set\n"
+    assert Scrubber("host", identify=True)(path, answer) == answer
+
+
+def test_a_damaged_configuration_is_not_kept() -> None:
+    assert Scrubber("host")("/proc/config.gz", "\x1f\udc8bCONFIG_HZ=250\n") == ""
+
+
+def test_a_packed_configuration_says_the_same_in_a_recording(tmp_path: Path) -> None:
+    packed = gzip.compress(quiet_files()["/boot/config-6.14.0"].encode()).decode("utf-8", "surrogateescape")
+    content, (before,) = recorded(quiet_files() | {"/proc/config.gz": packed})
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert before.platform.config is not None
+    assert after.platform.config == before.platform.config
+
+
+def test_of_our_own_status_nobodys_number_is_recorded(tmp_path: Path) -> None:
+    content, _ = recorded(quiet_files())
+    status = Recording(written(tmp_path, content)).read_bytes("/proc/self/status").decode()
+    assert [line.split(":")[0] for line in status.splitlines()] == ["TracerPid", "CapEff", "Seccomp"]
+
+
+def test_neither_users_nor_the_folder_of_temporary_files_are_recorded(tmp_path: Path) -> None:
+    content, (before,) = recorded(quiet_files())
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert (before.settings.sessions.users, after.settings.sessions) == (1, before.settings.sessions)
+    assert after.settings.temporary_files == "ext4"
+    assert '"ask sessions of users":{"sessions":2,"users":1}' in _text(content)
+
+
+def test_processes_that_proc_hides_are_hidden_in_a_replay_as_well(tmp_path: Path) -> None:
+    files = quiet_files()
+    files["/proc/self/mounts"] = "proc /proc proc rw,hidepid=2 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+    files["/proc/self/status"] = files["/proc/self/status"].replace("CapEff:\t000001ffffffffff", "CapEff:\t0")
+    content, (before, *_) = recorded(files)
+    (after, *_) = replayed(Recording(written(tmp_path, content)))
+    assert "hidepid=2" in str(before.settings.why_processes_hidden)
+    assert after.settings.why_processes_hidden == before.settings.why_processes_hidden
+
+
+def test_a_load_that_lxcfs_serves_is_unknown_in_a_replay_as_well(tmp_path: Path) -> None:
+    files = quiet_files()
+    files["/proc/self/mounts"] += "lxcfs /proc/loadavg fuse.lxcfs rw 0 0\nlxcfs /proc/diskstats fuse.lxcfs rw 0 0\n"
+    content, _ = recorded(files)
+    (after,) = replayed(Recording(written(tmp_path, content)))
+    assert (after.background.load_average, after.background.disks) == (None, None)

@@ -1,0 +1,123 @@
+"""The calibration's processes: short ones, on whatever CPU there is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.spinning.calibration.plan import plan_slots
+from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, calibrate
+from noisewatch.machine.spinning.loops import PYTHON, load_core
+from tests.waiting import descendants_of, is_alive, wait_until
+
+_CPU = max(os.sched_getaffinity(0))
+_SHORT_NS = 500_000_000
+_CORES = sorted({PYTHON, load_core().NAME})
+
+
+def _wanted(core: str = PYTHON, cpus: tuple[int, ...] = (_CPU,), command: tuple[str, ...] = ()) -> Calibrating:
+    slots = plan_slots(cpus, {}, {}, _SHORT_NS, core != PYTHON, bool(command))
+    return Calibrating(slots, command=command, core=core)
+
+
+def _nobody(progress: Progress) -> None:
+    """Watches nothing."""
+
+
+def _only_cpu(said: dict[str, Any]) -> dict[str, Any]:
+    (cpu,) = said["cpus"]
+    return cpu  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("core", _CORES)
+def test_a_calibration_measures_all_that_its_core_can(core: str) -> None:
+    cpu = _only_cpu(calibrate(_wanted(core), _nobody))
+    assert (cpu["cpu"], cpu["state"], cpu["error"]) == (_CPU, "done", 0)
+    assert cpu["spun_ns"] > 0
+    assert len(cpu["work"]) > 100
+    assert len(cpu["memory"]) > 10
+    assert bool(cpu["native_work"]) == (core != PYTHON)
+
+
+def test_what_is_measured_can_be_watched_growing() -> None:
+    seen: list[int] = []
+    calibrate(_wanted(), lambda progress: seen.append(progress.sheets[_CPU].counts["work"][0]), look_s=0.02)
+    assert len(set(seen)) > 2
+    assert seen == sorted(seen)
+
+
+def test_a_cpu_that_cannot_be_pinned_to_says_so() -> None:
+    cpu = _only_cpu(calibrate(_wanted(cpus=(4095,)), _nobody))
+    assert (cpu["state"], cpu["error"]) == ("refused", 22)
+
+
+def test_the_users_command_is_run_at_least_three_times() -> None:
+    cpu = _only_cpu(calibrate(_wanted(command=("true",)), _nobody))
+    assert cpu["state"] == "done"
+    assert len(cpu["command"]) >= 6
+    assert all(length > 0 for length in cpu["command"][1::2])
+
+
+@pytest.mark.parametrize(("command", "error"), [(("false",), 1), (("/no/such/program",), 258)])
+def test_a_command_that_fails_is_told(command: tuple[str, ...], error: int) -> None:
+    cpu = _only_cpu(calibrate(_wanted(command=command), _nobody))
+    assert (cpu["state"], cpu["error"]) == ("failed", error)
+
+
+def test_who_watches_may_stop_it_and_nothing_is_left_running() -> None:
+    def stop(progress: Progress) -> None:
+        raise CannotMeasure("stopped")
+
+    with pytest.raises(CannotMeasure, match="stopped"):
+        calibrate(replace(_wanted(), slots=plan_slots([_CPU], {}, {}, 60 * 10**9, False)), stop)
+    _wait_until_none_is_left(os.getpid())
+
+
+def _calibrating(command: tuple[str, ...] = ()) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """A process that calibrates, and its descendants: the host, its spinner and, if there is one, the command."""
+    program = (
+        "from noisewatch.machine.spinning.calibration.plan import plan_slots\n"
+        "from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate\n"
+        f"slots = plan_slots([{_CPU}], {{}}, {{}}, {10 if command else 60} * 10**9, False, {bool(command)})\n"
+        f"calibrate(Calibrating(slots, command={command}, core='python'), "
+        "lambda progress: print('runs', flush=True) if progress.done_s > 0.1 else None)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    if parent.stdout is None:
+        raise AssertionError
+    assert parent.stdout.readline() == b"runs\n"
+    wait_until(lambda: len(descendants_of(parent.pid)) == 2 + bool(command), 30.0)
+    return parent, descendants_of(parent.pid)
+
+
+_SLEEPS = ("sleep", "600")
+
+
+@pytest.mark.parametrize("command", [(), _SLEEPS], ids=["loop", "command"])
+@pytest.mark.parametrize("who", ["parent", "host", "both", "spinner"])
+def test_who_is_killed_leaves_nothing_running(command: tuple[str, ...], who: str) -> None:
+    parent, descendants = _calibrating(command)
+    victims = {"parent": [parent.pid], "host": descendants[:1], "spinner": descendants[1:2]}
+    for pid in victims.get(who, [descendants[0], parent.pid]):
+        os.kill(pid, signal.SIGKILL)
+    parent.communicate()
+    wait_until(lambda: not any(is_alive(pid) for pid in descendants), 5.0)  # the command's time is not over then
+
+
+def _wait_until_none_is_left(pid: int) -> None:
+    wait_until(lambda: not [each for each in descendants_of(pid) if is_alive(each) and _is_spinner(each)])
+
+
+def _is_spinner(pid: int) -> bool:
+    try:
+        return b"calibrator.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

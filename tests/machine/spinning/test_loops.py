@@ -1,0 +1,167 @@
+"""Both cores do the same: the compiled one, where it was built, and its python_loops in Python."""
+
+from __future__ import annotations
+
+import time
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.machine.spinning.loops import CHOICE, NATIVE, PYTHON, load_core, python_loops
+from noisewatch.machine.spinning.loops.python_loops import (
+    COUNT,
+    GAP_WORDS,
+    ITERATIONS,
+    LOST_COUNT,
+    LOST_NS,
+    SPIN_WORDS,
+    SPUN_NS,
+)
+
+_MS = 1_000_000
+_CORES = [python_loops] if load_core(NATIVE) is python_loops else [python_loops, load_core(NATIVE)]
+
+
+def _words(count: int) -> memoryview:
+    return memoryview(bytearray(8 * count)).cast("q")
+
+
+@pytest.fixture(params=_CORES, ids=lambda core: core.NAME)
+def core(request: pytest.FixtureRequest) -> ModuleType:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_the_environment_can_decline_the_compiled_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHOICE, PYTHON)
+    assert load_core() is python_loops
+
+
+def test_both_have_the_same_interface() -> None:
+    public = {"spin", "work", "chase", "chase_memory", "lock_memory", "NAME", "WORK_ROUNDS"}
+    public |= {"CHASE_STEPS", "multiplications_ns", "additions_ns"}
+    assert all(public <= set(dir(each)) for each in _CORES)
+
+
+def test_gaps_have_a_start_and_at_least_the_threshold(core: ModuleType) -> None:
+    gaps, totals = _words(GAP_WORDS * 50_000), _words(SPIN_WORDS)
+    begin = time.monotonic_ns()
+    core.spin(gaps, totals, begin + 50 * _MS, 1_000)
+    count = totals[COUNT]
+    starts, lengths = (gaps[column : count * GAP_WORDS : GAP_WORDS].tolist() for column in (0, 1))
+    assert starts == sorted(starts)
+    assert all(start >= begin for start in starts)
+    assert all(length >= 1_000 for length in lengths)
+    assert totals[ITERATIONS] > 1_000
+    assert totals[SPUN_NS] + 5 * _MS >= 50 * _MS
+    assert sum(lengths) <= totals[SPUN_NS]
+
+
+def test_delays_made_on_purpose_are_found(core: ModuleType) -> None:
+    gaps, totals = _words(GAP_WORDS * 50_000), _words(SPIN_WORDS)
+    until = time.monotonic_ns() + 60 * _MS
+    made = core.spin(gaps, totals, until, 100_000, delay_ns=200_000, delay_every_ns=_MS)
+    found = sum(length >= 200_000 for length in gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS])
+    assert made > 5
+    assert found >= made - 1  # the last one may end the loop
+
+
+def test_what_finds_no_room_is_counted_all_the_same(core: ModuleType) -> None:
+    gaps, totals = _words(GAP_WORDS), _words(SPIN_WORDS)
+    made = core.spin(gaps, totals, time.monotonic_ns() + 30 * _MS, 100_000, delay_ns=200_000, delay_every_ns=_MS)
+    assert made > 3
+    assert (totals[COUNT], totals[LOST_COUNT] >= made - 2, totals[LOST_NS] >= (made - 2) * 200_000) == (1, True, True)
+
+
+def test_a_duty_cycle_rests_most_of_the_time(core: ModuleType) -> None:
+    gaps, totals = _words(GAP_WORDS * 50_000), _words(SPIN_WORDS)
+    used = time.process_time_ns()
+    core.spin(gaps, totals, time.monotonic_ns() + 100 * _MS, 1_000, on_ns=1 * _MS, period_ns=20 * _MS)
+    assert time.process_time_ns() - used < 60 * _MS
+    assert 0 < totals[SPUN_NS] < 80 * _MS
+
+
+def test_a_thread_that_slept_in_between_is_no_gap(core: ModuleType) -> None:
+    """The rests of a duty cycle lie between two looks, and so are never mistaken for noise."""
+    gaps, totals = _words(GAP_WORDS * 50_000), _words(SPIN_WORDS)
+    core.spin(gaps, totals, time.monotonic_ns() + 60 * _MS, 15 * _MS, on_ns=1 * _MS, period_ns=20 * _MS)
+    long_ones = [length for length in gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS] if 18 * _MS < length < 20 * _MS]
+    assert long_ones == []
+
+
+def test_work_is_done_without_a_break(core: ModuleType) -> None:
+    samples, count = _words(2 * 10_000), _words(1)
+    core.work(samples, count, time.monotonic_ns() + 20 * _MS, 20)
+    done = count[0]
+    starts, lengths = (samples[column : done * 2 : 2].tolist() for column in (0, 1))
+    assert done > 10
+    assert [start + length for start, length in zip(starts, lengths, strict=True)][:-1] == starts[1:]
+
+
+def test_work_ends_when_there_is_no_room(core: ModuleType) -> None:
+    samples, count = _words(2 * 5), _words(1)
+    core.work(samples, count, time.monotonic_ns() + 10_000 * _MS, 20)
+    assert count[0] == 5
+
+
+def test_memory_is_gone_through(core: ModuleType) -> None:
+    samples, count = _words(2 * 10_000), _words(1)
+    memory = core.chase_memory(1 << 16)
+    assert len(memory) == 1 << 16
+    core.chase(samples, count, time.monotonic_ns() + 10 * _MS, memoryview(memory), 1 << 10)
+    assert count[0] > 1
+    assert all(length > 0 for length in samples[1 : count[0] * 2 : 2])
+
+
+def test_the_ring_leads_through_all_of_the_memory() -> None:
+    core = load_core(NATIVE)
+    if core is python_loops:
+        pytest.skip("the compiled core is not built")
+    links = memoryview(core.chase_memory(1 << 12)).cast("I")
+    at, seen = 0, set()
+    while at not in seen:
+        seen.add(at)
+        at = links[at]
+    assert len(seen) == 1 << 10
+
+
+def test_a_multiplication_takes_a_whole_number_of_additions() -> None:
+    core = load_core(NATIVE)
+    if core.multiplications_ns(16) is None:
+        pytest.skip("no compiled core for this processor")
+    best_multiply = min(core.multiplications_ns(25_600) for _ in range(50))
+    best_add = min(core.additions_ns(25_600) for _ in range(50))
+    assert 2 <= best_multiply / best_add <= 7
+    assert python_loops.multiplications_ns(25_600) is None
+
+
+@pytest.mark.skipif(load_core(NATIVE) is python_loops, reason="the compiled core is not built")
+def test_the_compiled_core_refuses_buffers_that_are_too_small() -> None:
+    core = load_core(NATIVE)
+    nothing, some = _words(0), _words(SPIN_WORDS)
+    with pytest.raises(ValueError, match="at least"):
+        core.spin(nothing, some, 0, 1_000)
+    with pytest.raises(ValueError, match="at least"):
+        core.spin(_words(GAP_WORDS), _words(1), 0, 1_000)
+    with pytest.raises(ValueError, match="at least"):
+        core.work(nothing, some, 0, 1)
+    with pytest.raises(ValueError, match="ring"):
+        core.chase(_words(2), some, 0, memoryview(b"\xff" * 64), 1)
+    with pytest.raises(ValueError, match="power of two"):
+        core.chase_memory(12)
+
+
+_TEXTS = st.lists(st.sampled_from([b"", b"LOC: 1", b"LOC: 2", b" 24: 1 2"]), max_size=6).map(b"\n".join)
+
+
+@given(_TEXTS, _TEXTS)
+def test_both_find_the_same_lines_changed(before: bytes, after: bytes) -> None:
+    first, *others = (each.changed_lines(before, after) for each in _CORES)
+    assert all(each == first for each in others)
+    if first is not None:
+        assert {number: after[begin:end] for number, begin, end in first} == {
+            number: new
+            for number, (old, new) in enumerate(zip(before.split(b"\n"), after.split(b"\n"), strict=True))
+            if old != new
+        }

@@ -1,0 +1,41 @@
+"""An instance of the trace, in a folder that looks like tracefs; with the kernel's own: tests/test_live_trace.py."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.tracefs.instance import Instance
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_where_no_instance_can_be_made_the_reason_is_told(tmp_path: Path, is_there: bool) -> None:
+    if is_there:
+        (tmp_path / "instances").mkdir()  # a folder made in it has no files of the kernel's
+    with pytest.raises(CannotMeasure, match=f"{tmp_path}: no such file or directory"), Instance(tmp_path, "x", [1], 64):
+        pass
+    assert not is_there or os.listdir(tmp_path / "instances") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("entries: 0\noverrun: 0\ncommit overrun: 0\nbytes: 4\ndropped events: 0\n", 0),
+        ("entries: 3\noverrun: 40\ncommit overrun: 500\nbytes: 4\ndropped events: 6000\n", 6543),
+        ("entries: 0\noverrun: 0\n", None),
+        ("entries: 0\noverrun: x\ncommit overrun: 0\ndropped events: 0\n", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_what_was_lost_or_left_unread_is_counted_and_otherwise_unknown(
+    tmp_path: Path, text: str | None, lost: int | None
+) -> None:
+    instance = Instance(tmp_path, "target", [1], 64)
+    if text is not None:
+        (instance.path / "per_cpu/cpu1").mkdir(parents=True)
+        (instance.path / "per_cpu/cpu1/stats").write_text(text)
+    assert instance.lost(1) == lost

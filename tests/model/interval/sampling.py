@@ -1,0 +1,30 @@
+"""The interval between a written machine's two moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.model.interval.interval import Interval, interval_between
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.written import Files, WrittenMachine
+
+
+def interval_of(
+    before: Files, after: Files, *, between: Sequence[Files] = (), asks_all: bool = False, **options: object
+) -> Interval:
+    """The quiet machine with other files at either moment, and at those between, 3 s each."""
+    moments = [before, *between, after]
+    machine = WrittenMachine(
+        *(quiet_files(3.0 * number) | dict(files) for number, files in enumerate(moments)),
+        answers=ANSWERS,
+        **options,  # type: ignore[arg-type]  # passed through
+    )
+    task_reader = TaskReader(asks_all_affinities=asks_all)
+    snapshots = [read_snapshot(machine, Wish(), task_reader)]
+    while machine.has_next:
+        machine.advance()
+        snapshots.append(read_snapshot(machine, Wish(), task_reader, snapshots[-1]))
+    first, *middle, last = snapshots
+    return interval_between(first, last, middle)

@@ -1,0 +1,273 @@
+"""Who ran where, and what nobody accounts for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.model.interval.disturbance import disturbances_of
+from noisewatch.model.interval.interval import Interval
+from tests.model.interval.sampling import interval_of
+from tests.quiet_machine import process, stat_file
+from tests.written import SECOND_NS, without
+
+
+def _shares(interval_cpu: int, before: dict[str, str], after: dict[str, str]) -> dict[str, float]:
+    interval = interval_of(before, after)
+    return {run.name: run.ran_ns / SECOND_NS for run in interval.runs_on(interval_cpu)}
+
+
+def test_a_thread_has_the_time_that_its_counter_grew() -> None:
+    before, after = process(900, "hog", 2, 5_000_000_000), process(900, "hog", 2, 6_500_000_000)
+    assert _shares(2, before, after) == {"hog": 1.5}
+
+
+def test_a_thread_born_in_between_has_all_its_time_from_the_interval() -> None:
+    assert _shares(2, {}, process(900, "newborn", 2, 700_000_000)) == {"newborn": 0.7}
+
+
+def test_a_recycled_number_is_another_thread() -> None:
+    before, after = process(900, "old", 2, 5_000_000_000), process(900, "new", 2, 300_000_000)
+    after["/proc/900/stat"] = after["/proc/900/stat"].replace(" 1000 0 0 0 ", " 99999 0 0 0 ")
+    assert "99999" in after["/proc/900/stat"]
+    assert _shares(2, before, after) == {"new": 0.3}
+
+
+def test_our_own_time_is_kept_apart() -> None:
+    before, after = process(900, "noisewatch", 2, 0), process(900, "noisewatch", 2, 600_000_000)
+    interval = interval_of(before, after | {"/proc/stat": stat_file({2: 60}, 300)}, own_pids=[900])
+    assert interval.runs_on(2) == []
+    assert interval.own_ns(2) == 600_000_000
+    assert interval.busy_share(2) == 0
+
+
+def test_a_thread_seen_on_two_cpus_is_shared_out_by_what_is_unexplained_there() -> None:
+    before = process(900, "wanderer", 2, 0)
+    after = process(900, "wanderer", 3, 1_200_000_000) | {"/proc/stat": stat_file({2: 90, 3: 30}, 300)}
+    interval = interval_of(before, after)
+    runs = {run.cpu: (run.ran_ns, run.is_inferred) for run in interval.runs if run.name == "wanderer"}
+    assert runs == {2: (900_000_000, True), 3: (300_000_000, True)}
+
+
+def _moving(cpu: int, ran_ns: int, moves: int, allowed: str = "0-3", name: str = "hopper") -> dict[str, str]:
+    """A thread that has gone to another CPU so often since it was born."""
+    sched = f"{name} (900, #threads: 1)\nse.nr_migrations    :      {moves}\nnr_switches   :     40\n"
+    return process(900, name, cpu, ran_ns, allowed=allowed) | {"/proc/900/sched": sched}
+
+
+def _seconds_by_cpu(interval: Interval) -> dict[int, tuple[float, bool]]:
+    return {run.cpu: (run.ran_ns / SECOND_NS, run.is_inferred) for run in interval.runs if run.pid == 900}
+
+
+_BUSY = {"/proc/stat": stat_file({0: 6, 2: 30, 3: 30}, 300)}
+
+
+@pytest.mark.parametrize("last", [2, 3])
+def test_a_thread_that_moved_unseen_has_its_time_where_nobody_else_explains_it(last: int) -> None:
+    """As of SCHED_DEADLINE, which goes to another CPU with each period."""
+    interval = interval_of(_moving(last, 100_000_000, 9), _moving(last, 700_000_000, 99) | _BUSY)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert [interval.unexplained_ns(cpu) for cpu in (2, 3)] == [0, 0]
+
+
+def test_a_thread_that_never_moved_has_its_time_measured() -> None:
+    interval = interval_of(_moving(2, 100_000_000, 9), _moving(2, 400_000_000, 9) | _BUSY)
+    assert _seconds_by_cpu(interval) == {2: (0.3, False)}
+    assert interval.unexplained_ns(3) == 300_000_000
+
+
+def test_a_thread_that_moved_as_often_as_was_seen_was_nowhere_else() -> None:
+    busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
+    interval = interval_of(_moving(2, 100_000_000, 9), _moving(3, 700_000_000, 10) | busy)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert interval.unexplained_ns(1) == 900_000_000
+
+
+def test_a_thread_that_moved_was_on_no_cpu_that_it_may_not_use() -> None:
+    after = _moving(3, 700_000_000, 99, allowed="2-3")
+    busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
+    interval = interval_of(_moving(3, 100_000_000, 9, allowed="2-3"), after | busy)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert interval.unexplained_ns(1) == 900_000_000
+
+
+def test_a_thread_that_was_looked_at_in_between_was_there_too() -> None:
+    looks = [process(900, "hopper", cpu, 200_000_000 * at) for at, cpu in enumerate([3, 2, 3])]
+    interval = interval_of(
+        looks[0], looks[2] | {"/proc/stat": stat_file({0: 6, 2: 20, 3: 20}, 600)}, between=[looks[1]]
+    )
+    assert _seconds_by_cpu(interval) == {2: (0.2, True), 3: (0.2, True)}
+
+
+def test_what_a_thread_cannot_have_had_where_it_was_seen_it_had_where_there_is_room() -> None:
+    before, after = (process(900, "hopper", 3, ns, allowed="0-3") for ns in (0, 600_000_000))
+    interval = interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 40, 3: 30}, 300)}, asks_all=True)
+    assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
+    assert interval.unexplained_ns(2) == 100_000_000
+
+
+def test_a_thread_of_our_own_was_only_where_it_was_seen() -> None:
+    before, after = _moving(3, 100_000_000, 9), _moving(3, 400_000_000, 99)
+    interval = interval_of(before, after | _BUSY, own_pids=[900])
+    assert interval.own_ns(2) == 0
+    assert interval.busy_share(2) == pytest.approx(0.1)
+
+
+def test_a_worker_of_any_cpu_may_have_been_elsewhere_although_nobody_can_move_it() -> None:
+    found = []
+    for name in ("kworker/u8:1", "kworker/2:1"):
+        looks = [process(900, name, 2, ns, flags=0x0420_0000) for ns in (0, 300_000_000)]
+        before, after = (without(files, "/proc/900/status") for files in looks)
+        found.append(_seconds_by_cpu(interval_of(before, after | _BUSY))[2])
+    assert found == [(0.3, True), (0.3, False)]
+
+
+def test_time_that_no_thread_explains_is_a_culprit() -> None:
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 60}, 300)})
+    (found,) = [each for each in disturbances_of(interval, 2) if each.kind == "unexplained"]
+    assert found.stolen_ns == 600_000_000
+    assert found.share == pytest.approx(0.2)
+
+
+def test_what_the_ticks_may_be_off_by_is_not_blamed_on_anyone() -> None:
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 3}, 300)})
+    assert [each for each in disturbances_of(interval, 2) if each.kind == "unexplained"] == []
+
+
+@pytest.mark.parametrize(("lags_s", "unexplained_s"), [((0.1, 0.1), 0.3), ((0.4, 0.1), 0.0), ((0.1, 0.4), 0.3)])
+def test_what_ran_while_the_tasks_were_read_late_is_not_blamed_on_anyone(
+    lags_s: tuple[float, float], unexplained_s: float
+) -> None:
+    before = process(900, "hog", 2, 0, allowed="2")
+    after = process(900, "hog", 2, 2_700_000_000, allowed="2") | {"/proc/stat": stat_file({2: 300}, 300)}
+    first, second = (round(lag * 1e9) for lag in lags_s)
+    interval = interval_of(before, after)
+    skewed = replace(
+        interval,
+        before=replace(interval.before, tasks_lag_ns=first),
+        after=replace(interval.after, tasks_lag_ns=second),
+    )
+    assert skewed.unexplained_ns(2) == unexplained_s * 1e9
+    assert skewed.unexplained_ns(3) == 0
+
+
+def test_a_late_reading_excuses_no_time_of_a_cpu_where_nothing_known_ran() -> None:
+    interval = interval_of({}, {"/proc/stat": stat_file({2: 20}, 300)})
+    skewed = replace(interval, before=replace(interval.before, tasks_lag_ns=500_000_000))
+    assert skewed.unexplained_ns(2) == 200_000_000
+
+
+def test_a_late_reading_excuses_all_of_it_on_the_cpu_that_we_read_from() -> None:
+    own = process(950, "noisewatch", 2, 0, allowed="2"), process(950, "noisewatch", 2, 10_000_000, allowed="2")
+    interval = interval_of(own[0], own[1] | {"/proc/stat": stat_file({2: 20}, 300)}, own_pids={950})
+    assert interval.unexplained_ns(2) == 190_000_000
+    skewed = replace(interval, before=replace(interval.before, tasks_lag_ns=180_000_000))
+    assert skewed.unexplained_ns(2) == 0
+
+
+_SCHEDSTAT = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 0\n" for cpu in range(4))
+
+
+def test_an_exact_count_settles_what_the_ticks_leave_open() -> None:
+    before = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 0)}
+    after = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 20_000_000, 0)}
+    interval = interval_of(before, after)
+    assert interval.unexplained_ns(2) == 20_000_000
+    elsewhere = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 1_000)}
+    interval = interval_of(before, elsewhere | {"/proc/stat": stat_file({2: 5}, 300)})
+    assert interval.unexplained_ns(2) == 0
+    interval = interval_of(before, before | {"/proc/stat": stat_file({2: 5}, 300)})
+    assert interval.unexplained_ns(2) == 50_000_000  # where it stood still on all CPUs it settles nothing
+
+
+def test_an_exact_count_that_comes_late_is_bounded_by_the_ticks() -> None:
+    before = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 0)}
+    after = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 90_000_000_000, 0)}
+    assert (interval_of(before, after).unexplained_ns(2) or 0) <= 30_000_000
+
+
+def test_children_that_came_and_went_leave_their_time_with_their_parent() -> None:
+    before = process(900, "loop", 2, 0, children=500)
+    after = process(900, "loop", 2, 1_000_000_000, children=650) | {"/proc/stat": stat_file({2: 270}, 300)}
+    runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
+    assert [(run.name, run.pid, run.ran_ns) for run in runs] == [("loop", 900, 1_500_000_000)]
+
+
+def test_a_thread_that_has_ended_had_what_it_had_when_it_was_seen_last() -> None:
+    seen, busy = process(900, "hog", 2, 2_500_000_000), {"/proc/stat": stat_file({2: 270}, 600)}
+    interval = interval_of({}, busy, between=[seen])
+    assert [(run.name, run.ran_ns) for run in interval.runs_on(2)] == [("hog", 2_500_000_000)]
+    assert interval.unexplained_ns(2) == 200_000_000
+    known = interval_of(process(900, "hog", 2, 2_000_000_000), busy, between=[seen])
+    assert [(run.name, run.ran_ns) for run in known.runs_on(2)] == [("hog", 500_000_000)]
+
+
+def test_a_child_that_was_seen_and_has_ended_is_not_its_parents_time_as_well() -> None:
+    parent, child = process(900, "loop", 2, 0), process(901, "child", 2, 1_000_000_000, parent=900)
+    after = process(900, "loop", 2, 1_000, children=120) | {"/proc/stat": stat_file({2: 290}, 600)}
+    runs = interval_of(parent, after, between=[parent | child]).runs_on(2)
+    assert [(run.name, run.ran_ns, run.are_children) for run in runs] == [
+        ("child", 1_000_000_000, False),
+        ("loop", 200_000_000, True),
+        ("loop", 1_000, False),
+    ]
+
+
+def test_a_child_that_ran_for_hours_before_is_not_blamed_for_them_when_it_ends() -> None:
+    before = process(900, "loop", 2, 0) | process(901, "old-child", 3, 100_000_000_000, parent=900)
+    after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
+    runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
+    assert [run.ran_ns for run in runs] == [100_000_000]
+
+
+def test_children_get_no_more_than_is_unexplained_on_their_parents_cpu() -> None:
+    before = process(900, "make", 2, 0)
+    after = process(900, "make", 2, 1_000, children=5_000) | {"/proc/stat": stat_file({2: 20}, 300)}
+    runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
+    assert [run.ran_ns for run in runs] == [199_999_000]
+
+
+def test_threads_that_sleep_at_every_tick_count_as_load_all_the_same() -> None:
+    before, after = process(900, "timer", 2, 0), process(900, "timer", 2, 300_000_000)
+    assert interval_of(before, after).busy_share(2) == pytest.approx(0.1)
+
+
+def _schedstat(ran_ns: int, stays: int) -> dict[str, str]:
+    rows = (f"cpu{cpu} 0 0 0 0 0 0 {ran_ns if cpu == 2 else 0} 0 {stays if cpu == 2 else 0}\n" for cpu in range(4))
+    return {"/proc/schedstat": "version 15\n" + "".join(rows)}
+
+
+def test_what_runs_between_two_ticks_is_told_with_its_true_size() -> None:
+    interval = interval_of(_schedstat(0, 0), _schedstat(1_200_000_000, 800))
+    assert interval.unexplained_ns(2) == 1_200_000_000
+    assert interval.busy_share(2) == pytest.approx(0.4)
+
+
+def test_what_somebody_had_before_is_not_taken_for_what_runs_between_two_ticks() -> None:
+    interval = interval_of(_schedstat(0, 0), _schedstat(2_500_000_000, 4))
+    assert (interval.busy_share(2) or 0) <= 0.05 / 3 + 1e-9
+
+
+def test_what_interrupts_threads_is_nobodys_hidden_time() -> None:
+    rows = stat_file({2: 150}, 300).splitlines(keepends=True)
+    words = rows[3].split()
+    words[4], words[7] = str(int(words[4]) - 60), str(int(words[7]) + 60)
+    before = process(900, "server", 2, 0, allowed="2")
+    after = process(900, "server", 2, 1_500_000_000, allowed="2")
+    rows[3] = " ".join(words) + "\n"
+    interval = interval_of(
+        before | _schedstat(0, 0), after | _schedstat(2_100_000_000, 9_000) | {"/proc/stat": "".join(rows)}
+    )
+    assert interval.unexplained_ns(2) == 0
+    assert interval.busy_share(2) == pytest.approx(0.7)
+
+
+def test_the_root_of_cpuacct_tells_of_what_hides_as_schedstat_does() -> None:
+    folder = "/sys/fs/cgroup/cpuacct"
+    mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,cpuacct 0 0\n"
+    files = {"/proc/self/mounts": mounts, f"{folder}/release_agent": "\n"}
+    usage = f"{folder}/cpuacct.usage_percpu"
+    interval = interval_of(files | {usage: "0 0 5 0\n"}, files | {usage: "0 0 900000005 0\n"})
+    assert interval.unexplained_ns(2) == 900_000_000
+    assert interval.busy_share(2) == pytest.approx(0.3)

@@ -1,0 +1,142 @@
+"""Who had a traced CPU: threads of one name together where there are many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noisewatch.kernel.interrupts.irqs import Irq, Irqs
+from noisewatch.kernel.trace.runs import parse_trace
+from noisewatch.model.trace.culprits import TracedCpu, culprits_of
+from tests.traced import written_trace
+
+_MS = 1_000_000
+
+
+def _traced(*shells_ns: int) -> TracedCpu:
+    """CPU 2 with so many threads of one name beside what there is."""
+    said = written_trace()
+    for number, ns in enumerate(shells_ns):
+        said["cpus"][0]["sources"].append(["thread", "sh", 1_000 + number, None])
+        said["cpus"][0]["spells"].append([2, ns, ns, [ns, 2]])
+        said["threads"][str(1_000 + number)] = {"name": "sh", "pid": 1_000 + number, "is_kernel": False}
+    return culprits_of(parse_trace(said), None)[0]
+
+
+def _shells(traced: TracedCpu) -> list[tuple[str, int | None, int | None, int, int | None]]:
+    found = [each for each in traced.culprits if each.disturbance.name.startswith("sh")]
+    return [
+        (each.disturbance.name, each.disturbance.pid, each.disturbance.tid, each.count, each.disturbance.stolen_ns)
+        for each in found
+    ]
+
+
+def test_a_few_threads_of_one_name_are_told_apart() -> None:
+    assert _shells(_traced(3 * _MS, _MS)) == [("sh", 1000, 1000, 2, 3 * _MS), ("sh", 1001, 1001, 2, _MS)]
+
+
+def test_many_are_one_source_and_belong_to_no_process() -> None:
+    assert _shells(_traced(*[_MS] * 5)) == [("sh (5 threads)", None, None, 10, 5 * _MS)]
+
+
+def test_those_that_have_had_the_cpu_for_long_stand_by_themselves() -> None:
+    assert _shells(_traced(90 * _MS, 30 * _MS, *[_MS] * 4)) == [
+        ("sh", 1000, 1000, 2, 90 * _MS),
+        ("sh", 1001, 1001, 2, 30 * _MS),
+        ("sh (4 threads)", None, None, 8, 4 * _MS),
+    ]
+
+
+def test_a_crowd_is_never_what_works_there() -> None:
+    traced = _traced(*[15 * _MS] * 100)
+    assert traced.works is not None
+    assert traced.works.disturbance.name == "bench"
+
+
+def test_a_thread_that_had_ended_has_no_process_and_a_worker_of_the_kernels_is_one_all_the_same() -> None:
+    said = written_trace()
+    said["threads"]["30"] |= {"pid": None, "is_kernel": None}
+    said["threads"]["456"] |= {"pid": None, "is_kernel": None}
+    found = {each.disturbance.tid: each.disturbance for each in culprits_of(parse_trace(said), None)[0].culprits}
+    assert (found[30].kind, found[30].pid, found[30].process) == ("kernel-thread", None, "thread 30")
+    assert (found[456].pid, found[456].process) == (None, "thread 456")
+
+
+def _ended(*parents: dict[str, Any] | None) -> TracedCpu:
+    """CPU 2 with a thread that has ended for each of the parents that it is told to have had."""
+    said = written_trace()
+    for tid, parent in enumerate(parents, start=1_000):
+        said["cpus"][0]["sources"].append(["thread", "sh", tid, None])
+        said["cpus"][0]["spells"].append([2, 3 * _MS, 2 * _MS, [_MS, 1, 2 * _MS, 1]])
+        said["threads"][str(tid)] = {"name": "sh", "pid": None, "is_kernel": None, "parent": parent}
+    return culprits_of(parse_trace(said), None)[0]
+
+
+_MAKE = {"pid": 500, "name": "make", "is_process": False}
+
+
+def test_ended_threads_of_one_name_and_parent_are_one_source() -> None:
+    traced = _ended(*[_MAKE] * 400, {**_MAKE, "pid": 501})
+    assert _shells(traced) == [
+        ("sh (400 ended children of make)", 500, None, 800, 1_200 * _MS),
+        ("sh", None, 1400, 2, 3 * _MS),
+    ]
+    assert traced.culprits[0].max_ns == 2 * _MS
+    assert traced.culprits[0].count_by_length == {_MS: 400, 2 * _MS: 400}
+
+
+def test_ended_threads_of_a_process_that_lives_are_its_threads_and_others_are_nobodys() -> None:
+    assert _shells(_ended(*[{**_MAKE, "is_process": True}] * 2))[0][:2] == ("sh (2 ended threads of make)", 500)
+    assert _shells(_ended(None, None))[0][:2] == ("sh (2 ended threads)", None)
+
+
+def test_a_trace_recorded_before_parents_were_kept_is_read_all_the_same() -> None:
+    assert _shells(_ended({"pid": "?"}, {}))[0][:2] == ("sh (2 ended threads)", None)
+
+
+def test_no_time_is_lost_by_it() -> None:
+    apart, together = _traced(3 * _MS, 2 * _MS), _traced(*[_MS] * 5)
+    assert apart.stolen_ns == together.stolen_ns
+
+
+_IRQS = Irqs(None, {11: Irq(11, None, None, False, ("arch_timer",), None, "tick")})
+
+
+def _kinds(irqs: Irqs | None, hz: int | None, *sources: list[Any], count: int = 100) -> list[tuple[str, str]]:
+    """What two seconds with such sources of CPU 2 are told as."""
+    said = written_trace()
+    said["cpus"][0] |= {
+        "sources": list(sources),
+        "spells": [[count, count * 2_000, 2_000, [2_000, count]]] * len(sources),
+        "pieces": [],
+    }
+    found = culprits_of(parse_trace(said), irqs, hz)[0].culprits
+    return [(each.disturbance.kind, each.disturbance.name) for each in found]
+
+
+def test_a_timer_that_runs_something_else_than_the_tick_is_named_after_it() -> None:
+    sources = ["tick", "local_timer", 0, "tick_nohz_handler"], ["tick", "local_timer", 0, "perf_swevent_hrtimer"]
+    assert _kinds(None, 250, *sources) == [("tick", "timer tick"), ("timer", "perf_swevent_hrtimer (a profiler's)")]
+
+
+def test_a_numbered_timer_of_the_cpu_is_the_tick_or_what_it_runs() -> None:
+    sources = ["irq", "", 11, None], ["irq", "", 11, "tick_nohz_handler"], ["irq", "", 11, "hrtimer_wakeup"]
+    assert _kinds(_IRQS, 250, *sources) == [("tick", "timer tick"), ("timer", "hrtimer_wakeup (threads that sleep)")]
+
+
+@pytest.mark.parametrize(
+    ("per_s", "hz", "told"),
+    [
+        (250, 250, "timer tick"),
+        (300, 250, "timer tick"),
+        (450, 250, "timer interrupts"),
+        (14_158, 250, "timer interrupts"),
+        (1_000, 1000, "timer tick"),
+        (1_000, None, "timer tick"),
+        (14_158, None, "timer interrupts"),
+    ],
+)
+def test_timer_interrupts_far_above_hz_are_no_tick(per_s: int, hz: int | None, told: str) -> None:
+    ((_, name),) = _kinds(None, hz, ["tick", "local_timer", 0, None], count=2 * per_s)
+    assert name == told

@@ -1,0 +1,85 @@
+"""Kernel threads and interrupts by the names that they have on real machines."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.model.vocabulary.irq_names import describe_action
+from noisewatch.model.vocabulary.kernel_threads import explain_thread
+
+_NAMES = [
+    *("ksoftirqd/3", "migration/3", "cpuhp/0", "idle_inject/1", "watchdog/2", "irq_work/2", "ktimers/1"),
+    *("rcu_preempt", "rcu_sched", "rcuop/2", "rcuos/2", "rcuog/0", "rcuc/1", "rcub/0", "rcu_tasks_kthre"),
+    *("rcu_exp_gp_kthread_worker", "kcompactd0", "kswapd1", "khugepaged", "ksmd", "kthreadd", "kauditd"),
+    *("jbd2/vda1-8", "napi/eth0-8193", "vhost-4711", "kvm-pit/4711", "sugov:4", "md0_raid1", "psimon"),
+    *("kworker/R-nvme-wq", "kworker/2:0", "irq/9-acpi"),
+]
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_it_is_known_what_it_does(name: str) -> None:
+    assert explain_thread(name)
+
+
+@pytest.mark.parametrize("name", ["hog", "kworker", "ksoftirqd/x", "migration/3x", "", "my-kswapd0", "irq/x-y"])
+def test_what_only_looks_like_one_is_not_explained(name: str) -> None:
+    assert explain_thread(name) is None
+
+
+def test_the_number_in_the_name_is_the_cpu_the_node_or_the_process() -> None:
+    assert "CPU 17 " in (explain_thread("ksoftirqd/17") or "")
+    assert "node 1 " in (explain_thread("kswapd1") or "")
+    assert "process 4711" in (explain_thread("vhost-4711") or "")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("kworker/3:1", "does work of CPU 3, and only there, that parts of the kernel have put off"),
+        (
+            "kworker/3:1H-kblockd",
+            "does high-priority work of CPU 3, and only there; what it ran last: requests to disks",
+        ),
+        ("kworker/u8:2+flush-8:0", "does work that is bound to no CPU; what it runs now: writing changed pages"),
+        (
+            "kworker/0:2-xfs-conv/sda1",
+            "does work of CPU 0, and only there; what it ran last: the workqueue xfs-conv/sda1",
+        ),
+    ],
+)
+def test_a_worker_says_where_it_may_run_and_whose_work_it_does(name: str, said: str) -> None:
+    assert (explain_thread(name) or "").startswith(said)
+
+
+def test_a_threaded_handler_is_named_after_its_irq_and_its_queue() -> None:
+    assert explain_thread("irq/36-nvme0q3") == "handles IRQ 36 in a thread: queue 3 of the disk nvme0"
+    assert explain_thread("irq/40-vmwgfx") == "handles IRQ 40 in a thread: vmwgfx"
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("nvme0q0", "the admin queue of the disk nvme0"),
+        ("nvme10q31", "queue 31 of the disk nvme10"),
+        ("mlx5_comp17", "completion queue 17 of the network card (mlx5)"),
+        ("mlx5_comp3@pci:0000:3b:00.0", "completion queue 3 of the network card (mlx5)"),
+        ("eth0-TxRx-3", "queue 3 of the network interface eth0, both ways"),
+        ("i40e-ens1f0-TxRx-3", "queue 3 of the network interface ens1f0, both ways"),
+        ("eth0-Tx-Rx-3", "queue 3 of the network interface eth0, both ways"),
+        ("eth0-rx-0", "receive queue 0 of the network interface eth0"),
+        ("eth0-tx-12", "send queue 12 of the network interface eth0"),
+        ("virtio1-req.0", "queue 0 of the virtual disk virtio1"),
+        ("virtio0-input.0", "receive queue 0 of the virtual network card virtio0"),
+        ("virtio0-output.2", "send queue 2 of the virtual network card virtio0"),
+        ("virtio3-tx", "the queue tx of the virtual device virtio3"),
+        ("ahci[0000:00:1f.2]", "the SATA disks"),
+        ("ACPI:Ged", "the firmware: power, buttons, heat"),
+    ],
+)
+def test_an_interrupt_is_named_after_its_queue(action: str, said: str) -> None:
+    assert describe_action(action) == said
+
+
+@pytest.mark.parametrize("action", ["enp1s0", "timer", "", "mydriver", "nvme0"])
+def test_an_unknown_interrupt_is_not_explained(action: str) -> None:
+    assert describe_action(action) is None

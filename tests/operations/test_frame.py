@@ -1,0 +1,127 @@
+"""What crosses from the sampler to the screen comes out as it went in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.judgement.commands import BOOT_OPTIONS
+from noisewatch.judgement.counts import Counts
+from noisewatch.judgement.declaration import Fix
+from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
+from noisewatch.operations.frame.finding_line import FindingLine
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
+from noisewatch.operations.frame.making import frame_of
+from tests.judgement.judging import judged
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.surfaces.reports.verdicts import failed_verdict
+from tests.surfaces.tui.framing import cpu_line, culprit, frame
+from tests.written import WrittenMachine
+
+_CPUS = st.integers(0, 8191)
+_FIGURES = st.none() | st.floats(allow_nan=False)
+_KHZ = st.none() | st.integers()
+_TEXTS = st.text(st.characters(), max_size=20)  # lone surrogates among them
+_CPU_LISTS = st.lists(_CPUS, max_size=4).map(tuple)
+_CPU_LINES = st.builds(
+    CpuLine, _CPUS, _TEXTS, _FIGURES, st.booleans(), _FIGURES, _FIGURES, _FIGURES, st.none() | st.integers(), _TEXTS
+)
+_CULPRITS = st.builds(
+    CulpritLine,
+    cpu=_CPUS,
+    role=_TEXTS,
+    kind=_TEXTS,
+    name=_TEXTS,
+    pid=st.none() | st.integers(),
+    rate_per_s=_FIGURES,
+    stolen_ns_per_s=st.floats(0, 1e12),
+    is_estimate=st.booleans(),
+)
+_FRAMES = st.builds(
+    Frame,
+    taken_at_ns=st.integers(0, 1 << 63),
+    seconds=st.floats(0, 1e6),
+    machine=_TEXTS,
+    target=_CPU_LISTS,
+    target_chosen_by=_TEXTS,
+    housekeeping=_CPU_LISTS,
+    online_count=st.integers(0, 8192),
+    turbo=st.none() | _TEXTS,
+    verdict=st.none() | _TEXTS,
+    findings=st.lists(st.builds(FindingLine, *[_TEXTS] * 5, st.none() | _TEXTS), max_size=4).map(tuple),
+    passed=st.none() | st.integers(0, 200),
+    judged_s=st.none() | st.floats(0, 1e6),
+    cpus=st.lists(_CPU_LINES, max_size=4).map(tuple),
+    culprits=st.lists(_CULPRITS, max_size=4).map(tuple),
+    sampler_cpu_s=_FIGURES,
+    is_last=st.booleans(),
+    counts=st.none() | st.builds(Counts, *[st.integers(0, 200)] * 8),
+    remark=st.none() | _TEXTS,
+    conditions=st.builds(
+        Conditions,
+        mains_power=st.none() | st.booleans() | _TEXTS,
+        clock_limits=st.lists(st.builds(ClockLimits, _TEXTS, _KHZ, _KHZ), max_size=2).map(tuple),
+        throttled=st.lists(st.builds(Throttled, _TEXTS, _TEXTS, _KHZ), max_size=2).map(tuple),
+        cooling=st.lists(st.builds(CoolingLine, _TEXTS, _KHZ, _KHZ), max_size=2).map(tuple),
+        temperatures=st.lists(st.builds(Temperature, _TEXTS, _FIGURES, _FIGURES), max_size=2).map(tuple),
+    ),
+)
+
+
+@settings(max_examples=50)
+@given(_FRAMES)
+def test_a_frame_comes_out_as_it_went_in(whole: Frame) -> None:
+    assert decode_frame(encode_frame(whole)) == whole
+
+
+@settings(max_examples=50)
+@given(_FRAMES)
+def test_a_frame_is_one_line(whole: Frame) -> None:
+    encoded = encode_frame(whole)
+    assert encoded.index(b"\n") == len(encoded) - 1
+    assert encoded.isascii()
+
+
+def test_unknown_figures_stay_unknown() -> None:
+    line = CpuLine(7, "target")
+    assert decode_frame(encode_frame(frame((line,)))).cpus == (line,)
+
+
+def test_the_frame_of_a_large_machine_fits_a_line_that_the_screen_takes() -> None:
+    lines = tuple(cpu_line(cpu) for cpu in range(4096))
+    culprits = tuple(culprit(f"worker-{number}" * 10) for number in range(64))
+    assert len(encode_frame(frame(lines, culprits))) < 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("fix", "shown", "is_command"),
+    [
+        (Fix("echo 1 | sudo tee /x", f"{BOOT_OPTIONS}nosmt"), "echo 1 | sudo tee /x", True),
+        (Fix(None, "sudo systemctl disable --now a.timer"), "sudo systemctl disable --now a.timer", True),
+        (Fix(None, f"{BOOT_OPTIONS}nosmt"), f"{BOOT_OPTIONS}nosmt", False),
+        (None, None, False),
+    ],
+)
+def test_a_fix_that_no_shell_can_run_is_marked_as_none(fix: Fix | None, shown: str | None, is_command: bool) -> None:
+    verdict = failed_verdict()
+    findings = tuple(
+        replace(each, answer=replace(each.answer, fix=fix)) if each.check.id == "tasks-on-target" else each
+        for each in verdict.findings
+    )
+    rest = {"sampler_cpu_s": None, "source": None, "is_last": False, "remark": None}
+    verdict = replace(verdict, findings=findings)
+    lines = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest).findings
+    (line,) = [each for each in lines if each.id == "tasks-on-target"]
+    assert (line.fix, line.is_command) == (shown, is_command)
+
+
+def test_what_leaves_the_verdict_open_is_the_first_of_the_unknown() -> None:
+    guest = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+    machine = WrittenMachine(quiet_files() | guest, quiet_files(3.0) | guest, answers=ANSWERS)
+    verdict = judged(machine, is_calibrated=False)
+    rest = {"sampler_cpu_s": None, "source": None, "is_last": False, "remark": None}
+    shown = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest)
+    assert shown.unknown[:2] == ("hypervisor-steal", "busy-cache-neighbour")

@@ -1,0 +1,150 @@
+"""A machine as frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noisewatch.judgement.declaration import NOT_APPLICABLE
+from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.tasks.own_process import STAT
+from noisewatch.machine.copied import CopiedTree
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, Frame
+from noisewatch.operations.sampling import sample_frames
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.gate import examine
+from noisewatch.surfaces.cli.live import TerminalAudience
+from tests.judgement.judging import finding
+from tests.quiet.process import own_stat
+from tests.quiet_machine import CPUS, process, quiet_files, stat_file
+from tests.surfaces.running import quiet_tree, record
+from tests.surfaces.tui.framing import model_of, screen
+from tests.written import Files
+
+_MOMENTS = [quiet_files(3.0 * number) for number in range(4)]
+
+
+def _replayed(tmp_path: Path, *moments: Files) -> list[Frame]:
+    recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
+    return list(sample_frames(recording, Wish(), 1.0))
+
+
+def _roles(frame: Frame) -> dict[int, str]:
+    return {line.cpu: line.role for line in frame.cpus}
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_recording_is_a_frame_for_each_moment_and_the_last_says_so(tmp_path: Path, count: int) -> None:
+    frames = _replayed(tmp_path, *_MOMENTS[:count])
+    assert [frame.is_last for frame in frames] == [False] * (count - 1) + [True]
+    assert [frame.taken_at_ns for frame in frames] == [(1 + 3 * number) * 10**9 for number in range(count)]
+
+
+def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not(tmp_path: Path) -> None:
+    moments = [
+        quiet_files(3.0 * at)
+        | process(900, "hopper", 2, at * 500_000_000, allowed="0-3")
+        | process(901, "stayer", 3, at * 500_000_000, allowed="0-3")
+        | {"/proc/900/sched": f"se.nr_migrations : {2 + 50 * at}\n", "/proc/901/sched": "se.nr_migrations : 2\n"}
+        | {"/proc/stat": stat_file({0: 6 * at, 2: 50 * at, 3: 50 * at}, 300 * at)}
+        for at in range(1, 4)
+    ]
+    last = _replayed(tmp_path, *moments)[-1]
+    marks = {line.name: line.is_estimate for line in last.culprits if line.kind == "thread" and line.role == TARGET}
+    assert marks == {"hopper": True, "stayer": False}
+
+
+def test_the_first_frame_has_no_rates_and_no_verdict(tmp_path: Path) -> None:
+    first, second = _replayed(tmp_path, *_MOMENTS[:2])
+    assert (first.seconds, first.verdict, first.culprits) == (0.0, None, ())
+    assert {line.stolen_ns_per_s for line in first.cpus} == {None}
+    assert (second.seconds, second.verdict) == (3.0, "stable")
+
+
+def test_a_frame_tells_which_time_was_judged_at_least_five_seconds_where_there_were(tmp_path: Path) -> None:
+    assert [frame.judged_s for frame in _replayed(tmp_path, *_MOMENTS)] == [None, 3.0, 6.0, 6.0]
+
+
+def test_a_copied_tree_is_one_frame_that_is_the_last(unchanged_tree: Path) -> None:
+    frames = list(sample_frames(CopiedTree(str(unchanged_tree)), Wish(), 1.0))
+    assert [(frame.is_last, frame.seconds) for frame in frames] == [(True, 0.0)]
+    assert frames[0].target == (2, 3)
+
+
+def test_what_runs_between_two_ticks_is_a_culprit_and_the_header_tells_its_size(tmp_path: Path) -> None:
+    rows = [f"version 15\ncpu2 0 0 0 0 0 0 {number * 900_000_000} 0 {number * 600}\n" for number in range(3)]
+    last = _replayed(tmp_path, *({**_MOMENTS[at], "/proc/schedstat": row} for at, row in enumerate(rows)))[-1]
+    (row,) = [line for line in last.cpus if line.cpu == 2]
+    assert row.busy_share == pytest.approx(0.3)
+    assert (last.culprits[0].kind, last.culprits[0].stolen_ns_per_s) == ("unexplained", 300_000_000)
+    assert "worst CPU 2 300 ms/s" in screen(model_of(last))[1]
+
+
+def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:
+    hogged = [
+        _MOMENTS[number]
+        | process(900, "hog", 2, number * 1_500_000_000, allowed="0-3")
+        | {"/proc/stat": stat_file({2: 150 * number}, 300 * number)}
+        for number in range(3)
+    ]
+    last = _replayed(tmp_path, *hogged)[-1]
+    first = last.culprits[0]
+    assert (first.name, first.pid, first.cpu, first.kind, first.role) == ("hog", 900, 2, "thread", TARGET)
+    assert first.stolen_ns_per_s == 500_000_000
+    assert last.verdict == "unstable"
+    assert "tasks-on-target" in last.failed
+
+
+def test_roles_tell_targets_siblings_and_the_others(tmp_path: Path) -> None:
+    pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
+    tree = CopiedTree(str(quiet_tree(tmp_path, pairs)))
+    (only,) = sample_frames(tree, Wish(frozenset({2})), 1.0)
+    assert _roles(only) == {0: SIBLING, 1: HOUSEKEEPING, 2: TARGET, 3: HOUSEKEEPING}
+
+
+def test_an_offline_cpu_has_a_line_that_says_so(tmp_path: Path) -> None:
+    offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", f"{CPUS}/cpu1/online": "0\n"}
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(), 1.0)
+    assert _roles(only) == {0: HOUSEKEEPING, 1: OFFLINE, 2: TARGET, 3: TARGET}
+    assert only.online_count == 3
+
+
+def test_an_offline_target_has_a_line_that_says_so(tmp_path: Path) -> None:
+    offline = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(frozenset({3})), 1.0)
+    assert _roles(only)[3] == OFFLINE
+
+
+def test_an_unreadable_table_leaves_the_loss_unknown(tmp_path: Path) -> None:
+    after = {path: text for path, text in _MOMENTS[1].items() if path != "/proc/interrupts"}
+    last = _replayed(tmp_path, _MOMENTS[0], after)[-1]
+    assert {line.interrupts_per_s for line in last.cpus} == {None}
+    assert {line.stolen_ns_per_s for line in last.cpus} == {None}
+
+
+def test_a_damaged_recording_says_so_in_its_last_frame(tmp_path: Path) -> None:
+    path = record(tmp_path / "machine.nw", *_MOMENTS)
+    path.write_bytes(path.read_bytes()[:-60])
+    last = list(sample_frames(Recording(str(path)), Wish(), 1.0))[-1]
+    assert last.is_last
+    assert "damaged after" in (last.remark or "")
+
+
+def test_softirqs_name_themselves_in_plain_text(tmp_path: Path) -> None:
+    moments = [
+        files | {"/proc/softirqs": f" CPU0 CPU1 CPU2 CPU3\n\x1b]0;x\x07: 0 0 {count} 0\n"}
+        for files, count in zip(_MOMENTS[:2], (0, 3000), strict=True)
+    ]
+    names = [each.name for each in _replayed(tmp_path, *moments)[-1].culprits]
+    assert len(names) > 0
+    assert [name for name in names if not name.isprintable()] == []
+
+
+def test_the_monitors_own_nice_value_is_not_told_as_the_benchmarks(tmp_path: Path) -> None:
+    niced = [moment | {STAT: own_stat(nice=10)} for moment in _MOMENTS[:2]]
+    assert "priority-lowered" not in {each.id for each in _replayed(tmp_path, *niced)[-1].findings}
+    arguments = parse_arguments(["preflight", "--replay", str(record(tmp_path / "niced.nw", *niced))])
+    verdict = examine(arguments, frozenset({0}), frozenset({2, 3}), TerminalAudience())
+    assert finding(verdict, "priority-lowered").status == NOT_APPLICABLE

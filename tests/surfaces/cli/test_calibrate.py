@@ -1,0 +1,196 @@
+"""`noisewatch calibrate` on recordings, and on this host for a moment."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyperf
+import pytest
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.kernel.calibration import QUESTION
+from noisewatch.kernel.trace.collector import TraceCollector
+from tests.calibrated import WORK_NS, written_calibration
+from tests.quiet_machine import process, quiet_files
+from tests.surfaces.running import Run, quiet_tree, record
+
+_MOMENTS = (quiet_files(), quiet_files(3.0))
+_CPU = max(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    return record(tmp_path / "machine.nw", *_MOMENTS)
+
+
+def test_the_text_says_what_was_measured_and_what_may_be_trusted(run: Run, recording: Path) -> None:
+    ran = run("calibrate", "--replay", recording)
+    assert ran.status == 0
+    assert ran.out.startswith("noisewatch calibrate · CPUs 2-3 · 3.0 s · native core")
+    for wanted in ("gaps/s", "stolen", "3.000", "samples of", "You may trust", "You may not trust", "Welch"):
+        assert wanted in ran.out
+
+
+def test_json_has_the_promised_keys(run: Run, recording: Path) -> None:
+    answer = run("calibrate", "--format", "json", "--replay", recording).json
+    assert (answer["schema"], answer["target"], answer["against"]) == (1, [2, 3], None)
+    calibration = answer["calibration"]
+    assert (calibration["seconds"], calibration["core"], calibration["workload"]) == (3.0, "native", "none")
+    promised = {
+        "cpu", "gaps_per_s", "stolen_share", "gap_threshold_ns", "gap_p50_ns", "gap_p99_ns", "gap_max_ns",
+        "effective_khz", "effective_khz_spread_share", "throughput_drift_share", "histogram",
+    }  # fmt: skip
+    assert promised <= set(calibration["cpus"][0])
+    assert [floor["sample_ns"] for floor in answer["noise_floor"]] == [10**6, 10**7, 10**8, 10**9]
+    promised = {
+        "cv_low", "cv_expected", "cv_high", "max_inflation", "smallest_change_share", "samples", "bounded",
+    }  # fmt: skip
+    assert promised <= set(answer["noise_floor"][0])
+    assert [floor["extrapolated"] for floor in answer["noise_floor"]] == [False, False, False, True]
+
+
+def test_without_a_trace_each_gap_has_a_class_and_those_who_were_seen_are_suspects(run: Run, tmp_path: Path) -> None:
+    before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(901, "hog", 2, 40_000_000, allowed="0-3")
+    calibration = written_calibration(gaps=((10_000_000, 5_000_000, 1, 0), (70_000_000, 4_000, 0, 0)))
+    recording = record(tmp_path / "untraced.nw", before, after, calibration=calibration, calibrated_after=1)
+    ran = run("calibrate", "--cpus", "2", "--replay", recording)
+    told = ran.out.partition("who made the gaps of CPU 2")[2]
+    assert "Seen there meanwhile: hog (pid 901) ~1.33%" in told
+    rows = [" ".join(line.split()) for line in told.partition("the longest of them")[2].splitlines()]
+    assert rows[2:4] == [
+        "0.010000 s 5 ms another thread",
+        "0.070000 s 4 µs a kernel interrupt, or outside of the kernel",
+    ]
+    cpu = run("calibrate", "--cpus", "2", "--format", "json", "--replay", recording).json["calibration"]["cpus"][0]
+    assert (cpu["suspects"][0]["name"], cpu["suspects"][0]["tid"]) == ("hog", 901)
+    assert [(each["length_ns"], each["traced_ns"], each["parts"]) for each in cpu["longest_gaps"]] == [
+        (5_000_000, None, []),
+        (4_000, None, []),
+    ]
+
+
+def test_another_length_of_samples_joins_the_table(run: Run, recording: Path) -> None:
+    options = ["--at", "20ms", "--samples", "7"]
+    answer = run("calibrate", "--format", "json", *options, "--replay", recording).json
+    assert [(floor["sample_ns"], floor["samples"]) for floor in answer["noise_floor"]][2] == (20 * 10**6, 7)
+
+
+def test_pyperf_reads_what_is_written_for_it(run: Run, recording: Path, tmp_path: Path) -> None:
+    file = tmp_path / "calibration.json"
+    assert run("calibrate", "--format", "pyperf", "--output", file, "--replay", recording).status == 0
+    suite = pyperf.BenchmarkSuite.load(str(file))
+    assert suite.get_benchmark_names() == ["fixed-work-cpu2", "fixed-work-cpu3"]
+    benchmark = suite.get_benchmark("fixed-work-cpu2")
+    assert benchmark.mean() == pytest.approx(5 * WORK_NS / 1e9)
+    assert benchmark.get_nvalue() in (100, 200, 500, 1_000, 2_000)
+
+
+def test_two_sets_of_cpus_stand_side_by_side(run: Run, recording: Path) -> None:
+    ran = run("calibrate", "--cpus", "2", "--against", "3", "--replay", recording)
+    assert ran.status == 0
+    for wanted in ("CPU 2", "CPU 3", "fixed work", "median", "deviation", "longest", "ratio", "1.00"):
+        assert wanted in ran.out
+
+
+def test_two_sets_of_cpus_are_compared_in_json(run: Run, recording: Path) -> None:
+    answer = run("calibrate", "--cpus", "2", "--against", "3", "--format", "json", "--replay", recording).json
+    assert (answer["target"], answer["against"]) == ([2], [3])
+    work = answer["comparison"]["work"]
+    assert work["target"] == {"median_ns": WORK_NS, "deviation_ns": 0, "max_ns": WORK_NS}
+    assert (work["ratio"]["median_ns"], work["ratio"]["deviation_ns"]) == (1, None)
+    assert answer["comparison"]["gaps"]["target"] is None
+
+
+def test_without_unicode_the_histogram_is_drawn_in_ascii(run: Run, tmp_path: Path) -> None:
+    gaps = tuple((at * 1_000_000, 2_000 + at, 0, 0) for at in range(0, 3_000, 7))
+    moments = {"gaps": gaps, "seconds": 3.0}
+    file = record(tmp_path / "machine.nw", *_MOMENTS, calibration=written_calibration(**moments))  # type: ignore[arg-type]
+    drawn = run("calibrate", "--replay", file).out
+    assert "gaps by length" in drawn
+    assert "█" in drawn
+
+
+def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> None:
+    ran = run("calibrate", "--replay", record(tmp_path / "machine.nw", *_MOMENTS, calibration=None))
+    assert (ran.status, ran.out) == (3, "")
+    assert "not in the recording" in ran.err
+
+
+def test_a_copied_tree_cannot_be_calibrated(run: Run, tmp_path: Path) -> None:
+    ran = run("calibrate", "--sysroot", quiet_tree(tmp_path))
+    assert (ran.status, ran.out) == (3, "")
+    assert "cannot calibrate: a copied tree cannot be asked" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--duration", "0.1"], "0.5"),
+        (["--at", "5"], "100us"),
+        (["--at", "1h"], "1h"),
+        (["--samples", "1"], "from 2"),
+        (["--max-cv", "-1%"], "--max-cv"),
+        (["--max-cv", "0"], "share"),
+        (["--max-cv", "5"], "5%"),
+        (["--max-inflation", "0.5"], "at least 1"),
+        (["--workload", "'"], "No closing quotation"),
+        (["--workload", ""], "found none"),
+        (["--against", "99"], "99"),
+        (["--against", "x"], "--against"),
+        (["--output", "/no/such/folder/x"], "/no/such/folder/x"),
+        (["--record", "/no/such/folder/x"], "/no/such/folder/x"),
+    ],
+    ids=" ".join,
+)
+def test_bad_options_are_told_before_anything_is_measured(run: Run, options: list[str], named: str) -> None:
+    ran = run("calibrate", "--cpus", str(_CPU), *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert named in ran.err
+
+
+def test_only_this_host_can_be_recorded(run: Run, recording: Path, tmp_path: Path) -> None:
+    ran = run("calibrate", "--replay", recording, "--record", tmp_path / "again.nw")
+    assert (ran.status, "only this host" in ran.err) == (2, True)
+
+
+def test_a_trace_that_breaks_off_leaves_the_calibration_as_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(self: TraceCollector, *at: object) -> TraceCollector:
+        return self
+
+    def broken(self: TraceCollector) -> None:
+        raise CannotMeasure("tracefs: input/output error")
+
+    monkeypatch.setattr(TraceCollector, "__enter__", gone)
+    monkeypatch.setattr(TraceCollector, "__exit__", lambda self, *error: None)
+    monkeypatch.setattr(TraceCollector, "drain", broken)
+    answer = run("calibrate", "--cpus", str(_CPU), "--format", "json", "--duration", "0.5")
+    assert answer.status == 0
+    assert answer.json["calibration"]["no_trace_reason"] == "tracefs: input/output error"
+
+
+def test_this_host_is_calibrated_and_the_recording_replays_the_same(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "host.nw"
+    options = ["calibrate", "--cpus", str(_CPU), "--format", "json"]
+    live = run(*options, "--duration", "0.5", "--record", file)
+    assert live.status == 0
+    assert run(*options, "--replay", file).json == live.json
+    assert json.loads(live.out)["calibration"]["cpus"][0]["cpu"] == _CPU
+
+
+def test_a_recording_is_not_reported_for_other_cpus_than_its_own(run: Run, recording: Path) -> None:
+    ran = run("calibrate", "--cpus", "1", "--replay", recording)
+    assert (ran.status, ran.out) == (3, "")
+    assert "CPU 1: it was not calibrated" in ran.err
+
+
+def test_a_workload_that_fails_is_told(run: Run) -> None:
+    ran = run("calibrate", "--cpus", str(_CPU), "--duration", "0.5", "--workload", "false")
+    assert (ran.status, ran.out) == (3, "")
+    assert "the command ended with status 1" in ran.err
+
+
+def test_the_question_is_the_one_that_recordings_hold() -> None:
+    assert QUESTION == "calibration"

@@ -1,0 +1,141 @@
+"""`explain` lists all checks and has a whole page for each."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import Check
+from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.reports.explain.text import differences
+from tests import CHECKOUT
+from tests.surfaces.running import Run
+
+_IDS = [each.id for each in CATALOGUE]
+_KNOWN = {*_IDS, *(each.area for each in CATALOGUE)}
+
+
+def test_the_list_has_one_row_for_each_check(run: Run) -> None:
+    ran = run("explain")
+    ids = [line.split()[0] for line in ran.out.splitlines()]
+    assert (ids[0], sorted(ids[1:])) == ("CHECK", sorted(_IDS))
+    assert (ran.status, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize("check", CATALOGUE, ids=lambda check: check.id)
+def test_a_row_tells_area_severity_and_question(run: Run, check: Check) -> None:
+    (row,) = [line for line in run("explain").out.splitlines() if line.split()[0] == check.id]
+    assert row.split()[1:3] == [check.area, check.severity]
+    assert row.endswith(check.question)
+
+
+@pytest.mark.parametrize("check", CATALOGUE, ids=lambda check: check.id)
+def test_a_page_has_all_sections(run: Run, check: Check) -> None:
+    ran = run("explain", check.id)
+    headings = [line for line in ran.out.splitlines() if line and not line.startswith(" ")]
+    limits = ["Limits"] if check.limits else []
+    profiles = ["Under other profiles"] if differences(check) else []
+    stand_in = ["Where it cannot be read"] if check.answered_by else []
+    monitor = ["In the monitor"] if check.asks_starter else []
+    assert headings == [
+        f"{check.id} ({check.area}, {check.severity})",
+        *("Why it matters", "What it reads", *limits, *profiles, *stand_in, *monitor, "What to do", "Sources"),
+    ]
+    assert ran.status == 0
+
+
+@pytest.mark.parametrize("check", CATALOGUE, ids=lambda check: check.id)
+def test_a_page_holds_all_that_is_declared(run: Run, check: Check) -> None:
+    words = run("explain", check.id).words
+    declared = [check.question, check.why, check.remedy, *check.reads, *check.sources]
+    declared += [limit.reason for limit in check.limits]
+    assert [text for text in declared if " ".join(text.split()) not in words] == []
+
+
+@pytest.mark.parametrize("check", CATALOGUE, ids=lambda check: check.id)
+def test_no_section_is_blank(check: Check) -> None:
+    texts = [check.question, check.why, check.remedy, *check.reads, *check.sources]
+    assert [text for text in texts if not text.strip()] == []
+    assert min(len(check.reads), len(check.sources)) > 0
+
+
+def test_prose_is_wrapped_to_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = run("explain", "cpu-quota").out
+    monkeypatch.setenv("COLUMNS", "300")
+    prose = [line for line in wide.splitlines() if not line.strip().startswith("fails:")]  # limits are a line each
+    assert max(map(len, prose)) <= 100
+
+
+def test_the_list_goes_from_area_to_area(run: Run) -> None:
+    areas = [line.split()[1] for line in run("explain").out.splitlines()[1:]]
+    changes = [area for area, before in zip(areas, ["", *areas], strict=False) if area != before]
+    assert len(changes) == len(set(changes)) > 5
+
+
+def test_a_page_says_what_differs_between_profiles(run: Run) -> None:
+    assert (
+        "parallel: not asked, as several threads need the load balancer" in run("explain", "target-not-isolated").words
+    )
+    assert "strict: blocking" in run("explain", "turbo-enabled").words
+
+
+def test_json_has_the_whole_declaration(run: Run) -> None:
+    listed = run("explain", "--format", "json").json
+    assert [each["id"] for each in listed] == _IDS
+    turbo = run("explain", "turbo-enabled", "--format", "json").json
+    assert turbo in listed
+    assert (turbo["severity"]["micro"], turbo["severity"]["strict"]) == ("warning", "blocking")
+
+
+@pytest.mark.parametrize("arguments", [(), ("cpu-quota",)])
+def test_markdown_is_read_by_its_own_parser(run: Run, arguments: tuple[str, ...]) -> None:
+    tokens = MarkdownIt("commonmark").enable("table").parse(run("explain", *arguments, "--format", "markdown").out)
+    kinds = {token.type for token in tokens}
+    assert ("table_open" in kinds, "heading_open" in kinds) == (not arguments, bool(arguments))
+
+
+_NAMING = (  # where a text names checks: options and keys of the configuration, and `explain`
+    r"--(?:ignore|select|severity|limit)[ =]([a-z][a-z-]*)",
+    r"noisewatch explain ([a-z][a-z-]*)",
+    r"(?:ignore|select) = \[([^\]]*)\]",
+    r"(?:severity|limit) = \{ *([a-z][a-z-]*)",
+)
+
+
+def _named(text: str) -> set[str]:
+    found = [name for naming in _NAMING for name in re.findall(naming, text)]
+    return {name.strip(' "') for names in found for name in names.split(",")}
+
+
+def test_every_check_that_docs_and_examples_name_exists() -> None:
+    texts = {
+        path: path.read_text() for path in [CHECKOUT / "README.md", *sorted((CHECKOUT / "noisewatch").rglob("*.py"))]
+    }
+    named = {path.relative_to(CHECKOUT).as_posix(): _named(text) for path, text in texts.items()}
+    assert {path: names - _KNOWN for path, names in named.items() if names - _KNOWN} == {}
+    assert named["noisewatch/surfaces/cli/configuration.py"] == {
+        *("temporary-files-far-away", "turbo-enabled", "target-cpu-busy")
+    }
+    assert named["README.md"] > {"turbo-enabled", "tasks-on-target", "temporary-files-far-away"}
+
+
+def test_every_check_that_a_help_names_exists() -> None:
+    parser, commands = build_parsers()
+    helps = "".join(each.format_help() for each in [parser, *commands.values()])
+    assert _named(helps) <= _KNOWN
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    script.write_text(run("completion", shell).out)
+    assert "turbo-enabled" in script.read_text()
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    assert subprocess.run([shell, "-n", str(script)], check=False).returncode == 0

@@ -1,0 +1,70 @@
+"""Whatever read goes wrong, `show` and `preflight` have something to print, and `show` says what failed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.surfaces.reports.machine.json import describe_snapshot
+from noisewatch.surfaces.reports.machine.text import text_of_snapshot
+from noisewatch.surfaces.reports.verdict.json import describe_verdict
+from noisewatch.surfaces.reports.verdict.text import text_of_verdict
+from tests.judgement.judging import judged
+from tests.judgement.test_fail_every_read import FAULTS, FaultyMachine, denied
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.written import WrittenMachine
+
+
+def _reports(verdict: Verdict) -> list[str]:
+    """All that preflight can print of it."""
+    return [text_of_verdict(verdict, 0, 80, in_colour=False), json.dumps(describe_verdict(verdict, None, 0))]
+
+
+def _its_share(fault: object, count: int) -> range:
+    """Each read goes wrong in one of the ways, which is enough for those who only print."""
+    ways = list[object](FAULTS)
+    return range(1 + ways.index(fault), count + 1, len(ways))
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_every_report_of_a_preflight_ends_in_its_verdict(fault: object) -> None:
+    moments = (quiet_files(), quiet_files(3.0))
+    sound = WrittenMachine(*moments, answers=ANSWERS)
+    judged(sound)
+    broken = []
+    for number in _its_share(fault, len(sound.reads)):
+        verdict = judged(FaultyMachine(*moments, fault=fault, fails_at=number))  # type: ignore[arg-type]  # from FAULTS
+        text, as_json = _reports(verdict)
+        if verdict.verdict.upper() not in text.splitlines()[-1] or verdict.verdict not in as_json:
+            broken.append(number)
+    assert len(sound.reads) > 100
+    assert broken == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_show_has_a_text_and_a_json_whatever_read_fails(fault: object) -> None:
+    sound = WrittenMachine(quiet_files(), answers=ANSWERS)
+    read_snapshot(sound, Wish())
+    sizes = []
+    for number in _its_share(fault, len(sound.reads)):
+        machine = FaultyMachine(quiet_files(), fault=fault, fails_at=number)  # type: ignore[arg-type]  # from FAULTS
+        snapshot = read_snapshot(machine, Wish())
+        sizes.append(min(len(text_of_snapshot(snapshot)), len(json.dumps(describe_snapshot(snapshot)))))
+    assert len(sizes) > 25
+    assert min(sizes) > 300
+
+
+def test_show_names_each_file_that_was_denied() -> None:
+    sound = WrittenMachine(quiet_files(), answers=ANSWERS)
+    read_snapshot(sound, Wish())
+    unnamed = []
+    for number in range(1, len(sound.reads) + 1):
+        machine = FaultyMachine(quiet_files(), fault=denied, fails_at=number)
+        unreadable = {each["path"] for each in describe_snapshot(read_snapshot(machine, Wish()))["unreadable"]}
+        path = machine.failed_path or ""
+        if path in quiet_files() and path not in unreadable:
+            unnamed.append(path)
+    assert unnamed == []

@@ -1,0 +1,154 @@
+"""One verdict has the same counts in every report and on every screen, and its rows are as many as are counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.declaration import FAIL, UNKNOWN, WARN
+from noisewatch.judgement.verdict import Verdict, compose
+from noisewatch.operations.frame.making import frame_of
+from noisewatch.surfaces.reports.parts.colours import STYLES, painted
+from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.text import render
+from noisewatch.surfaces.tui.app.window_report import window_reports
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.header import header_rows
+from tests.surfaces.reports.consumers import read_nagios, tables
+from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict, warned_verdict
+from tests.surfaces.tui.framing import model_of, screen_of
+
+_COUNTED = re.compile(r"\d+ fail.*?\d+ pass")
+
+
+def _mixed(is_strict: bool = False) -> Verdict:
+    """Each status with each severity, some blocking questions answered by a measurement."""
+    statuses = (FAIL, WARN, UNKNOWN)
+    findings = tuple(
+        replace(
+            each,
+            answer=replace(each.answer, status=statuses[at % 4], said="found", reason="unread", severity=None),
+            answered_by="noise-floor-above-budget" if statuses[at % 4] == UNKNOWN and at % 3 == 0 else None,
+        )
+        if at % 4 < 3
+        else each
+        for at, each in enumerate(quiet_verdict().findings)
+    )
+    return replace(quiet_verdict(), findings=findings, verdict=compose(findings, is_strict), is_strict=is_strict)
+
+
+_VERDICTS: dict[str, Callable[[], Verdict]] = {
+    "quiet": quiet_verdict,
+    "warned": warned_verdict,
+    "unknown": unknown_verdict,
+    "failed": failed_verdict,
+    "mixed": _mixed,
+    "strict": lambda: _mixed(is_strict=True),
+}
+_ALL = pytest.mark.parametrize("make", _VERDICTS.values(), ids=_VERDICTS)
+
+
+def _monitored(verdict: Verdict) -> str:
+    """The monitor's checks at the verdict's own moment, and what it exports of them."""
+    model = model_of(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
+    exported = window_reports(model, 100)["md"] if verdict.counts.fail else ""
+    return "\n".join([*screen_of(model, "preflight", 160, 60), exported])
+
+
+@_ALL
+def test_every_report_and_the_monitor_count_alike(make: Callable[[], Verdict]) -> None:
+    verdict = make()
+    texts = [*(rendered(name, verdict) for name in ("text", "markdown", "github", "nagios")), _monitored(verdict)]
+    told = {said for text in texts for said in _COUNTED.findall(text)}
+    assert told == {str(verdict.counts)}
+    assert all(_COUNTED.search(text) for text in texts)
+
+
+@_ALL
+def test_the_counts_are_those_of_the_findings_in_json(make: Callable[[], Verdict]) -> None:
+    verdict = make()
+    findings = json.loads(rendered("json", verdict))["findings"]
+    statuses = Counter(each["status"] for each in findings)
+    counts = verdict.counts
+    assert (counts.fail, counts.warn, counts.unknown) == tuple(statuses[name] for name in ("fail", "warn", "unknown"))
+    assert (counts.passed, counts.ignored, counts.not_applicable) == tuple(
+        statuses[name] for name in ("pass", "ignored", "not-applicable")
+    )
+    blocking = Counter(
+        each["status"] for each in findings if each["severity"] == "blocking" and not each["answered_by"]
+    )
+    assert (counts.blocking_fail, counts.blocking_unknown) == (blocking["fail"], blocking["unknown"])
+
+
+def _rows_of_text(verdict: Verdict) -> list[tuple[str, str]]:
+    report = render(verdict, Occasion(verdict.exit_status, 0.0, width=100_000, is_verbose=True))
+    rows = re.findall(r"^(\S+) +([a-z0-9, -]+) \((\w+)\)", report, re.MULTILINE)
+    return [(label, weight) for label, names, weight in rows for _ in names.split(", ")]
+
+
+def _rows_of_markdown(verdict: Verdict) -> list[tuple[str, str]]:
+    found = tables(rendered("markdown", verdict))
+    return [(row[0], row[2]) for row in found[1][1:]] if len(found) > 1 else []
+
+
+def _rows_of_nagios(verdict: Verdict) -> list[tuple[str, str]]:
+    lines = "\n".join(read_nagios(rendered("nagios", verdict))[1:])
+    return re.findall(r"^(fail|warn|unknown|FAIL|WARN|UNKNOWN) \S+ \((\w+)\)", lines, re.MULTILINE)
+
+
+def _rows_of_monitor(verdict: Verdict) -> list[tuple[str, str]]:
+    lines = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None).findings
+    return [(each.status, each.weight) for each in lines]
+
+
+@pytest.mark.parametrize("rows_of", [_rows_of_text, _rows_of_markdown, _rows_of_monitor])
+@_ALL
+def test_there_are_as_many_rows_of_each_status_as_are_counted(
+    make: Callable[[], Verdict], rows_of: Callable[[Verdict], list[tuple[str, str]]]
+) -> None:
+    verdict = make()
+    rows = [(label.lower(), weight) for label, weight in rows_of(verdict)]
+    statuses, counts = Counter(label for label, _ in rows), verdict.counts
+    assert tuple(statuses[name] for name in ("fail", "warn", "unknown")) == (counts.fail, counts.warn, counts.unknown)
+    assert rows.count(("fail", "blocking")) == counts.blocking_fail
+    assert rows.count(("unknown", "blocking")) == counts.blocking_unknown
+    assert ("warn", "blocking") not in rows
+
+
+def test_in_nagios_rows_and_counts_agree_as_far_as_it_reads() -> None:
+    rows = _rows_of_nagios(failed_verdict())
+    assert len(rows) == failed_verdict().counts.fail + failed_verdict().counts.warn + failed_verdict().counts.unknown
+
+
+def test_what_is_left_of_a_status_is_told_as_more_where_some_was_told() -> None:
+    report = rendered("text", _mixed())
+    more = re.search(r"^unknown +(\d+) more", report, re.MULTILINE)
+    assert more is not None
+    assert int(more[1]) < _mixed().counts.unknown
+
+
+@pytest.mark.parametrize(("make", "word", "style"), [
+    (unknown_verdict, "UNKNOWN", "doubt"),
+    (failed_verdict, "UNSTABLE", "bad"),
+    (quiet_verdict, "STABLE", "good"),
+])  # fmt: skip
+def test_a_verdict_has_the_same_colour_in_the_report_and_on_the_screen(
+    make: Callable[[], Verdict], word: str, style: str
+) -> None:
+    verdict = make()
+    report = render(verdict, Occasion(verdict.exit_status, 0.0, in_colour=True))
+    assert painted(word, style) in report.splitlines()[-1]
+    model = model_of(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
+    assert header_rows(model, 100, UNICODE)[0][-1][1] == style
+
+
+def test_what_is_unknown_is_yellow_everywhere_and_nothing_else_has_its_style() -> None:
+    report = render(unknown_verdict(), Occasion(3, 0.0, in_colour=True))
+    assert painted("UNKNOWN", "unknown") in report
+    assert all("yellow" in STYLES[name] for name in ("unknown", "doubt"))
+    assert len(set(STYLES.values())) == len(STYLES)

@@ -1,0 +1,284 @@
+"""Each format is accepted by its consumer, whatever the machine and whoever names processes on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion, format_named_in
+from noisewatch.text import clean
+from tests import MACHINES
+from tests.judgement.judging import judged
+from tests.judgement.test_fail_every_read import FaultyMachine, denied
+from tests.quiet_machine import CPUS, quiet_files, quiet_machine
+from tests.surfaces.reports.consumers import CONSUMERS
+from tests.surfaces.reports.verdicts import (
+    AT_S,
+    HOSTILE_NAMES,
+    failed_verdict,
+    hostile_verdict,
+    quiet_verdict,
+    recording_with_hogs,
+    rendered,
+    strict_verdict,
+    unknown_verdict,
+    verdict_on_nothing,
+    warned_verdict,
+)
+from tests.surfaces.running import NOISEWATCH, Run, quiet_tree
+
+_NAMES = sorted(FORMATS)
+_RECORDINGS = sorted(MACHINES.glob("*.nw"))
+_GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
+_SETTINGS = ("--sample", "0", "--no-calibration")
+_VERDICTS: Mapping[str, Callable[[], Verdict]] = {
+    "stable": quiet_verdict,
+    "stable with warnings": warned_verdict,
+    "unstable": failed_verdict,
+    "unknown": unknown_verdict,
+    "nothing asked": verdict_on_nothing,
+    "strict for a warning": lambda: strict_verdict("warn"),
+    "strict for an unknown": lambda: strict_verdict("unknown"),
+}
+_STATUS_BY_VERDICT = {
+    "stable": 0,
+    "stable with warnings": 0,
+    "unstable": 1,
+    "unknown": 3,
+    "nothing asked": 3,
+    "strict for a warning": 1,
+    "strict for an unknown": 1,
+}
+_FOR_NAGIOS = {
+    "stable": 0,
+    "stable with warnings": 1,
+    "unstable": 2,
+    "unknown": 3,
+    "nothing asked": 3,
+    "strict for a warning": 2,
+    "strict for an unknown": 2,
+}
+_SHORT = ("problem-detector",)  # has room for one finding
+_WITHOUT_NAMES = ("prometheus",)  # a series for each process would be one too many
+
+
+def test_each_format_has_a_consumer() -> None:
+    assert sorted(CONSUMERS) == _NAMES
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("verdict", _VERDICTS)
+def test_every_verdict_is_accepted(name: str, verdict: str) -> None:
+    assert CONSUMERS[name](rendered(name, _VERDICTS[verdict]())) != []
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("recording", _RECORDINGS, ids=lambda path: path.stem)
+def test_recorded_machines_are_accepted(run: Run, name: str, recording: Path) -> None:
+    ran = run("preflight", "--format", name, "--replay", recording)
+    assert CONSUMERS[name](ran.out) != []
+    assert ran.err == ""
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_tree_with_next_to_nothing_in_it_is_accepted(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "stat").write_text("cpu0 1 2 3 4 5 6 7 8 9 10\n")
+    ran = run("preflight", "--format", name, "--sysroot", tmp_path, *_SETTINGS)
+    assert CONSUMERS[name](ran.out) != []
+    assert ran.status == 3
+
+
+@pytest.mark.parametrize("name", sorted({*FORMATS} - {*_SHORT, *_WITHOUT_NAMES}))
+@pytest.mark.parametrize("hostile", HOSTILE_NAMES, ids=ascii)
+def test_a_hostile_name_is_a_name_and_nothing_else(name: str, hostile: str) -> None:
+    texts = CONSUMERS[name](rendered(name, hostile_verdict(f"x{hostile}y")))
+    wanted = f"x{hostile}y" if name in ("json", "jsonl") else f"x{clean(hostile)}y"
+    if_no_pipe = wanted.replace("|", "·") if name == "nagios" else wanted
+    assert [text for text in texts if if_no_pipe in text] != []
+
+
+@pytest.mark.parametrize("name", [*_SHORT, *_WITHOUT_NAMES])
+@pytest.mark.parametrize("hostile", HOSTILE_NAMES, ids=ascii)
+def test_a_hostile_name_does_no_harm_where_there_is_no_room_for_it(name: str, hostile: str) -> None:
+    assert CONSUMERS[name](rendered(name, hostile_verdict(hostile))) != []
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@settings(deadline=None, max_examples=40)
+@given(text=st.text(max_size=40))
+def test_any_name_is_accepted(name: str, text: str) -> None:
+    assert CONSUMERS[name](rendered(name, hostile_verdict(f"x{text}"))) != []
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_processes_and_drivers_that_name_themselves_so_are_accepted(run: Run, tmp_path: Path, name: str) -> None:
+    ran = run("preflight", "--format", name, "--replay", recording_with_hogs(tmp_path / "a.nw", *HOSTILE_NAMES))
+    assert CONSUMERS[name](ran.out) != []
+    assert ran.status == (2 if name == "nagios" else 1)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_processor_and_a_kernel_that_name_themselves_so_are_accepted(run: Run, tmp_path: Path, name: str) -> None:
+    hostile = '\x1b[1m"|]]><b>`@x`\\'
+    files = {"/proc/cpuinfo": f"processor\t: 0\nmodel name\t: {hostile}\n", "/proc/sys/kernel/osrelease": hostile}
+    ran = run("preflight", "--format", name, "--sysroot", quiet_tree(tmp_path, files), *_SETTINGS)
+    assert CONSUMERS[name](ran.out) != []
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_every_tenth_read_that_fails_is_accepted(name: str) -> None:
+    sound = quiet_machine()
+    judged(sound)
+    moments = (quiet_files(), quiet_files(3.0))
+    numbers = range(1, len(sound.reads), 40)
+    verdicts = [judged(FaultyMachine(*moments, fault=denied, fails_at=number)) for number in numbers]
+    assert [number for number, each in zip(numbers, verdicts, strict=True) if not _is_accepted(name, each)] == []
+    assert len(verdicts) > 5
+
+
+def _is_accepted(name: str, verdict: Verdict) -> bool:
+    return CONSUMERS[name](rendered(name, verdict)) != []
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("verdict", _VERDICTS)
+def test_the_exit_status_is_the_consumers(name: str, verdict: str) -> None:
+    wanted = _FOR_NAGIOS if name == "nagios" else _STATUS_BY_VERDICT
+    assert FORMATS[name].exit_status(_VERDICTS[verdict]()) == wanted[verdict]
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_the_output_can_be_a_file(run: Run, unchanged_tree: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "report"
+    ran = run("preflight", "--format", name, "--sysroot", unchanged_tree, "--output", path, *_SETTINGS)
+    assert (ran.out, ran.err, ran.status) == ("", "", 0)
+    assert CONSUMERS[name](path.read_text()) != []
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_exit_zero_reports_only(run: Run, tmp_path: Path, name: str) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
+    ran = run("preflight", "--format", name, "--exit-zero", "--sysroot", root, *_SETTINGS)
+    assert ran.status == 0
+    assert "stable" not in {ran.out.split()[1].lower()}
+    assert CONSUMERS[name](ran.out) != []
+
+
+@pytest.mark.parametrize(("name", "status"), [(name, 3 if name == "nagios" else 2) for name in _NAMES])
+@pytest.mark.parametrize("wrong", [("--cpus", "99"), ("--frobnicate",), ("--sample", "nan")], ids=" ".join)
+@pytest.mark.parametrize("joined", [True, False], ids=["--format=X", "--format X"])
+def test_what_cannot_be_done_has_the_exit_status_that_the_consumer_wants(
+    run: Run, unchanged_tree: Path, name: str, status: int, wrong: tuple[str, ...], joined: bool
+) -> None:
+    option = (f"--format={name}",) if joined else ("--format", name)
+    ran = run("preflight", "--sysroot", unchanged_tree, *wrong, *option)
+    assert ran.status == status
+    assert ran.err.startswith("noisewatch: ")
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_trouble_is_told_on_standard_output_only_where_the_consumer_reads_nothing_else(
+    run: Run, unchanged_tree: Path, name: str
+) -> None:
+    ran = run("preflight", "--sysroot", unchanged_tree, "--cpus", "99", "--format", name)
+    reads_output = name in ("nagios", "problem-detector")
+    assert ran.out.count("\n") == (1 if reads_output else 0)
+    assert ("UNKNOWN: --cpus 99" in ran.out) == reads_output
+
+
+def test_trouble_with_standard_output_itself_is_told_once(unchanged_tree: Path) -> None:
+    command = [*NOISEWATCH, "preflight", "--format", "nagios", *_SETTINGS, "--sysroot", str(unchanged_tree)]
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 3
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("preflight --format nagios", "nagios"),
+        ("preflight --format=nagios --cpus x", "nagios"),
+        ("preflight --form nagios", "nagios"),
+        ("preflight --format json --format nagios", "nagios"),
+        ("preflight --format nagios --format json", "json"),
+        ("preflight --format", None),
+        ("preflight --format --cpus", None),
+        ("preflight --output nagios", None),
+        ("preflight -- nagios", None),
+        ("", None),
+    ],
+)
+def test_a_format_is_found_in_a_wrong_command_line(line: str, named: str | None) -> None:
+    assert format_named_in(line.split()) == (None if named is None else FORMATS[named])
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_only_text_is_in_colour(name: str) -> None:
+    report = FORMATS[name].render(failed_verdict(), Occasion(1, AT_S, in_colour=True))
+    assert ("\x1b" in report) == (name == "text")
+
+
+def test_text_is_in_colour_only_on_a_terminal(tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
+    command = [*NOISEWATCH, "preflight", *_SETTINGS, "--sysroot", str(root)]
+    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
+    piped = subprocess.run(command, capture_output=True, env=environment, check=False).stdout
+    shown = _on_a_terminal(command, environment)
+    assert b"\x1b" not in piped
+    assert b"\x1b[1;35mFAIL" in shown
+    assert b"\x1b" not in _on_a_terminal(command, environment | {"NO_COLOR": "1"})
+
+
+def _on_a_terminal(command: list[str], environment: dict[str, str]) -> bytes:
+    """What a command writes to a terminal of its own."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(command, stdout=its, stderr=subprocess.DEVNULL, env=environment):
+        os.close(its)
+        written = b""
+        while chunk := _read(ours):
+            written += chunk
+    os.close(ours)
+    return written
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # EIO: the other side has been closed
+        return b""
+
+
+_SHARED = {"fix_script", "formats"}
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_format_loads_only_what_it_needs(unchanged_tree: Path, name: str) -> None:
+    arguments = ["preflight", "--format", name, *_SETTINGS, "--sysroot", str(unchanged_tree)]
+    program = (
+        "import json, sys\n"
+        "from noisewatch.surfaces.cli import main\n"
+        f"main({arguments!r})\n"
+        "print(json.dumps(sorted(sys.modules)), file=sys.stderr)\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, text=True, check=True)
+    modules = set(json.loads(ran.stderr))
+    verdicts = "noisewatch.surfaces.reports.verdict."
+    reports = {module.removeprefix(verdicts) for module in modules if module.startswith(verdicts)} - _SHARED
+    also = {"jsonl": {"json"}}
+    assert reports == {FORMATS[name].module} | also.get(name, set())
+    assert ("prometheus_client" in modules) == (name == "prometheus")
+    assert ("xml.etree.ElementTree" in modules) == (name == "junit")

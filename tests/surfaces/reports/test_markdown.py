@@ -1,0 +1,101 @@
+"""`--format markdown`: what an issue shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.surfaces.reports.parts.markdown import code
+from tests.surfaces.reports.consumers import read_markdown, tables
+from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered
+
+
+def test_the_first_line_is_the_verdict() -> None:
+    report = rendered("markdown", failed_verdict())
+    assert report.splitlines()[:3] == [
+        "### noisewatch preflight: UNSTABLE",
+        "",
+        str(failed_verdict().counts),
+    ]
+
+
+def test_target_machine_and_noise_floor_are_told() -> None:
+    told = dict(row for row in tables(rendered("markdown", quiet_verdict()))[0])
+    assert told["target"] == "CPUs 2-3 (isolated)"
+    assert told["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
+    assert told["measured"] == "3.0 s sample · 5.0 s calibration (native core)"
+    assert told["noise floor"].startswith("samples of 100 ms vary by 0.0%")
+
+
+def test_the_name_of_the_machine_is_not_for_strangers() -> None:
+    verdict = quiet_verdict()
+    snapshot = replace(verdict.case.snapshot, machine_name="secret-host")
+    report = rendered("markdown", replace(verdict, case=replace(verdict.case, snapshot=snapshot)))
+    assert "secret-host" not in report
+
+
+def test_all_that_is_wrong_is_in_one_table_the_gravest_first() -> None:
+    table = tables(rendered("markdown", failed_verdict()))[1]
+    assert table == [
+        ["status", "check", "severity", "what was found"],
+        ["FAIL", "tasks-on-target", "blocking", "hog (limit 0.5%)"],
+        ["FAIL", "device-interrupts-on-target", "blocking", "hog (limit 10 per second)"],
+        ["UNKNOWN", "governor-not-performance", "blocking", "hog"],
+        ["warn", "target-not-isolated", "warning", "hog"],
+        ["unknown", "frequency-window-open", "warning", "hog"],
+        ["fail", "default-irq-affinity-includes-target", "information", "hog"],
+    ]
+
+
+def test_culprits_and_each_command_have_a_fence_of_their_own() -> None:
+    report = rendered("markdown", failed_verdict())
+    section = report.partition("#### `tasks-on-target`\n")[2].partition("####")[0]
+    culprits = "CPU 2: thread hog (pid 900) 50.00%\nCPU 3: irq hog 30.0/s 0.10% (estimated)"
+    languages = {"now": "sh", "undo": "sh", "persist": "text"}  # what persists is often a piece of advice
+    fences = [f"{name}:\n\n```{language}\nhog\n```\n" for name, language in languages.items()]
+    fences.insert(0, f"```text\n{culprits}\n```\n")
+    assert section.strip("\n").split("\n\n", 1)[0] == fences[0].rstrip("\n")
+    assert [fence for fence in fences if fence not in section] == []
+
+
+def test_what_passed_and_what_was_not_asked_is_folded_away() -> None:
+    report = rendered("markdown", failed_verdict())
+    folded = report.partition("<details>\n")[2].partition("</details>")[0]
+    assert "- pass: `noise-floor-above-budget`" in folded
+    assert "- not applicable: `on-battery`: hog" in folded
+    assert "- not asked: `turbo-enabled`: hog" in folded
+    assert report.count("<details>") == report.count("</details>") == 1
+
+
+def test_a_quiet_machine_has_no_table_of_faults() -> None:
+    assert len(tables(rendered("markdown", quiet_verdict()))) == 1
+
+
+@pytest.mark.parametrize("plain", ["updatedb (pid 336): 77.1% of CPU 2; 0.5 s", "between 1 and 2 kHz, 3×", "a/b-c"])
+def test_an_ordinary_sentence_is_prose(plain: str) -> None:
+    assert f" {plain} |" in rendered("markdown", hostile_verdict(plain))
+
+
+@pytest.mark.parametrize(
+    "telling", ["@me", "a_b_c", "www.x.org", "http://x", "<b>", "#1", ":+1:", "a*b", "~~a~~", "a&lt;"]
+)
+def test_a_sentence_that_could_be_markup_is_code(telling: str) -> None:
+    report = rendered("markdown", hostile_verdict(telling))
+    assert f"`{telling}`" in report
+    assert telling in read_markdown(report)
+
+
+@pytest.mark.parametrize("text", ["a", "`", "``a`", " a ", "`a", "a`", "a``` `` `b", " ` "])
+def test_a_code_span_holds_whatever_backticks_there_are(text: str) -> None:
+    assert read_markdown(f"{code(text)}\n") == [text]
+
+
+@pytest.mark.parametrize("fence", ["```", "`````", "~~~"])
+def test_a_command_that_is_a_fence_does_not_end_its_own(fence: str) -> None:
+    assert f"{fence}\n" in read_markdown(rendered("markdown", hostile_verdict(fence)))
+
+
+def test_a_pipe_stays_in_its_cell() -> None:
+    table = tables(rendered("markdown", hostile_verdict("a|b \\| c\\\\|d")))[1]
+    assert table[1][3] == "a|b ·| c\\·|d (limit 0.5%)"

@@ -1,0 +1,145 @@
+"""`--format nagios`: status line, performance data, long output."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from noisewatch.judgement.declaration import FAIL, PASS, UNKNOWN, WARN
+from noisewatch.judgement.verdict import Verdict
+from tests import MACHINES
+from tests.surfaces.reports.consumers import perfdata, read_nagios
+from tests.surfaces.reports.verdicts import (
+    failed_verdict,
+    hostile_verdict,
+    quiet_verdict,
+    rendered,
+    strict_verdict,
+    unknown_verdict,
+    warned_verdict,
+)
+from tests.surfaces.running import Run
+
+_RECORDINGS = sorted(MACHINES.glob("*.nw"))
+
+
+def _with_answer(check_id: str, **changes: object) -> Verdict:
+    verdict = quiet_verdict()
+    findings = tuple(
+        replace(each, answer=replace(each.answer, **changes)) if each.check.id == check_id else each  # type: ignore[arg-type]  # fields of an answer
+        for each in verdict.findings
+    )
+    return replace(verdict, findings=findings)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state"),
+    [
+        (quiet_verdict(), "OK: 0 fail, 0 warn, 0 unknown, %d pass"),
+        (warned_verdict(), "WARNING: 0 fail, 1 warn, 0 unknown, %d pass"),
+        (unknown_verdict(), "UNKNOWN: 0 fail, 0 warn, 1 unknown (1 blocking), %d pass: governor-not-performance"),
+        (strict_verdict("warn"), "CRITICAL: 0 fail, 1 warn, 0 unknown, %d pass, strict: target-not-isolated"),
+    ],
+    ids=["stable", "warned", "unknown", "strict"],
+)  # fmt: skip
+def test_the_status_line_tells_the_state_and_what_is_gravest(verdict: Verdict, state: str) -> None:
+    line = rendered("nagios", verdict).partition(" | ")[0]
+    assert line == f"NOISEWATCH {state % len(verdict.passes)} (CPUs 2-3, profile micro)"
+
+
+def test_the_long_output_tells_the_gravest_first() -> None:
+    labels = [line.split()[0] for line in read_nagios(rendered("nagios", failed_verdict()))[1:]]
+    told = [label for label in labels if label in ("FAIL", "UNKNOWN", "warn", "unknown", "fail")]
+    assert told == ["FAIL", "FAIL", "UNKNOWN", "warn", "unknown", "fail"]
+
+
+def test_counts_and_measured_values_are_performance_data() -> None:
+    data = perfdata(rendered("nagios", failed_verdict()))
+    assert (data["fail"], data["blocking_fail"]) == (("3", ";;;0"), ("2", ";;0;0"))
+    assert (data["warn"], data["unknown"], data["blocking_unknown"]) == (("1", ";;;0"), ("2", ";;;0"), ("1", ";;;0"))
+    assert data["target-cpu-busy"] == ("0%", ";;5")
+
+
+@pytest.mark.parametrize(
+    ("unit", "measured", "limit", "value", "thresholds"),
+    [
+        ("share", 0.0123456789, 0.01, "1.23457%", ";;1"),
+        ("ns", 1_500_000.0, 1_000_000, "0.0015s", ";;0.001"),
+        ("ns", 1.5, 1, "0.0000000015s", ";;0.000000001"),
+        ("kB", 70_000, 65_536, "70000KB", ";;65536"),
+        ("CPUs", 2, 1, "2", ";;1"),
+        (None, 12.5, None, "12.5", ""),
+        ("share", 1e-12, 0.0, "0.0000000001%", ";;0"),
+        ("per second", 1e22, 10, "10000000000000000000000", ";;10"),
+    ],
+)
+def test_values_are_digits_in_units_that_plugins_may_use(
+    unit: str | None, measured: float, limit: float | None, value: str, thresholds: str
+) -> None:
+    verdict = _with_answer("target-cpu-busy", status=FAIL, unit=unit, measured=measured, limit=limit)
+    report = rendered("nagios", verdict)
+    assert perfdata(report)["target-cpu-busy"] == (value, thresholds)
+    assert read_nagios(report) != []
+
+
+@pytest.mark.parametrize("measured", [None, "powersave", True, float("nan"), float("inf"), [1, 2], {"a": 1}])
+def test_what_is_no_number_is_no_performance_data(measured: object) -> None:
+    assert "target-cpu-busy" not in perfdata(rendered("nagios", _with_answer("target-cpu-busy", measured=measured)))
+
+
+@pytest.mark.parametrize(
+    ("check_id", "status", "measured", "thresholds"),
+    [
+        ("target-cpu-busy", FAIL, 3, ";;2"),
+        ("target-cpu-busy", FAIL, 1, ";;2:"),  # too little
+        ("target-cpu-busy", FAIL, 2, ""),  # something else is the matter
+        ("target-cpu-busy", PASS, 1, ";;2"),
+        ("target-cpu-busy", PASS, 3, ";;2:"),
+        ("target-cpu-busy", WARN, 1, ";;2"),
+        ("target-cpu-busy", WARN, 3, ";2"),
+        ("target-cpu-busy", UNKNOWN, 1, ""),
+        ("target-cpu-busy", FAIL, -1, ""),
+        ("pressure-stall", FAIL, 3, ";2"),  # a warning
+        ("nmi-watchdog-runs", FAIL, 3, ""),  # information only
+    ],
+)
+def test_a_threshold_is_crossed_where_the_check_complains(
+    check_id: str, status: str, measured: float, thresholds: str
+) -> None:
+    verdict = _with_answer(check_id, status=status, measured=measured, limit=2, unit="CPUs", reason="because")
+    assert perfdata(rendered("nagios", verdict))[check_id][1] == thresholds
+
+
+@pytest.mark.parametrize("recording", _RECORDINGS, ids=lambda path: path.stem)
+def test_no_threshold_is_crossed_by_what_passed(run: Run, recording: Path) -> None:
+    findings = run("preflight", "--format", "json", "--replay", recording).json["findings"]
+    data = perfdata(run("preflight", "--format", "nagios", "--replay", recording).out)
+    passed = {each["id"] for each in findings if each["status"] == "pass"}
+    crossed = {label for label, (value, rest) in data.items() if _is_crossed(value, rest)}
+    assert len(data) > 3
+    assert crossed & passed == set()
+
+
+def _is_crossed(value: str, rest: str) -> bool:
+    number = float(re.match(r"[-\d.]+", value)[0])  # type: ignore[index]  # a value begins with digits
+    ranges = [each for each in rest.split(";")[1:3] if each]
+    return any(not _is_within(number, each) for each in ranges)
+
+
+def _is_within(number: float, wanted: str) -> bool:
+    low, _, high = wanted.rpartition(":")
+    return float(low or 0) <= number <= float(high or "inf")
+
+
+def test_a_long_report_ends_at_a_line_before_nagios_stops_reading() -> None:
+    report = rendered("nagios", hostile_verdict("long " * 400))
+    assert len(report.encode()) <= 8192
+    assert report.endswith("\n")
+    assert len(report.splitlines()) > 1
+
+
+def test_there_are_no_commands_as_a_pipe_would_end_them() -> None:
+    assert "sudo" not in "\n".join(read_nagios(rendered("nagios", failed_verdict())))

@@ -1,0 +1,138 @@
+"""`--format prometheus`: gauges in base units, which say the same as the JSON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.verdict import Verdict
+from tests import MACHINES
+from tests.surfaces.reports.verdicts import (
+    AT_S,
+    failed_verdict,
+    quiet_verdict,
+    rendered,
+    unknown_verdict,
+)
+from tests.surfaces.running import Run
+
+_CALIBRATED = MACHINES / "host-calibration.nw"
+_NO_BASE_UNITS = ("_ns", "_us", "_ms", "_khz", "_mhz", "_kb", "_share", "_percent")
+
+
+def _samples(report: str) -> dict[str, list[tuple[dict[str, str], float]]]:
+    families = text_string_to_metric_families(report)
+    return {family.name: [(each.labels, each.value) for each in family.samples] for family in families}
+
+
+def _one(samples: dict[str, list[tuple[dict[str, str], float]]], name: str, **labels: str) -> float:
+    (value,) = [value for found, value in samples[name] if found.items() >= labels.items()]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"), [(quiet_verdict(), "stable"), (failed_verdict(), "unstable"), (unknown_verdict(), "unknown")]
+)
+def test_the_verdict_is_one_of_three_gauges(verdict: Verdict, word: str) -> None:
+    told = _samples(rendered("prometheus", verdict))["noisewatch_verdict"]
+    assert {labels["verdict"]: value for labels, value in told} == {
+        each: float(each == word) for each in ("stable", "unstable", "unknown")
+    }
+
+
+def test_each_check_has_one_status() -> None:
+    told = _samples(rendered("prometheus", failed_verdict()))["noisewatch_finding_status"]
+    assert {labels["check"]: (labels["area"], value) for labels, value in told} == {
+        check.id: (check.area, 1.0) for check in CATALOGUE
+    }
+    statuses = {labels["check"]: (labels["severity"], labels["status"]) for labels, _ in told}
+    assert statuses["tasks-on-target"] == ("blocking", "fail")
+    assert statuses["on-battery"] == ("blocking", "not-applicable")
+
+
+def test_the_time_of_the_run_is_told() -> None:
+    samples = _samples(rendered("prometheus", quiet_verdict()))
+    assert _one(samples, "noisewatch_last_run_timestamp_seconds") == AT_S
+    assert _one(samples, "noisewatch_sample_duration_seconds") == 3.0
+    assert _one(samples, "noisewatch_own_cpu_ratio") == 0.01
+    assert _one(samples, "noisewatch_target_cpus") == 2.0
+
+
+@pytest.mark.parametrize("verdict", [quiet_verdict(), failed_verdict()], ids=["quiet", "failed"])
+def test_names_end_in_base_units_and_all_begin_with_ours(verdict: Verdict) -> None:
+    names = _samples(rendered("prometheus", verdict)).keys()
+    assert [name for name in names if name.endswith(_NO_BASE_UNITS)] == []
+    assert [name for name in names if not name.startswith("noisewatch_")] == []
+
+
+@pytest.mark.parametrize(
+    "limit", [limit for check in CATALOGUE for limit in check.limits], ids=lambda limit: limit.name
+)
+def test_the_unit_of_every_limit_has_a_base(limit: Any) -> None:
+    report = rendered("prometheus", _measured("target-cpu-busy", 1.0, limit.unit))
+    (name,) = [
+        name
+        for name, found in _samples(report).items()
+        if name.startswith("noisewatch_finding_measured") and found[0][0]["check"] == "target-cpu-busy"
+    ]
+    assert not name.endswith(_NO_BASE_UNITS)
+
+
+def _measured(check_id: str, measured: object, unit: str | None) -> Verdict:
+    """With but one measured value."""
+    verdict = quiet_verdict()
+    findings = tuple(
+        replace(each, answer=replace(each.answer, measured=measured if each.check.id == check_id else None, unit=unit))
+        for each in verdict.findings
+    )
+    return replace(verdict, findings=findings)
+
+
+@pytest.mark.parametrize(
+    ("unit", "name", "value"),
+    [
+        ("share", "ratio", 2.0),
+        ("ns", "seconds", 2e-9),
+        ("kB", "bytes", 2048.0),
+        ("kHz", "hertz", 2000.0),
+        ("per second", "per_second", 2.0),
+        ("CPUs", "cpus", 2.0),
+    ],
+)
+def test_values_are_in_base_units(unit: str, name: str, value: float) -> None:
+    samples = _samples(rendered("prometheus", _measured("target-cpu-busy", 2, unit)))
+    assert _one(samples, f"noisewatch_finding_measured_{name}") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("measured", [None, "powersave", True, float("nan"), float("inf"), [1]])
+def test_what_is_no_number_has_no_sample(measured: object) -> None:
+    report = rendered("prometheus", _measured("target-cpu-busy", measured, "share"))
+    assert "noisewatch_finding_measured" not in report
+
+
+def test_the_calibration_is_that_of_the_json(run: Run) -> None:
+    told = run("preflight", "--format", "json", "--replay", _CALIBRATED).json
+    samples = _samples(run("preflight", "--format", "prometheus", "--replay", _CALIBRATED).out)
+    (cpu,) = told["calibration"]["cpus"]
+    for name, wanted in (
+        ("gaps_per_second", cpu["gaps_per_s"]),
+        ("stolen_ratio", cpu["stolen_share"]),
+        ("gap_max_seconds", cpu["gap_max_ns"] / 1e9),
+        ("effective_frequency_hertz", cpu["effective_khz"] * 1e3),
+        ("throughput_drift_ratio", cpu["throughput_drift_share"]),
+    ):
+        assert _one(samples, f"noisewatch_calibration_{name}", cpu="1") == pytest.approx(wanted)
+    floor = next(each for each in told["noise_floor"] if each["sample_ns"] == 100_000_000)
+    for bound in ("low", "expected", "high"):
+        told_cv = _one(samples, "noisewatch_noise_floor_cv_ratio", sample_seconds="0.1", bound=bound)
+        assert told_cv == pytest.approx(floor[f"cv_{bound}"])
+
+
+def test_without_a_calibration_there_are_no_gauges_of_it(run: Run) -> None:
+    out = run("preflight", "--format", "prometheus", "--no-calibration", "--replay", _CALIBRATED).out
+    assert "noisewatch_calibration" not in out
+    assert "noisewatch_noise_floor" not in out

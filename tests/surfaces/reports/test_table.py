@@ -1,0 +1,44 @@
+"""Columns of a text report line up."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from noisewatch.surfaces.reports.parts.table import align
+
+_CELLS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12)
+
+
+def test_words_stand_left_and_numbers_right() -> None:
+    assert align([("NAME", "COUNT"), ("a", "7"), ("bcdef", "1234567")]) == (
+        "NAME   COUNT\na            7\nbcdef  1234567"
+    )
+
+
+def test_no_rows_are_no_text() -> None:
+    assert align([]) == ""
+
+
+def test_lines_do_not_end_in_blanks() -> None:
+    assert align([("a", "long"), ("b", "")]) == "a  long\nb"
+
+
+@given(st.lists(st.tuples(_CELLS, _CELLS, _CELLS), min_size=1, max_size=8))
+def test_each_row_is_one_line_with_its_cells_in_order(rows: list[tuple[str, str, str]]) -> None:
+    lines = align(rows).split("\n")
+    assert [tuple(line.split()) for line in lines] == rows
+
+
+@given(st.lists(st.tuples(_CELLS, _CELLS), min_size=1, max_size=8))
+def test_the_second_column_begins_or_ends_in_one_place(rows: list[tuple[str, str]]) -> None:
+    width = max(len(first) for first, _ in rows)
+    lines = align(rows).split("\n")
+    assert {line[width : width + 2] for line in lines} == {"  "}
+
+
+def test_wide_characters_keep_the_columns_in_line() -> None:
+    lines = align([("ACTIONS", "DEVICE"), ("网络接口", "x"), ("eth0", "y")]).split("\n")
+    starts = {cell_len(line[: line.index(last)]) for line, last in zip(lines, ("DEVICE", "x", "y"), strict=True)}
+    assert starts == {10}

@@ -1,0 +1,155 @@
+"""Verdicts for the reports to write, the names in them chosen by somebody who means no good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, UNKNOWN, WARN, Fix
+from noisewatch.judgement.verdict import Finding, Verdict, compose
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
+from tests.judgement.judging import judged
+from tests.quiet_machine import process, quiet_files, quiet_machine, stat_file
+from tests.surfaces.running import record
+
+AT_S = 1_700_000_000.5
+HOSTILE_NAMES = (
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "a\nb\r\nc",
+    "::error::x",
+    "##[error]x",
+    "%0A::warning::x",
+    "]]>",
+    "<b>x</b>&amp;",
+    "<!-- x",
+    "</details>",
+    "</failure>",
+    "a|b",
+    "a\\|b",
+    "`x`",
+    "```",
+    "@somebody",
+    "[x](//evil.org)",
+    "www.evil.org",
+    "**bold** _x_",
+    "'x'=1;2;3",
+    "\"x\" 'y'",
+    "{x=\"y\"} 1",
+    "\\n\\\"",
+    "\u202egnp.exe",
+    "\ufffe\x0b\x7f",
+    "\udc80",
+    "x\u2028y",
+    "# x",
+    "- x",
+    "[bold]x[/]",
+    "=cmd()",
+    " ",
+)  # fmt: skip
+# What the findings of the hostile verdict are, by check.
+_STATUS_BY_ID: Mapping[str, str] = {
+    "tasks-on-target": FAIL,
+    "device-interrupts-on-target": FAIL,
+    "target-not-isolated": WARN,
+    "governor-not-performance": UNKNOWN,
+    "frequency-window-open": UNKNOWN,
+    "default-irq-affinity-includes-target": FAIL,
+    "on-battery": NOT_APPLICABLE,
+    "turbo-enabled": IGNORED,
+}
+
+
+def rendered(name: str, verdict: Verdict) -> str:
+    """The report in a format, as the command line would write it."""
+    return FORMATS[name].render(verdict, Occasion(FORMATS[name].exit_status(verdict), AT_S, 0.01))
+
+
+@cache
+def quiet_verdict() -> Verdict:
+    """That of the quiet machine."""
+    return judged(quiet_machine())
+
+
+@cache
+def warned_verdict() -> Verdict:
+    """Stable, with a warning."""
+    return _with(quiet_verdict(), {"target-not-isolated": WARN}, "cpu 2 is not isolated")
+
+
+@cache
+def unknown_verdict() -> Verdict:
+    """One blocking question has no answer."""
+    return _with(quiet_verdict(), {"governor-not-performance": UNKNOWN}, "no such file")
+
+
+@cache
+def strict_verdict(status: str) -> Verdict:
+    """Unstable for a warning, or an unknown, alone."""
+    return replace(
+        _with(quiet_verdict(), {"target-not-isolated": status}, "because"), verdict="unstable", is_strict=True
+    )
+
+
+@cache
+def failed_verdict() -> Verdict:
+    """Findings of each gravity, and ordinary names."""
+    return hostile_verdict("hog")
+
+
+@cache
+def verdict_on_nothing() -> Verdict:
+    """No question was asked at all."""
+    verdict = quiet_verdict()
+    return _with(verdict, {finding.check.id: IGNORED for finding in verdict.findings}, "not selected")
+
+
+def hostile_verdict(name: str) -> Verdict:
+    """Findings of each gravity with the name wherever a text can be."""
+    return _with(quiet_verdict(), _STATUS_BY_ID, name)
+
+
+def _with(verdict: Verdict, status_by_id: Mapping[str, str], text: str) -> Verdict:
+    findings = tuple(
+        _turned(finding, status_by_id[finding.check.id], text) if finding.check.id in status_by_id else finding
+        for finding in verdict.findings
+    )
+    return replace(verdict, findings=findings, verdict=compose(findings))
+
+
+def _turned(finding: Finding, status: str, text: str) -> Finding:
+    culprits = (
+        Disturbance("thread", text, 2, 1_500_000_000, 0.5, None, pid=900),
+        Disturbance("irq", text, 3, 1_000, 0.001, 30.0, irq=24, is_inferred=True),
+    )
+    wrong = status in (FAIL, WARN)
+    answer = replace(
+        finding.answer,
+        status=status,
+        said=text,
+        reason=None if wrong else text,
+        culprits=culprits if wrong else (),
+        fix=Fix(text, text, text) if wrong else None,
+    )
+    return replace(finding, answer=answer)
+
+
+def recording_with_hogs(path: Path, *names: str) -> Path:
+    """A recording in which each of them had its part of half of CPU 2, and an interrupt is named after each, too."""
+    before, after = quiet_files(), quiet_files(3.0)
+    for pid, name in enumerate(names, start=900):
+        before |= process(pid, name, 2, 0, allowed="0-3")
+        after |= process(pid, name, 2, 1_500_000_000 // len(names), allowed="0-3")
+    rows = [f" {irq}: 0 0 %d 0 PCI-MSI {irq}-edge {name.splitlines()[0]}" for irq, name in enumerate(names, start=30)]
+    for files, count in ((before, 0), (after, 3000)):
+        files["/proc/interrupts"] = " CPU0 CPU1 CPU2 CPU3\n" + "".join(f"{row % count}\n" for row in _escaped(rows))
+    after["/proc/stat"] = stat_file({2: 150}, 300)
+    return record(path, before, after)
+
+
+def _escaped(rows: list[str]) -> list[str]:
+    """Only the place of the count is one for `%`."""
+    return [row.replace("%", "%%").replace("%%d", "%d", 1) for row in rows]

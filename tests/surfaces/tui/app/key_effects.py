@@ -1,0 +1,160 @@
+"""What every key of the monitor does, on every screen: the table that its test pauses_on_spike it against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from noisewatch.surfaces.tui.app.bindings import BINDINGS
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
+from noisewatch.surfaces.tui.overlays.overlay import OVER, AskedScreen
+from noisewatch.surfaces.tui.overlays.preflight import GateScreen
+from noisewatch.surfaces.tui.overlays.trace import TraceScreen
+from noisewatch.surfaces.tui.state.screen_model import CPU, EVENTS, MAP, OVERVIEW, PREFLIGHT, SCREENS, SOURCES
+
+HELP, TYPING, RECORDED = "help", "typing", "a recording"
+ABOVE: Mapping[str, type[AskedScreen]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
+QUITTING = ("q", "ctrl+c")
+KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
+Change = dict[str, object]
+CHARACTERS = {
+    "space": " ",
+    "slash": "/",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+}
+
+
+def _moved(by: int) -> Callable[[str], Change]:
+    """Single steps select a source on the overview, greater ones scroll its CPUs."""
+
+    def change(screen: str) -> Change:
+        if screen == EVENTS:
+            return {"event": min(24 - by, 29)}
+        if screen == MAP:
+            return {}
+        row = max(5 + by, 0)
+        if screen == PREFLIGHT:
+            return {"row": row, "chosen": f"check-{row}"}
+        if screen == OVERVIEW and abs(by) > 1:
+            return {"offset": row}
+        return {"row": row, "chosen": f"hog {3 * row if screen == CPU else row}"}  # of one CPU it is every third
+
+    return change
+
+
+def _beside(direction: int) -> Callable[[str], Change]:
+    def change(screen: str) -> Change:
+        if screen == CPU:
+            return {"cpu": 30 + direction, "row": 0, "chosen": None}
+        return {"screen": SCREENS[(SCREENS.index(screen) + direction) % len(SCREENS)]}
+
+    return change
+
+
+def _same(**change: object) -> Callable[[str], Change]:
+    return lambda screen: change
+
+
+_DRILLED: Change = {"screen": CPU, "row": 1, "chosen": "hog 5", "cpu": 32}
+_ENTERED: dict[str, Change] = {
+    OVERVIEW: _DRILLED,
+    SOURCES: _DRILLED,
+    CPU: {},
+    EVENTS: {"screen": OVERVIEW, "cursor": 24},
+}
+_ASKED: dict[str, Change] = {
+    OVERVIEW: {**_DRILLED, "advice": "hog 5"},
+    SOURCES: {"advice": "hog 5"},
+    CPU: {"advice": "hog 15"},
+    PREFLIGHT: {"notice": "its fix, if there is one, stands below it"},
+}
+# What is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed, on each
+# screen: CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval
+# 5. What is not named must be as it was.
+EFFECTS: dict[str, Callable[[str], Change]] = {
+    "space": _same(cursor=None),
+    "less_than_sign": _same(),
+    "greater_than_sign": _same(),
+    "left": _same(cursor=14),
+    "right": _same(cursor=16),
+    "shift+left": _same(cursor=5),
+    "shift+right": _same(cursor=25),
+    "home": _same(cursor=0),
+    "end": _same(cursor=None),
+    "left_square_bracket": _same(cursor=10),
+    "right_square_bracket": _same(cursor=20),
+    "left_curly_bracket": _same(cursor=14),
+    "right_curly_bracket": _same(cursor=16),
+    "H": _same(cursor=None, pauses_on_spike=True),
+    "w": _same(zoom=2),
+    "s": _same(sort="rate"),
+    "m": _same(baseline=15),
+    "M": _same(baseline=None),
+    "S": _same(notice="no sentinel"),
+    "a": _same(shows_all_cpus=True),
+    "c": _same(above="CalibrationScreen announced"),
+    "t": _same(above="TraceScreen announced"),
+    "p": _same(above="GateScreen announced"),
+    **{str(number): _same(screen=name) for number, name in enumerate(SCREENS, start=1)},
+    "tab": _beside(1),
+    "shift+tab": _beside(-1),
+    "slash": lambda screen: (
+        {"is_typing": True, "row": 0, "chosen": None, "event": None}
+        | ({} if screen in (SOURCES, EVENTS) else {"screen": SOURCES})
+    ),
+    "f": lambda screen: _ASKED.get(screen, {"notice": "no source is selected here"}),
+    "e": _same(notice="written"),
+    "y": _same(notice="nothing to copy"),
+    "enter": lambda screen: _ENTERED.get(screen, {"screen": CPU}),
+    "escape": _same(screen=OVERVIEW),
+    "question_mark": _same(shows_help=True),
+    "h": _same(shows_help=True),
+    "f1": _same(shows_help=True),
+    "down": _moved(1),
+    "j": _moved(1),
+    "up": _moved(-1),
+    "k": _moved(-1),
+    "pagedown": _moved(10),
+    "pageup": _moved(-10),
+}
+# Where a recording is shown, which does not play, on the overview; all others do what they do elsewhere.
+EFFECTS_RECORDED: dict[str, Change] = {
+    "space": {"plays": True},
+    "less_than_sign": {"speed": 0.5},
+    "greater_than_sign": {"speed": 2.0},
+    "H": {"pauses_on_spike": True},
+}
+# Above the monitor; all other keys do nothing there.
+EFFECTS_ABOVE: dict[str, Change] = {
+    "enter": {"above": OVER},
+    "escape": {"above": None},
+    "e": {"notice": "written"},
+}
+EFFECTS_WHILE_TYPING: dict[str, Change] = {
+    "enter": {"is_typing": False},
+    "escape": {"is_typing": False, "filter": "before"},
+    **{key: {"filter": f"ho{character}"} for key, character in CHARACTERS.items()},
+    **{key: {"filter": f"ho{key}"} for key in KEYS if len(key) == 1},
+}
+
+
+_OF_A_RECORDING = ("less_than_sign", "greater_than_sign")
+_SCROLL = ("down", "j", "up", "k", "pagedown", "pageup")
+# Keys that may leave the picture as it is: what they change belongs to another screen, or they lead to where one is.
+MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
+    OVERVIEW: ("1", "escape", *_OF_A_RECORDING),
+    MAP: ("2", "s", "a", *_SCROLL, *_OF_A_RECORDING),
+    SOURCES: ("3", "a", *_OF_A_RECORDING),
+    CPU: ("4", "a", "enter", *_OF_A_RECORDING),
+    EVENTS: ("5", "s", "a", *_OF_A_RECORDING),
+    PREFLIGHT: ("6", "s", "a", *_OF_A_RECORDING),
+    RECORDED: ("1", "escape"),
+    HELP: _SCROLL,
+    TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),
+    **{place: tuple(key for key in KEYS if key not in ("enter", "escape", "e")) for place in ABOVE},
+}

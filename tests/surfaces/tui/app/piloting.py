@@ -1,0 +1,52 @@
+"""The monitor under Textual's pilot, without a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from textual.pilot import Pilot
+
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.line_view import LineView
+from noisewatch.surfaces.tui.overlays.overlay import Sources
+
+Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
+PATIENCE_S = 10.0
+
+
+def with_monitor(
+    steps: Steps,
+    sampler: list[str] | None = None,
+    size: tuple[int, int] = (100, 30),
+    sources: Sources | None = None,
+    patience_s: float = PATIENCE_S * 2,
+) -> MonitorApp:
+    """The monitor, after these steps; it has ended by then."""
+
+    async def follow() -> MonitorApp:
+        app = MonitorApp(SamplerProcess(sampler) if sampler is not None else None, glyphs=UNICODE, sources=sources)
+        async with app.run_test(size=size) as pilot:
+            await steps(app, pilot)
+        return app
+
+    return asyncio.run(asyncio.wait_for(follow(), patience_s))
+
+
+def shown(app: MonitorApp) -> list[str]:
+    """What is on the screen, a text a row."""
+    view = app.query_one(LineView)
+    return [view.render_line(row).text for row in range(view.size.height)]
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+    """Lets the monitor work until the condition holds. Raises TimeoutError, or AssertionError when it has ended."""
+
+    async def work() -> None:
+        while not holds():
+            assert pilot.app.is_running
+            await pilot.pause(0.01)
+
+    await asyncio.wait_for(work(), PATIENCE_S)

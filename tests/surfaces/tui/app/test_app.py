@@ -1,0 +1,253 @@
+"""The monitor draws frames and obeys keys."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.operations.advise import Advice
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.framing import cpu_line, cpu_order, culprit, frame
+
+_CULPRITS = (culprit("hog"), culprit("away", role="housekeeping"))
+
+
+def _screen_after(*keys: str, cpus: int = 4, size: tuple[int, int] = (100, 30)) -> list[str]:
+    """The screen after one frame and these keys."""
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(cpus, _CULPRITS))
+        await pilot.press(*keys)
+        lines.extend(shown(app))
+
+    with_monitor(steps, size=size)
+    return lines
+
+
+def test_before_the_first_frame_it_says_that_it_is_looking() -> None:
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        lines.extend(shown(app))
+
+    with_monitor(steps)
+    assert "looking" in lines[0]
+    assert "q quit" in " ".join(lines[-1].split())
+
+
+def test_a_frame_is_drawn() -> None:
+    lines = _screen_after()
+    assert "benchmark-host" in lines[0]
+    assert "QUIET" in lines[0]
+    assert "target 3" in lines[1]
+    assert "hog [4711]" in "".join(lines)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_quit_ends_the_monitor(key: str) -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame())
+        await pilot.press(key)
+
+    app = with_monitor(steps)
+    assert app.return_code == 0
+    assert not app.is_running
+
+
+def test_space_freezes_the_picture_and_thaws_it() -> None:
+    heads: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame())
+        await pilot.press("space")
+        app.show_frame(frame(culprits=(culprit("other"),), second=9))
+        heads.append("\n".join(shown(app)))
+        await pilot.press("space")
+        heads.append("\n".join(shown(app)))
+
+    with_monitor(steps)
+    assert "FROZEN at 8 s ago" in heads[0]
+    assert "other" not in heads[0]
+    assert "FROZEN" not in heads[1]
+    assert "other [4711]" in heads[1]
+
+
+def test_s_goes_through_the_orders() -> None:
+    orders: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame())
+        for _ in range(4):
+            orders.extend(re.findall(r"by (\w+)", "".join(shown(app))))
+            await pilot.press("s")
+
+    with_monitor(steps)
+    assert orders == ["cost", "rate", "cpu", "cost"]
+
+
+def test_a_shows_the_culprits_of_all_cpus_and_then_not() -> None:
+    texts: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, _CULPRITS))
+        for _ in range(3):
+            texts.append("".join(shown(app)))
+            await pilot.press("a")
+
+    with_monitor(steps)
+    assert ["away [4711]" in text for text in texts] == [False, True, False]
+
+
+@pytest.mark.parametrize("key", ["question_mark", "h", "f1"])
+def test_the_help_opens(key: str) -> None:
+    assert "who takes time from the CPUs" in _screen_after(key)[0]
+
+
+@pytest.mark.parametrize("key", ["question_mark", "x"])
+def test_any_key_closes_the_help(key: str) -> None:
+    assert "benchmark-host" in _screen_after("question_mark", key)[0]
+
+
+@pytest.mark.parametrize("key", ["s", "space", "a"])
+def test_the_key_that_closes_the_help_does_nothing_else(key: str) -> None:
+    screens: list[list[str]] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, _CULPRITS))
+        screens.append(shown(app))
+        await pilot.press("question_mark", key)
+        screens.append(shown(app))
+
+    with_monitor(steps)
+    assert screens[0] == screens[1]
+
+
+def test_q_quits_from_the_help_too() -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await pilot.press("question_mark", "q")
+
+    assert with_monitor(steps).return_code == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "first"),
+    [(["pagedown", "pagedown"], 20), (["pagedown", "pageup"], 0), (["pagedown"], 10)],
+    ids=str,
+)
+def test_pages_scroll_the_cpus(keys: list[str], first: int) -> None:
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.model.sort = "cpu"
+        app.show_frame(frame(64))
+        await pilot.press(*keys)
+        lines.extend(shown(app))
+
+    with_monitor(steps, size=(100, 24))
+    assert cpu_order(lines)[0] == first
+
+
+def test_after_scrolling_past_the_end_one_press_scrolls_back() -> None:
+    orders: list[list[int]] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.model.sort = "cpu"
+        app.show_frame(frame(64))
+        await pilot.press(*["pagedown"] * 7)
+        orders.append(cpu_order(shown(app)))
+        await pilot.press("pageup")
+        orders.append(cpu_order(shown(app)))
+
+    with_monitor(steps, size=(100, 24))
+    assert orders[0][-1] == 63
+    assert orders[1] == [cpu - 10 for cpu in orders[0]]
+
+
+def test_arrows_select_a_source_on_the_overview_and_enter_leads_to_its_cpu() -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (culprit("one", cpu=3), culprit("two", cpu=2, lost_ns=1.0)), target=(2, 3)))
+        await pilot.press("down", "enter")
+
+    assert with_monitor(steps).model.cpu == 2
+
+
+def test_the_help_is_scrolled_by_arrows() -> None:
+    first = _screen_after("question_mark", size=(80, 16))
+    assert first[-1].strip() == "arrows scroll, any other key closes"
+    scrolled = _screen_after("question_mark", "down", "down", size=(80, 16))
+    assert scrolled[0] == first[2]
+    assert "NOISY" in "".join(_screen_after("question_mark", *["pagedown"] * 9, size=(80, 16)))
+
+
+def test_escape_closes_what_helps_before_it_leaves_the_cpu() -> None:
+    screens: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, _CULPRITS))
+        await pilot.press("enter")
+        app.model.advice = Advice(_CULPRITS[0], ("It helps.",))
+        for _ in range(2):
+            await pilot.press("escape")
+            screens.append(app.model.screen)
+
+    with_monitor(steps)
+    assert screens == ["cpu", "overview"]
+
+
+def test_keys_before_the_first_frame_do_no_harm() -> None:
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await pilot.press("space", "s", "a", "down", "space")
+        app.show_frame(frame())
+        lines.extend(shown(app))
+
+    with_monitor(steps)
+    assert "by rate" in "".join(lines)
+
+
+def test_markup_in_names_is_drawn_as_plain_text() -> None:
+    names = ["[bold red]x[/]", "[/foo]", "[/]", "[@click=app.quit]x[/]", "$x {y} %s"]
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(culprits=tuple(map(culprit, names)), machine="[/foo]", remark="[bold red]x[/]"))
+        await pilot.pause()
+        lines.extend(shown(app))
+
+    with_monitor(steps)
+    assert "[/foo]" in lines[0]
+    assert "[bold red]x[/]" in lines[2]
+    assert [name for name in names if f"{name} [4711]" not in "".join(lines)] == []
+
+
+def test_a_storm_of_new_sizes_does_no_harm() -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        def fills(height: int) -> bool:
+            return len(shown(app)) == height
+
+        for width, height in [(1, 1), (200, 60), (1, 60), (80, 24), (200, 1), (7, 7), (1, 1), (100, 30)]:
+            app.show_frame(frame(64, _CULPRITS))
+            await pilot.resize_terminal(width, height)
+            await until(pilot, partial(fills, height))
+
+    with_monitor(steps)
+
+
+def test_after_a_new_size_the_screen_is_drawn_for_it() -> None:
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame((cpu_line(0), cpu_line(1, "target"))))
+        await pilot.resize_terminal(60, 20)
+        lines.extend(shown(app))
+
+    with_monitor(steps)
+    assert lines[0].endswith(" QUIET ")
+    assert {len(line) for line in lines} == {60}

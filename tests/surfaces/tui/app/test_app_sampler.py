@@ -1,0 +1,145 @@
+"""The monitor and the process that samples for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.operations.frame.frame import encode_frame
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.sampler import SamplerOptions
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from tests.quiet_machine import quiet_files
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.framing import culprit, frame
+
+
+def sampler_program(text: str) -> list[str]:
+    """What a sampler may be, for the monitor to start."""
+    return [sys.executable, "-c", f"import os, sys, time\n{text}"]
+
+
+def _header_when(sampler: list[str], words: str) -> str:
+    """The screen's first row once it shows the words."""
+    heads: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: words in shown(app)[0])
+        heads.append(shown(app)[0])
+
+    with_monitor(steps, sampler)
+    return heads[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("sys.stderr.write('boom'); sys.exit(2)", "the sampler ended: boom"),
+        ("sys.stderr.write('first\\nlast\\n'); sys.exit(2)", "the sampler ended: last"),
+        ("sys.exit(7)", "the sampler ended: status 7"),
+        ("sys.stderr.buffer.write(b'\\xff'); sys.exit(1)", "the sampler ended"),
+        ("os.kill(os.getpid(), 9)", "the sampler ended: status -9"),
+    ],
+)
+def test_the_header_tells_why_the_sampler_ended(program: str, words: str) -> None:
+    assert words in _header_when(sampler_program(program), words)
+
+
+def test_the_header_tells_it_after_some_frames_too() -> None:
+    line = encode_frame(frame())
+    program = f"os.write(1, {line!r}); sys.stderr.write('boom'); sys.exit(2)"
+    assert "benchmark-host" in _header_when(sampler_program(program), "boom")
+
+
+@pytest.mark.parametrize("junk", [b"junk\n", encode_frame(frame())[:100]], ids=["junk", "cut"])
+def test_a_sampler_that_dies_within_a_frame_is_told_and_no_crash(junk: bytes) -> None:
+    program = f"os.write(1, {encode_frame(frame())!r} + {junk!r}); sys.stderr.write('boom'); sys.exit(1)"
+    assert "the sampler ended" in _header_when(sampler_program(program), "the sampler ended")
+
+
+def test_an_escape_sequence_in_the_samplers_last_words_is_not_drawn() -> None:
+    program = "sys.stderr.write('\\x1b]0;x\\x07boom'); sys.exit(2)"
+    assert _header_when(sampler_program(program), "boom").isprintable()
+
+
+def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
+    first, second = encode_frame(frame()), encode_frame(frame(culprits=(culprit("latecomer"),), second=2))
+    program = f"os.write(1, {first!r}); time.sleep(0.05); os.write(1, {second!r}); time.sleep(60)"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
+
+    assert with_monitor(steps, sampler_program(program)).model.history.count == 2
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_the_sampler_does_not_outlive_the_monitor(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "pid"
+    line = encode_frame(frame())
+    program = f"open({str(file)!r}, 'w').write(str(os.getpid())); os.write(1, {line!r}); time.sleep(60)"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "benchmark-host" in shown(app)[0])
+        await pilot.press(key)
+
+    with_monitor(steps, sampler_program(program))
+    assert not psutil.pid_exists(int(file.read_text()))
+
+
+def test_a_sampler_that_ignores_signals_does_not_outlive_the_monitor(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    program = (
+        "import signal; [signal.signal(each, signal.SIG_IGN) for each in (1, 2, 13, 15)]\n"
+        f"open({str(file)!r}, 'w').write(str(os.getpid())); os.write(1, {encode_frame(frame())!r}); time.sleep(60)"
+    )
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "benchmark-host" in shown(app)[0])
+
+    with_monitor(steps, sampler_program(program))
+    assert not psutil.pid_exists(int(file.read_text()))
+
+
+def _sampling(machine: MachineOptions) -> list[str]:
+    return SamplerOptions(machine=machine, allowed=frozenset({0}), observer=os.getpid()).command()
+
+
+def test_the_real_sampler_shows_a_copied_tree(unchanged_tree: Path) -> None:
+    head = _header_when(_sampling(MachineOptions(sysroot=str(unchanged_tree))), "benchmark-host")
+    assert "copied tree" in head
+    assert "UNKNOWN" in head
+
+
+def test_the_real_sampler_replays_a_recording(tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", quiet_files(), quiet_files(0.02))
+    assert "4 CPUs" in _header_when(_sampling(MachineOptions(replay=str(recording))), "CPUs")
+
+
+def test_the_real_sampler_tells_what_it_cannot_do(tmp_path: Path) -> None:
+    head = _header_when(_sampling(MachineOptions(replay=str(tmp_path / "none.nw"))), "the sampler ended")
+    assert "none" in head
+
+
+def test_frames_that_come_together_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = b"".join(encode_frame(frame(culprits=(culprit(f"c{second}"),), second=second)) for second in range(1, 60))
+    drawn: list[int] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        update = app._view.update
+
+        def count_and_update() -> None:
+            drawn.append(app.model.history.count)
+            update()
+
+        monkeypatch.setattr(app._view, "update", count_and_update)
+        await until(pilot, lambda: "c59 [4711]" in "".join(shown(app)))
+
+    with_monitor(steps, sampler_program(f"os.write(1, {lines!r}); time.sleep(60)"))
+    assert drawn[-1] == 59
+    assert len(drawn) < 30

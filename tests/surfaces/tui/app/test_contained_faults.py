@@ -1,0 +1,315 @@
+"""A fault of noisewatch's own costs the part that it happens in, which says so: a check, an overlay, a sampler."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.faults import RAISED, contained, describe_fault
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.declaration import Answer, Case
+from noisewatch.judgement.rules import SHARED, Rules
+from noisewatch.judgement.verdict import judge
+from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.machine import Machine
+from noisewatch.operations.frame.frame import encode_frame
+from noisewatch.surfaces.reports.verdict.json import describe_verdict
+from noisewatch.surfaces.reports.verdict.text import text_of_verdict
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.line_view import LineView
+from noisewatch.surfaces.tui.overlays.overlay import OVER, Sources
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.app.test_app_sampler import sampler_program
+from tests.surfaces.tui.framing import culprit, frame
+from tests.written import WrittenMachine
+
+
+@pytest.fixture
+def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Faults are contained, as they are outside of tests."""
+    monkeypatch.delenv(RAISED)
+
+
+def _divide(*_: object) -> Answer:
+    raise ZeroDivisionError("division\nby zero")
+
+
+def _case(rules: Rules | None = None) -> Case:
+    case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish(frozenset({2, 3}))))
+    return case if rules is None else replace(case, rules=rules)
+
+
+def _with_fault(check_id: str) -> list[object]:
+    return [replace(each, answer=_divide) if each.id == check_id else each for each in CATALOGUE]
+
+
+def test_a_check_that_raises_is_unknown_by_its_name_and_the_others_are_answered(as_for_users: None) -> None:
+    sound = judge(_case())
+    broken = judge(_case(), _with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks
+    (found,) = [each for each in broken.findings if each.check.id == "target-cpu-unusable"]
+    assert found.status == "unknown"
+    said = "target-cpu-unusable: internal error: ZeroDivisionError: division by zero (test_contained_faults.py:"
+    assert (found.answer.reason or "").startswith(said)
+    others = [(each.check.id, each.status) for each in sound.findings if each.check.id != "target-cpu-unusable"]
+    assert [(each.check.id, each.status) for each in broken.findings if each is not found] == others
+    assert broken.verdict == "unknown"
+    assert "ZeroDivisionError" in text_of_verdict(broken, 0, 100, in_colour=False)
+    assert "ZeroDivisionError" in json.dumps(describe_verdict(broken, None, 0))
+
+
+def test_no_profile_excuses_a_check_that_raises(as_for_users: None) -> None:
+    hidden = [each.id for each in CATALOGUE if each.is_hidden_from_guests and SHARED not in each.not_asked_in]
+    files = quiet_files() | {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), Wish(frozenset({2, 3})))
+    case = Case(snapshot, no_sample_reason="for the test", rules=Rules(SHARED))
+    broken = [replace(each, answer=_divide) if each.id in hidden else each for each in CATALOGUE]
+    statuses = {each.check.id: each.status for each in judge(case, broken).findings if each.check.id in hidden}
+    assert len(statuses) > 3
+    assert set(statuses.values()) == {"unknown"}
+
+
+def test_in_the_tests_a_fault_is_an_error() -> None:
+    with pytest.raises(ZeroDivisionError):
+        judge(_case(), _with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks
+
+
+def test_an_end_that_was_asked_for_is_not_contained(as_for_users: None) -> None:
+    def end() -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        contained(end, describe_fault)  # type: ignore[arg-type]  # is not called
+
+
+def _boom() -> Machine:
+    raise KeyError("boom")
+
+
+_LIVE = encode_frame(frame(4, (culprit("hog"),)))
+_COUNTING = "n = len(os.listdir({folder!r})); open(os.path.join({folder!r}, str(n)), 'w').close()\n"
+
+
+def _after(keys: list[str], holds: Callable[[MonitorApp], bool], sampler: list[str], sources: Sources) -> list[str]:
+    """The rows when it holds, after these keys."""
+    rows: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.model.newest is not None)
+        for key in keys:
+            await pilot.press(key)
+        await until(pilot, lambda: holds(app))
+        await pilot.pause()
+        rows.extend(shown(app))
+
+    with_monitor(steps, sampler, sources=sources)
+    return rows
+
+
+def _starts(folder: Path) -> int:
+    return len(list(folder.iterdir()))
+
+
+@pytest.mark.parametrize(("key", "starts"), [("c", 2), ("p", 2), ("t", 1)])
+def test_a_screen_whose_work_raises_says_so_and_the_sampler_runs_again(
+    key: str, starts: int, tmp_path: Path, as_for_users: None
+) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
+    sources = Sources(_boom, lambda cpus, audience: _boom())  # type: ignore[arg-type, return-value]  # it raises
+
+    def is_over(app: MonitorApp) -> bool:
+        screen = app._above.screen
+        return screen is not None and screen.state == OVER and _starts(tmp_path) == starts
+
+    rows = _after([key, "enter"], is_over, sampler_program(program), sources)
+    assert "It failed: internal error: KeyError: 'boom' (test_contained_faults.py:" in " ".join(rows)
+
+
+def test_a_screen_that_cannot_take_in_its_result_says_so_too(tmp_path: Path, as_for_users: None) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
+    sources = Sources(None, lambda cpus, audience: 5)  # type: ignore[arg-type, return-value]  # no verdict
+
+    def is_told(app: MonitorApp) -> bool:
+        screen = app._above.screen
+        return screen is not None and screen.state == OVER and _starts(tmp_path) == 2
+
+    rows = _after(["p", "enter"], is_told, sampler_program(program), sources)
+    assert "internal error: AttributeError" in " ".join(rows)
+
+
+def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> None:
+    program = f"os.write(1, {_LIVE!r}); time.sleep(60)"
+    sources = Sources(_boom)
+    rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), sources)
+    assert "Nothing can be advised: internal error: KeyError: 'boom'" in " ".join(rows)
+
+
+@pytest.mark.parametrize("key", ["1", "3"])
+def test_a_screen_that_cannot_be_drawn_says_so_and_the_next_picture_may_work(key: str, as_for_users: None) -> None:
+    undrawable = replace(culprit("hog"), rate_per_s="often")  # type: ignore[arg-type]  # it raises when it is drawn
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4))
+        await pilot.press(key)
+        app.show_frame(frame(4, (undrawable,)))
+        await pilot.pause()
+        rows = shown(app)
+        assert f"could not draw the {app.model.screen}: internal error: TypeError: " in " ".join(rows)
+        assert "the next picture may work" in " ".join(rows)
+        assert not any("CPU" in row for row in rows)  # nothing of the picture before
+        await pilot.press("5")
+        assert "could not draw" not in " ".join(shown(app))
+        await pilot.press(key)
+        assert "could not draw" in " ".join(shown(app))
+        app.show_frame(frame(4, (culprit("hog"),)))
+        await pilot.pause()
+        assert "hog" in " ".join(shown(app))
+
+    with_monitor(steps)
+
+
+def test_a_style_that_nobody_knows_is_told_too(as_for_users: None) -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.query_one(LineView)._rows_of = lambda width, height: [[("text", "no style")]]
+        app.draw()
+        await pilot.pause()
+        assert "could not draw the overview: internal error: KeyError: 'no style'" in shown(app)[0]
+
+    with_monitor(steps)
+
+
+_ANEW = "restart noisewatch: it, or what it needs, was installed anew"
+
+
+@pytest.mark.parametrize(
+    ("key", "module"),
+    [
+        ("f", "operations.advise"),
+        ("ctrl+p", "surfaces.tui.app.palette"),
+        ("c", "surfaces.tui.overlays.calibration"),
+        ("t", "surfaces.tui.overlays.trace"),
+        ("p", "surfaces.tui.overlays.preflight"),
+    ],
+)
+def test_what_cannot_be_imported_any_more_costs_the_key_that_asked_for_it(
+    key: str, module: str, monkeypatch: pytest.MonkeyPatch, as_for_users: None
+) -> None:
+    monkeypatch.setitem(sys.modules, f"noisewatch.{module}", None)  # as if it were there no more
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (culprit("hog"),)))
+        await pilot.press(key)
+        assert f"could not do that: {_ANEW}" in shown(app)[-1]
+        await pilot.press("5")
+        assert app.model.screen == "events"
+
+    with_monitor(steps, sources=Sources(_boom))
+
+
+def test_a_frame_that_cannot_be_taken_in_costs_that_frame(as_for_users: None) -> None:
+    bad = replace(frame(4), cpus=(None,) * 4)  # type: ignore[arg-type]  # no CPU's line
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app._take_in_or_tell(bad, b"")
+        await pilot.pause()
+        assert "could not show what the sampler saw: internal error: " in " ".join(shown(app))
+        app._take_in_or_tell(frame(4, (culprit("hog"),)), b"")
+        await pilot.pause()
+        assert "hog" in " ".join(shown(app))
+
+    with_monitor(steps)
+
+
+_INSTALLED_ANEW = """\
+import os, pathlib, noisewatch
+from noisewatch.faults import contained
+os.environ.pop("NOISEWATCH_RAISE_FAULTS", None)
+print(contained(lambda: 1 / 0, str))
+file = pathlib.Path(noisewatch.__file__)
+file.with_name("new").write_bytes(file.read_bytes())
+os.replace(file.with_name("new"), file)
+print(contained(lambda: 1 / 0, str))
+file.unlink()
+print(contained(lambda: 1 / 0, str))
+"""
+
+
+def test_a_fault_after_an_update_asks_for_a_restart(tmp_path: Path) -> None:
+    package = Path(sys.modules["noisewatch"].__file__ or "").parent
+    (tmp_path / "noisewatch").mkdir()
+    for name in ("__init__.py", "errors.py", "faults.py"):
+        (tmp_path / "noisewatch" / name).write_bytes((package / name).read_bytes())
+    ran = subprocess.run(
+        [sys.executable, "-c", _INSTALLED_ANEW], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    said = "internal error: ZeroDivisionError: division by zero (<string>:4)"
+    before, after, gone = ran.stdout.splitlines()
+    assert before == f"{said}; please report it"
+    assert (after.startswith(_ANEW), gone.startswith(_ANEW)) == (True, True)
+
+
+def test_an_export_that_raises_is_told_in_the_last_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_for_users: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4))
+        await pilot.press("e")
+        await until(pilot, lambda: "nothing was written: internal error: " in (app.model.notice or ""))
+
+    monkeypatch.setattr(MonitorApp, "picture", _divide)
+    with_monitor(steps)
+
+
+def test_a_sampler_that_an_error_ends_is_started_again_and_that_is_told(tmp_path: Path) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + (
+        f"os.write(1, {_LIVE!r})\nif n == 0:\n    sys.exit('boom')\nos.write(1, {_LIVE!r}); time.sleep(60)"
+    )
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: app.model.history.count == 3)
+        assert "the sampler ended, and was started again: boom" in shown(app)[-1]
+        assert app.model.trouble is None
+        await pilot.press("5")
+        assert "monitor   the sampler ended, and was started again: boom" in " ".join(shown(app))
+
+    with_monitor(steps, sampler_program(program))
+    assert _starts(tmp_path) == 2
+
+
+def test_a_sampler_that_ends_again_is_left_and_says_why(tmp_path: Path) -> None:
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); sys.exit(f'boom {{n}}')"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "the sampler ended: boom 1" in shown(app)[0])
+
+    with_monitor(steps, sampler_program(program))
+    assert _starts(tmp_path) == 2
+
+
+def test_a_recording_whose_sampler_ends_is_not_read_anew(tmp_path: Path) -> None:
+    line = encode_frame(frame(4, source="replay of x.nw"))
+    program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {line!r}); sys.exit('boom')"
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "the sampler ended: boom" in shown(app)[0])
+
+    with_monitor(steps, sampler_program(program))
+    assert _starts(tmp_path) == 1
+
+
+@pytest.mark.parametrize("options", ["[]", '{"replay": 5}'])
+def test_the_sampler_tells_a_fault_in_one_line(options: str, as_for_users: None) -> None:
+    command = [sys.executable, "-m", "noisewatch.operations.sampler", options]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1
+    assert ran.stderr.startswith("internal error: ")

@@ -1,0 +1,179 @@
+"""What each screen and key asks of this host while a benchmark runs there: nothing that interrupts a target CPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
+from noisewatch.kernel.reader import NOT_ASKED
+from noisewatch.kernel.snapshot.intrusive import INTRUSIVE, interrupts
+from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, Wish, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.trace.runs import NO_TRACER
+from noisewatch.machine import Json
+from noisewatch.operations.advise import Advice, advise
+from noisewatch.operations.sampling import sample_frames
+from noisewatch.operations.trace import Followed
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.overlays.trace import follow_machine
+from tests.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files
+from tests.surfaces.tui.app.piloting import with_monitor
+from tests.surfaces.tui.framing import cpu_line, culprit, frame
+from tests.written import SECOND_NS, WrittenMachine
+
+_RELEASES = {"5.18.0": (5, 18), "6.14.0": (6, 14)}
+_FRAMES = 5
+
+
+class _Host(WrittenMachine):
+    """The quiet machine as if it was this host, with all that interrupts a CPU by being asked."""
+
+    is_live = True
+
+    def __init__(self, release: str, count: int = 2 * _FRAMES, seconds_between: float = 3.0) -> None:
+        files = {"/proc/sys/kernel/osrelease": f"{release}\n"}
+        for cpu in range(4):
+            files |= {
+                f"{CPUS}/cpu{cpu}/cpufreq/cpuinfo_cur_freq": "2600000\n",
+                f"{CPUS}/cpu{cpu}/acpi_cppc/nominal_freq": "2600\n",
+                f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": "255\n",
+                f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n",
+            }
+        files[f"{CPUS}/cpu2/cpufreq/base_frequency"] = "2600000\n"  # where it is not there, the other one is asked
+        hog = [process(900, "hog", 2, 1_000_000_000 * number, allowed="2-3") for number in range(count)]
+        moments = [quiet_files(seconds_between * number) | files | hog[number] for number in range(count)]
+        super().__init__(*moments, answers=ANSWERS, seconds_between=seconds_between)
+
+    def ask(self, question: str, answer: Callable[[], Json]) -> Json:
+        self.reads.append(question)
+        return super().ask(question, answer)
+
+    def intrusive(self, release: str, begin: int = 0) -> list[str]:
+        """Of what was read, what interrupts a target CPU. The sensor of the package asks CPU 0, and wakes its core."""
+        sensors = [path for path in self.reads[begin:] if path.startswith(f"{SENSORS}/hwmon1/temp1_")]
+        number = _RELEASES[release]
+        asked = [path for path in self.reads[begin:] if interrupts(path, TARGET, number)]
+        return asked + [path for path in sensors if path.endswith(("_input", "_crit"))]
+
+
+@pytest.fixture(autouse=True)
+def affinity() -> Iterator[None]:
+    """The sampler moves itself off the target CPUs, and so off ours."""
+    before = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.fixture(params=_RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def _snapshots(host: _Host, wish: Wish, count: int) -> list[Snapshot]:
+    found: list[Snapshot] = []
+    for _ in range(count):
+        found.append(read_snapshot(host, wish, TaskReader(), found[-1] if found else None))
+        host.advance()
+    return found
+
+
+def test_to_begin_with_all_is_asked_that_interrupts_a_cpu_by_being_asked(release: str) -> None:
+    host = _Host(release)
+    (snapshot,) = _snapshots(host, Wish(TARGET), 1)
+    known = set(INTRUSIVE[2:]) if release == "6.14.0" else set(INTRUSIVE[1:])
+    asked = {read for read in INTRUSIVE for path in host.intrusive(release) if read.words.fullmatch(path)}
+    never = {read for read in INTRUSIVE if "msr" in read.words.pattern or "thermal_zone" in read.words.pattern}
+    assert asked == known - never
+    assert snapshot.pin_trial.granted == TARGET
+    assert {each.base_khz for each in snapshot.frequency.cpus.values()} == {2_600_000}
+
+
+def test_the_samplers_later_frames_ask_nothing_of_it_and_lose_nothing(release: str) -> None:
+    """All screens show those frames: the overview, all CPUs, all sources, one CPU, events and the gate's checks."""
+    host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)  # the settings are read again each time
+    frames = sample_frames(host, Wish(TARGET), 1.0, sleep=lambda seconds: host.advance())
+    next(frames)
+    begin = len(host.reads)
+    later = [next(frames) for _ in range(_FRAMES)]
+    assert len(host.reads) > begin + 100 * _FRAMES
+    assert host.intrusive(release, begin) == []
+    assert {each.conditions.temperatures for each in later} == {()}  # the core of its CPU has a target CPU
+
+
+def test_what_was_asked_to_begin_with_stays_known(release: str) -> None:
+    host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)
+    first, *_, last = _snapshots(host, Wish(TARGET), 3)
+    assert (last.hardware, last.pin_trial, last.platform) == (first.hardware, first.pin_trial, first.platform)
+    for cpu in TARGET:
+        was, now = first.frequency.cpus[cpu], last.frequency.cpus[cpu]
+        assert (now.base_khz, now.energy_preference) == (was.base_khz, was.energy_preference)
+    assert [reason for reason in last.reason_by_path.values() if reason == NOT_ASKED] == []
+
+
+def test_a_target_that_is_another_one_by_now_is_not_asked(release: str) -> None:
+    host = _Host(release)
+    first = read_snapshot(host, Wish(frozenset({1})), TaskReader())
+    begin = len(host.reads)
+    later = read_snapshot(host, Wish(TARGET), TaskReader(), first)
+    assert host.intrusive(release, begin) == []
+    assert later.pin_trial.granted == TARGET
+    assert NOT_ASKED in later.reason_by_path.values()
+
+
+def test_what_is_asked_when_f_is_pressed(release: str) -> None:
+    host = _Host(release)
+    about = culprit("hog", cpu=2, pid=900, tid=900, kind="thread")
+    found = advise(lambda: host, TARGET, about)
+    assert isinstance(found, Advice)
+    assert found.commands != ()
+    assert len(host.reads) > 100
+    assert host.intrusive(release) == []
+
+
+def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
+    host = _Host(release)
+
+    def watch(done_s: float) -> None:
+        host.advance()
+
+    followed = follow_machine(lambda: host, TARGET, watch, seconds=0.01, tracer=NO_TRACER)
+    assert isinstance(followed, Followed)
+    assert followed.interval.seconds > 0
+    assert len(host.reads) > 300
+    assert host.intrusive(release) == []
+
+
+_SHOWN = (*"123456mwHye", "enter", "left", "right", "left_square_bracket", "space")
+_ANNOUNCED = ("t", "c", "p")  # what enter starts is asked for, and said to disturb, by whoever presses it
+
+
+def test_no_other_key_asks_anything(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where `e` writes
+    hosts: list[_Host] = []
+    read_by_key: dict[str, int] = {}
+
+    def opened() -> _Host:
+        hosts.append(_Host(release))
+        return hosts[-1]
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        cpus = tuple(cpu_line(cpu, "target" if cpu in TARGET else "housekeeping") for cpu in range(4))
+        app.show_frame(frame(cpus, culprits=(culprit("hog", cpu=2, pid=900, tid=900, kind="thread"),)))
+        for key in (*_SHOWN, "3", "f", *_ANNOUNCED):
+            await pilot.press(key)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            read_by_key[key] = sum(len(host.reads) for host in hosts)
+            assert [path for host in hosts for path in host.intrusive(release)] == [], key
+            hosts.clear()
+            if key in _ANNOUNCED:
+                await pilot.press("escape")
+
+    with_monitor(steps, sources=Sources(opened))
+    assert {key for key, count in read_by_key.items() if count} == {"f"}

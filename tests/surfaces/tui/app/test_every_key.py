@@ -1,0 +1,227 @@
+"""Every key of the monitor is pressed on every screen: it does what this table says, and nothing else."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from textual.events import Key
+from textual.pilot import Pilot
+
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.operations.frame.finding_line import FindingLine
+from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, Frame
+from noisewatch.surfaces.tui.app.bindings import SCROLLING
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.player import Player
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, Sources
+from noisewatch.surfaces.tui.state.baseline import baseline_of
+from noisewatch.surfaces.tui.state.screen_model import OVERVIEW, PREFLIGHT, SCREENS, SOURCES, WITH_SOURCES, ScreenModel
+from noisewatch.surfaces.tui.state.selection import Selection
+from tests.quiet_machine import quiet_files
+from tests.surfaces.tui.app.key_effects import (
+    ABOVE,
+    CHARACTERS,
+    EFFECTS,
+    EFFECTS_ABOVE,
+    EFFECTS_RECORDED,
+    EFFECTS_WHILE_TYPING,
+    HELP,
+    KEYS,
+    MAY_BE_UNSEEN,
+    QUITTING,
+    RECORDED,
+    TYPING,
+)
+from tests.surfaces.tui.app.piloting import shown, with_monitor
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of
+from tests.written import WrittenMachine
+
+SIZE = (100, 30)
+_HOPS = 5  # from the application to the screen to the view, and back, each with a queue of its own
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """All that a key may change."""
+
+    screen: str
+    cursor: int | None
+    pauses_on_spike: bool
+    zoom: int
+    plays: bool
+    speed: float
+    baseline: int | None  # the number of its last interval
+    cpu: int | None
+    row: int
+    chosen: str | None  # the source, or the check, that is selected
+    event: int | None  # that is chosen in the log, by its interval
+    offset: int
+    sort: str
+    shows_all_cpus: bool
+    filter: str
+    is_typing: bool
+    advice: str | None
+    notice: str | None
+    shows_help: bool
+    above: str | None
+
+
+def _look(app: MonitorApp) -> _Look:
+    model, above = app.model, app._above.screen
+    notice = model.notice if above is None else above.notice
+    return _Look(
+        model.screen,
+        model.cursor,
+        model.pauses_on_spike,
+        model.zoom,
+        model.plays,
+        model.speed,
+        model.baseline.taken_at_ns // SECOND_NS - 1 if model.baseline is not None else None,
+        model.cpu,
+        model.selection.row,
+        _chosen(model),
+        model.log.chosen.number if model.log.chosen is not None else None,
+        model.offset,
+        model.sort,
+        model.shows_all_cpus,
+        model.filter,
+        model.is_typing,
+        model.advice.about.name if model.advice is not None else None,
+        notice.partition(":")[0] if notice is not None else None,
+        app._shows_help,
+        f"{type(above).__name__} {above.state}" if above is not None else None,
+    )
+
+
+def _chosen(model: ScreenModel) -> str | None:
+    chosen = model.selection.chosen
+    return None if chosen is None else chosen.id if isinstance(chosen, FindingLine) else chosen.name
+
+
+def _sixth(model: ScreenModel) -> Selection:
+    """The sixth row of the screen, where it has rows that can be selected."""
+    if model.screen == PREFLIGHT:
+        return Selection(model.findings().lines[5], 5)
+    return Selection(model.listed()[5], 5) if model.screen in WITH_SOURCES else Selection()
+
+
+@cache
+def _thirty_intervals() -> ScreenModel:
+    """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, and twenty findings."""
+    hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=TARGET) for at in range(60))
+    finding = tuple(FindingLine(f"check-{at}", "fail", "blocking", Gravity.FAILED, "it was found") for at in range(20))
+
+    def interval(second: int) -> Frame:
+        lost_ns = 50e6 if second in (11, 21) else 1e3 * second
+        cpus = tuple(cpu_line(cpu, TARGET if cpu >= 30 else HOUSEKEEPING, lost_ns) for cpu in range(64))
+        return frame(cpus, hogs, second=second, findings=finding)
+
+    model = model_of(*(interval(second) for second in range(1, 31)))
+    for at in range(30):
+        model.log.add(Event(at * SECOND_NS, "device", f"{at} was added", at))
+    return model
+
+
+def _begin(app: MonitorApp, place: str) -> None:
+    """Shows the place, as it is before each key."""
+    app.model = model = copy(_thirty_intervals())
+    app._shows_help, app._above.screen = place == HELP, None
+    model.screen = place if place in SCREENS else SOURCES if place == TYPING else OVERVIEW
+    model.cpu, model.offset, model.cursor = 30, 5, 15
+    model.selection = _sixth(model)
+    model.log.filter, model.log.chosen = "", None if place == TYPING else model.log.listed()[5]
+    model.baseline = baseline_of(model.history, 5)
+    if place == RECORDED and model.newest is not None:
+        model.newest = replace(model.newest, source="replay of x.nw")
+        app._player = Player(app, model, SamplerProcess(()), app.draw)
+    if place == TYPING:
+        model.filter, model.filter_before, model.is_typing = "ho", "before", True
+        model.selection = Selection()
+    if place in ABOVE:
+        app._above.screen = ABOVE[place].of(model.newest)
+    app.draw()
+
+
+def _expected(place: str, key: str, before: _Look) -> _Look:
+    if place in SCREENS:
+        change = EFFECTS[key](place)
+    elif place == RECORDED:
+        change = EFFECTS_RECORDED.get(key, EFFECTS[key](OVERVIEW))
+    elif place == HELP:
+        change = {} if key in SCROLLING else {"shows_help": False}
+    else:
+        change = (EFFECTS_WHILE_TYPING if place == TYPING else EFFECTS_ABOVE).get(key, {})
+    if change.get("above") == OVER:
+        change = {"above": (before.above or "").replace(ANNOUNCED, OVER)}
+    if "screen" in change:
+        change = {"event": None, "row": 0, "chosen": None, **change}
+    return replace(before, **change)  # type: ignore[arg-type]  # a name that is none fails here
+
+
+async def _press(app: MonitorApp, pilot: Pilot[None], key: str) -> None:
+    """Without the pilot's waiting for an idle process, a tenth of a second a key: by now all queues are empty."""
+    app.post_message(Key(key, CHARACTERS.get(key, key if len(key) == 1 else None)))
+    for _ in range(_HOPS):
+        await pilot.pause(0)
+
+
+def test_the_table_has_a_row_for_every_key() -> None:
+    assert sorted(EFFECTS) == sorted(KEYS)
+
+
+@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, TYPING, *ABOVE])
+def test_every_key_does_what_it_should_and_nothing_else(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong: list[str] = []
+
+    async def press_all(app: MonitorApp, pilot: Pilot[None]) -> None:
+        for key in KEYS:
+            _begin(app, place)
+            before, picture = _look(app), app.rows(*SIZE)
+            await _press(app, pilot, key)
+            await app.workers.wait_for_complete()
+            await pilot.pause(0)
+            if _look(app) != _expected(place, key, before):
+                wrong.append(f"{key}: {_look(app)}, not {_expected(place, key, before)}")
+            if app.rows(*SIZE) == picture and key not in MAY_BE_UNSEEN[place]:
+                wrong.append(f"{key}: nothing of it can be seen")
+            assert len(shown(app)) == SIZE[1]
+            for written in tmp_path.iterdir():
+                written.unlink()
+
+    with_monitor(press_all, size=SIZE, sources=Sources(lambda: WrittenMachine(quiet_files())))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("key", QUITTING)
+@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, *ABOVE])
+def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
+    async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
+        _begin(app, place)
+        await pilot.press(key)
+
+    app = with_monitor(press, size=SIZE)
+    assert not app.is_running
+    assert app.return_code == 0
+
+
+def test_while_a_filter_is_typed_only_ctrl_c_leaves() -> None:
+    filters: list[str] = []
+
+    async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
+        _begin(app, TYPING)
+        await pilot.press("q")
+        filters.append(app.model.filter)
+        assert app.is_running
+        await pilot.press("ctrl+c")
+
+    assert with_monitor(press, size=SIZE).return_code == 0
+    assert filters == ["hoq"]

@@ -1,0 +1,141 @@
+"""Pictures of the monitor."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import UsageError
+from noisewatch.surfaces.cli import main
+from noisewatch.surfaces.cli.screenshot import go_to
+from noisewatch.surfaces.tui.state.history import History
+from tests.quiet_machine import process, quiet_files, stat_file
+from tests.surfaces.running import Run, record
+from tests.surfaces.tui.framing import SECOND_NS, frame, model_of
+
+
+def _recording(tmp_path: Path, name: str = "hog") -> Path:
+    """A machine with a hog on a target CPU."""
+    moments = [
+        quiet_files(3.0 * number)
+        | process(900, name, 2, number * 1_500_000_000, allowed="0-3")
+        | {"/proc/stat": stat_file({2: 150 * number}, 300 * number)}
+        for number in range(3)
+    ]
+    return record(tmp_path / "machine.nw", *moments)
+
+
+def _words(svg: Path) -> str:
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg.read_text())
+    return " ".join(unescape(" ".join(texts)).replace("\xa0", " ").split())
+
+
+def test_two_pictures_of_one_recording_are_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    recording, one, two = _recording(tmp_path), tmp_path / "one.svg", tmp_path / "two.svg"
+    assert run("screenshot", one, "--replay", recording).status == 0
+    assert run("screenshot", two, "--replay", recording).status == 0
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_picture_shows_the_last_moment(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path))
+    assert "hog [900]" in _words(picture)
+    assert "NOISY" in _words(picture)
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_a_picture_downloads_nothing(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--sysroot", unchanged_tree)
+    assert "@font-face" not in picture.read_text()
+    assert "url(http" not in picture.read_text()
+
+
+@pytest.mark.parametrize("name", ["[bold red]x[/]&x;", "</text>\x1b]0;\x07"])
+def test_a_hostile_name_is_a_text_in_the_picture(run: Run, tmp_path: Path, name: str) -> None:
+    picture = tmp_path / "picture.svg"
+    assert run("screenshot", picture, "--replay", _recording(tmp_path, name)).status == 0
+    texts = "".join(ElementTree.parse(picture).getroot().itertext()).replace("\xa0", " ")
+    assert f"{name} [900]".replace("\x1b", "·").replace("\x07", "·") in texts
+
+
+@pytest.mark.parametrize(("keys", "words"), [("question_mark", "who takes time"), ("s,s", "by cpu")])
+def test_keys_are_pressed_first(run: Run, tmp_path: Path, keys: str, words: str) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path), "--keys", keys)
+    assert words in _words(picture)
+
+
+@pytest.mark.parametrize(
+    ("at", "words"), [("0", "STOPPED at 3 of 6 s"), ("3.1", "STOPPED at 6 of 6 s"), ("6", "STOPPED at 6 of 6 s")]
+)
+def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: str) -> None:
+    picture, again = tmp_path / "picture.svg", tmp_path / "again.svg"
+    for each in (picture, again):
+        assert run("screenshot", each, "--replay", _recording(tmp_path), "--at", at).status == 0
+    assert words in _words(picture)
+    assert picture.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--keys", "s,foo"), "--keys foo: there is no such key; wanted keys such as s, enter or question_mark,j"),
+        (("--keys", "esc"), "--keys esc: there is no such key; did you mean escape?"),
+        (("--keys", "wait:x"), "--keys wait:x: there is no such key"),
+        (("--at", "400"), "--at 400: the recording ends after 6.0 s"),
+    ],
+)
+def test_a_key_or_a_moment_that_there_is_not_is_refused(
+    run: Run, tmp_path: Path, options: tuple[str, str], said: str
+) -> None:
+    ran = run("screenshot", tmp_path / "picture.svg", "--replay", _recording(tmp_path), *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+    assert not (tmp_path / "picture.svg").exists()
+
+
+def test_only_a_recording_has_other_moments(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
+    ran = run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, "--at", "0")
+    assert (ran.status, "only a recording has other moments" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("key", ["?", "[", "left_square_bracket", "shift+left", "ctrl+p", "f1", "é"])
+def test_every_key_of_a_keyboard_may_be_pressed(run: Run, tmp_path: Path, unchanged_tree: Path, key: str) -> None:
+    assert run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, "--keys", key).status == 0
+
+
+def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
+    model = model_of()
+    model.history = History(capacity=3)
+    for second in range(1, 8):
+        model.add(frame(second=second))
+    with pytest.raises(UsageError, match="only what comes after 4 s is kept"):
+        go_to(model, 2.0, SECOND_NS)
+    go_to(model, 4.0, SECOND_NS)
+    assert model.number == 4
+
+
+def test_one_run_writes_several_pictures(run: Run, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    assert run("screenshot", one, two, "--replay", _recording(tmp_path)).status == 0
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize("size", ["1x1", "200x60"])
+def test_any_size_is_drawn(run: Run, tmp_path: Path, unchanged_tree: Path, size: str) -> None:
+    picture = tmp_path / "picture.svg"
+    assert run("screenshot", picture, "--sysroot", unchanged_tree, "--size", size).status == 0
+    assert picture.stat().st_size > 0
+
+
+def test_a_damaged_recording_is_told_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recording = _recording(tmp_path)
+    recording.write_bytes(recording.read_bytes()[:-60])
+    assert main(["screenshot", str(tmp_path / "picture.svg"), "--replay", str(recording)]) == 0
+    assert "damaged after" in capfd.readouterr().err

@@ -1,0 +1,168 @@
+"""A hundred intervals of a machine with many CPUs, on which all kinds of things happen: for the goldens."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import Any
+
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.operations.frame.finding_line import FindingLine
+from noisewatch.operations.frame.frame import (
+    HOUSEKEEPING,
+    MOST_CULPRITS,
+    OFFLINE,
+    SIBLING,
+    TARGET,
+    CpuLine,
+    CulpritLine,
+    Frame,
+)
+from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.state.own_cost import OwnCost
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.surfaces.tui.framing import SECOND_NS, frame
+
+INTERVALS = 100
+_UNPLUGGED_AT, _UNKNOWN_FROM, _STORM = 70, 80, (*range(40, 52), *range(96, 101))
+_TICK_NS = 2_000
+_FINDINGS = (
+    FindingLine(
+        "device-interrupts-on-target",
+        "fail",
+        "blocking",
+        Gravity.FAILED,
+        "eth0 interrupts CPU 2 31204 times a second",
+        "echo 0-1 > …",
+    ),
+    FindingLine(
+        "target-cpu-busy",
+        "fail",
+        "blocking",
+        Gravity.FAILED,
+        "CPU 2 was busy for 14% of the time",
+        "taskset -pc 0-1 2211",
+    ),
+    FindingLine(
+        "hypervisor-steal",
+        "unknown",
+        "blocking",
+        Gravity.UNANSWERED,
+        "what the hypervisor took from CPU 3 is not known",
+    ),
+    FindingLine("turbo-enabled", "warn", "warning", Gravity.WARNED, "turbo is on", "echo 1 > …/no_turbo"),
+    FindingLine("throttled", "unknown", "warning", Gravity.OPEN, "no CPU tells whether it was throttled"),
+)
+
+
+def frames_of(count: int) -> list[Frame]:
+    """An interval a second."""
+    chance = Random(count)
+    return [_frame(count, second, chance) for second in range(1, INTERVALS + 1)]
+
+
+@cache
+def crowded(count: int) -> ScreenModel:
+    """The model after all of it; it is shared, so a test draws a copy."""
+    model = ScreenModel()
+    for shown in frames_of(count):
+        model.add(shown)
+    model.own_cost = OwnCost(cpu_share=0.01, wakeups_per_s=14.0, written_per_s=3_200.0)
+    model.log.add(Event((INTERVALS - 3) * SECOND_NS, "device", "usb 2-1: a device was added (Keyboard)", INTERVALS - 4))
+    return model
+
+
+def _frame(count: int, second: int, chance: Random) -> Frame:
+    is_storm = second in _STORM
+    cpus = tuple(_cpu_line(cpu, count, second, chance) for cpu in range(count))
+    return frame(
+        cpus,
+        _culprits(cpus, second),
+        second,
+        online_count=sum(line.role != OFFLINE for line in cpus),
+        turbo="off" if second < 60 else "on",
+        verdict="unstable" if is_storm else "stable",
+        findings=_FINDINGS if is_storm else _FINDINGS[3:],
+        passed=84 if is_storm else 87,
+        sampler_cpu_s=second * 0.004,
+    )
+
+
+def _role(cpu: int, count: int, second: int) -> str:
+    """The second half of the CPUs are the other threads of the first half's cores; of four, each is a core."""
+    if cpu == count - 1 and second >= _UNPLUGGED_AT:
+        return OFFLINE
+    half = count // 2 if count > 4 else count
+    if cpu % half < 2:
+        return HOUSEKEEPING
+    return TARGET if cpu < half else SIBLING
+
+
+def _cpu_line(cpu: int, count: int, second: int, chance: Random) -> CpuLine:
+    role = _role(cpu, count, second)
+    governor = "powersave" if cpu >= count - 2 and 30 <= second < 45 else "performance"
+    if role == OFFLINE:
+        return CpuLine(cpu, role)
+    if cpu == (1 if count == 4 else 5) and second >= _UNKNOWN_FROM:
+        return CpuLine(cpu, role, interrupts_per_s=1.0, softirqs_per_s=0.0, current_khz=3_000_000, governor=governor)
+    lost_ns = _lost_ns(cpu, role, second, chance)
+    return CpuLine(
+        cpu,
+        role,
+        lost_ns,
+        is_estimate=lost_ns < 1_000_000,
+        interrupts_per_s=31_204.0 if lost_ns >= 1e8 else 1.0 + lost_ns / 40_000,
+        softirqs_per_s=lost_ns / 90_000,
+        busy_share=lost_ns / 1e9,
+        current_khz=3_000_000 if governor == "performance" else 1_200_000,
+        governor=governor,
+    )
+
+
+def _lost_ns(cpu: int, role: str, second: int, chance: Random) -> float:
+    if cpu == 2 and second in _STORM:
+        return 140_000_000.0
+    if cpu == 3 and second % 10 == 0:
+        return 12_000_000.0
+    if role == HOUSEKEEPING:
+        return float(chance.randrange(4_000_000, 60_000_000))
+    return float(chance.choice((_TICK_NS, _TICK_NS, _TICK_NS, 17_000, 80_000, 700_000 if cpu % 7 == 3 else _TICK_NS)))
+
+
+def _culprits(cpus: tuple[CpuLine, ...], second: int) -> tuple[CulpritLine, ...]:
+    """As the sampler sorts and cuts them."""
+    known = [line for line in cpus if line.stolen_ns_per_s is not None]
+    found = [_culprit(cpus, line.cpu, "tick", "Local timer interrupts", _TICK_NS, rate_per_s=1.0) for line in known]
+    found += [
+        _culprit(cpus, line.cpu, "ipi", "Function call interrupts", line.stolen_ns_per_s or 0, rate_per_s=9.0)
+        for line in known
+        if _TICK_NS < (line.stolen_ns_per_s or 0) < 1_000_000
+    ]
+    found += [
+        _culprit(cpus, 0, "thread", "postgres", 21e6, pid=1234, tid=1234),
+        _culprit(cpus, 1, "thread", "データベース-collector", 9e6, pid=4_194_303, tid=4_194_304),
+    ]
+    if second in _STORM:
+        nic = "205 ice-eth0-TxRx-2 (Ethernet Controller E810-C (eth0))"
+        found += [
+            _culprit(cpus, 2, "irq", nic, 90e6, rate_per_s=31_204.0, irq=205),
+            _culprit(cpus, 2, "softirq", "NET_RX", 50e6, rate_per_s=31_204.0),
+        ]
+    if second % 10 == 0:
+        found += [
+            _culprit(cpus, 3, "thread", "prometheus", 11e6, pid=2211, tid=2215),
+            _culprit(cpus, 2, "kernel-thread", "kworker/2:1H-kblockd", 800e3, pid=312, tid=312),
+            _culprit(cpus, 2, "outside", "hypervisor (steal time)", 300e3),
+            _culprit(cpus, 3, "unexplained", "time of no thread seen", 600e3),
+        ]
+    there = [line for line in found if line.role != OFFLINE]
+    there.sort(key=lambda line: (line.role == HOUSEKEEPING, -line.stolen_ns_per_s))
+    return tuple(there[:MOST_CULPRITS])
+
+
+def _culprit(cpus: tuple[CpuLine, ...], cpu: int, kind: str, name: str, lost_ns: float, **rest: Any) -> CulpritLine:
+    nothing = {"pid": None, "tid": None, "rate_per_s": None}
+    is_estimate = kind in ("tick", "ipi", "softirq")
+    return CulpritLine(
+        cpu, cpus[cpu].role, kind, name, stolen_ns_per_s=lost_ns, is_estimate=is_estimate, **{**nothing, **rest}
+    )

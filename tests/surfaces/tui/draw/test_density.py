@@ -1,0 +1,125 @@
+"""How closely CPUs stand, for any number of them and any room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.operations.frame.frame import OFFLINE, CpuLine
+from noisewatch.surfaces.tui.draw.density import COLUMN_WIDTH, DENSITIES, LABEL_WIDTH, ROWS, density
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.tui.state.screen_model import OVERVIEW
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of
+
+_LOUD = 200_000_000.0
+
+
+@given(st.integers(1, 2048), st.integers(20, 400), st.integers(2, 60))
+def test_all_cpus_find_room_and_the_worst_have_rows(count: int, width: int, rows: int) -> None:
+    found = density(count, width, rows)
+    assert found.across * found.each * found.rows >= count
+    assert found.rows <= rows
+    if found.kind in DENSITIES[2:]:
+        assert found.rows <= rows // 2
+        gaps = found.across // 16
+        assert LABEL_WIDTH + found.across * found.cell_width + gaps - 1 <= max(width, LABEL_WIDTH + 1)
+
+
+@given(st.integers(1, 2047), st.integers(20, 400), st.integers(2, 60))
+def test_with_one_cpu_more_they_never_stand_wider(count: int, width: int, rows: int) -> None:
+    kinds = [DENSITIES.index(density(each, width, rows).kind) for each in (count, count + 1)]
+    assert kinds == sorted(kinds)
+
+
+@pytest.mark.parametrize(
+    ("count", "width", "rows", "kind"),
+    [
+        (8, 80, 8, "rows"),
+        (16, 80, 8, "columns"),
+        (64, 80, 8, "cells"),
+        (64, 140, 16, "columns"),
+        (256, 80, 8, "marks"),
+        (512, 140, 16, "marks"),
+        (512, 80, 8, "pairs"),
+        (2048, 140, 16, "pairs"),
+        (2048, 80, 8, "groups"),
+        (4, 20, 1, "rows"),
+    ],
+)
+def test_the_levels(count: int, width: int, rows: int, kind: str) -> None:
+    assert density(count, width, rows).kind == kind
+    assert kind != ROWS or COLUMN_WIDTH > 0
+
+
+def _screen(count: int, loud: int, width: int = 80, height: int = 25) -> list[str]:
+    lines = tuple(cpu_line(cpu, "target", _LOUD if cpu == loud else 0.0) for cpu in range(count))
+    return screen(model_of(frame(lines)), width, height)
+
+
+def test_in_columns_each_cpu_has_its_loss_and_its_history() -> None:
+    rows = [line for line in _screen(16, 9) if "200 ms" in line]
+    assert any("T   9   200 ms" in row and "█" in row for row in rows)
+
+
+def test_as_a_cell_the_loud_one_can_be_seen_and_has_the_first_row() -> None:
+    lines = _screen(64, 37)
+    cells = next(line for line in lines if line.startswith("  32 "))
+    assert cells[5 + 3 * 5 :].startswith("T█ ")
+    assert cells.count("█") == 1
+    first = next(number for number, line in enumerate(lines) if line.startswith("   CPU "))
+    assert lines[first + 1].startswith(" T  37   200 ms")
+
+
+def test_where_several_share_a_mark_the_worst_of_them_is_shown() -> None:
+    lines = _screen(2048, 1999)
+    assert sum(line.count("█") for line in lines if line[:5].strip().isdecimal()) >= 1
+    assert any(line.startswith(" T1999   200 ms") for line in lines)
+
+
+def _pairs(*lines: CpuLine, glyphs: Glyphs = UNICODE) -> str:
+    """The marks of so many CPUs at the head of 300."""
+    numbered = (replace(line, cpu=cpu) for cpu, line in enumerate(lines))
+    cpus = (*numbered, *(cpu_line(cpu, "target", 0.0) for cpu in range(len(lines), 300)))
+    rows = screen_of(model_of(frame(cpus)), OVERVIEW, 80, 24, glyphs)
+    return next(line for line in rows if line.startswith("   0 "))[5:][: -(-len(lines) // 2)]
+
+
+def test_two_cpus_that_share_a_mark_have_a_column_of_dots_each() -> None:
+    losses = (0.0, 0.0, 2_000.0, 0.0, 0.0, 300_000.0, 4e6, 20e6, _LOUD, 0.0, 0.0, _LOUD, _LOUD, _LOUD)
+    lines = [cpu_line(cpu, "target", lost) for cpu, lost in enumerate(losses)]
+    assert _pairs(*lines) == "·⡀⢠⣶⡇⢸⣿"
+    assert _pairs(*lines, glyphs=ASCII) == "|.-*@@@"
+
+
+def test_a_pair_hides_neither_an_offline_nor_an_unknown_cpu() -> None:
+    known, unknown, gone = cpu_line(0, "target", 0.0), cpu_line(1, "target", None), CpuLine(2, OFFLINE)
+    assert _pairs(known, unknown) == "?"
+    assert _pairs(gone, gone) == "x"
+    assert _pairs(gone, known) == "·"
+    assert _pairs(gone, unknown) == "?"
+    assert _pairs(cpu_line(0, "target", _LOUD), unknown) == "█"
+
+
+def test_a_cell_that_several_share_is_that_of_the_target_and_not_of_who_keeps_house() -> None:
+    cpus = tuple(
+        cpu_line(cpu, "housekeeping" if cpu % 2 else "target", _LOUD if cpu % 2 else 0.0) for cpu in range(512)
+    )
+    cells = next(line for line in screen(model_of(frame(cpus)), 80, 24) if line.startswith("   0 "))
+    assert "█" not in cells
+
+
+def test_above_the_cells_stands_what_they_show() -> None:
+    assert any("lost/s now, two CPUs each, side by side" in line for line in _screen(512, 0))
+    assert any("lost/s now, the worst of 8 CPUs each" in line for line in _screen(2048, 0))
+    assert any("a CPU each   T target" in line for line in _screen(64, 0))
+
+
+def test_an_offline_cpu_and_an_unknown_one_are_no_calm() -> None:
+    cpus = tuple(
+        CpuLine(cpu, OFFLINE) if cpu == 3 else cpu_line(cpu, lost_ns=None if cpu == 5 else 0.0) for cpu in range(64)
+    )
+    cells = next(line for line in screen(model_of(frame(cpus)), 80, 25) if line.startswith("   0 "))
+    assert cells[5:].split()[:6] == ["·", "·", "·", "xx", "·", "?"]

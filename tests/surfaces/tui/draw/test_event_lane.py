@@ -1,0 +1,187 @@
+"""The events on the timeline: marked below the lane of the worst CPU, told beside the cursor, and found again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.events.steps import show_event, step_to_event
+from noisewatch.surfaces.tui.screens.events import events_rows
+from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.screen_model import EVENTS, OVERVIEW, ScreenModel
+from tests.surfaces.tui.app.piloting import shown, with_monitor
+from tests.surfaces.tui.framing import frame, model_of, screen, screen_of, text_of
+
+_SET = "turbo is now on, was off"
+
+
+def _frames(*set_at: int, count: int = 20) -> list[Frame]:
+    """Turbo is switched on for the intervals named, and off again after each."""
+    return [replace(frame(second=second), turbo="on" if second in set_at else "off") for second in range(count)]
+
+
+def _model(*set_at: int, count: int = 20) -> ScreenModel:
+    return model_of(*_frames(*set_at, count=count))
+
+
+def test_an_event_has_its_letter_below_the_interval_that_it_happened_in() -> None:
+    model = _model(12)
+    lane = screen(model)[-3]
+    assert lane.startswith("event ")
+    assert [at for at, mark in enumerate(lane.rstrip()) if mark == "c" and at > 5] == [100 - (20 - 12), 100 - 7]
+    assert screen_of(model, OVERVIEW, glyphs=ASCII)[-3] == lane
+
+
+def test_it_moves_and_narrows_with_the_lane_above() -> None:
+    model = _model(12, count=120)
+    model.zoom = 10
+    model.step(-10)
+    worst, events, cursor = screen(model)[-4:-1]
+    assert events.rstrip()[-1] == "c"
+    assert events.index("c") == cursor.index("▲") == len(worst.rstrip()) - 11
+
+
+def test_a_screen_too_low_for_three_rows_has_the_lane_and_the_cursor() -> None:
+    model = _model(12)
+    model.step(-3)
+    assert not any(line.startswith("event ") for line in screen(model, 100, 19))
+    assert screen(model, 100, 19)[-3].startswith("target ")
+    assert "▲" in screen(model, 100, 19)[-2]
+
+
+def test_several_kinds_at_once_have_a_sign_and_the_verdict_gives_way_to_its_cause() -> None:
+    def lane(*kinds: str) -> str:
+        model = _model()
+        for kind in kinds:
+            model.log.add(Event(1, kind, kind, 19))
+        return screen(model)[-3].rstrip()[-1]
+
+    assert [lane("clock"), lane("verdict"), lane("clock", "verdict"), lane("clock", "heat")] == ["c", "v", "c", "*"]
+
+
+@pytest.mark.parametrize("back", [-7, -18])
+def test_what_happened_in_the_interval_that_is_shown_is_told_beside_the_cursor(back: int) -> None:
+    model = _model(19 + back)
+    model.step(back)
+    below = screen(model)[-2]
+    assert f" {-back} s ago: {_SET} ▲" in below
+    model.step(-2)
+    assert "turbo" not in screen(model)[-2]
+
+
+def test_it_is_told_at_the_right_where_there_is_more_room() -> None:
+    model = _model(119, count=200)
+    model.step(-80)
+    assert f"▲ 80 s ago: {_SET}" in screen(model)[-2]
+
+
+@pytest.mark.parametrize("width", [8, 20, 40, 80])
+def test_what_finds_no_room_is_cut_and_the_cursor_stays(width: int) -> None:
+    model = _model(14)
+    model.step(-5)
+    assert "▲" in screen(model, width, 24)[-2]
+    assert len(screen(model, width, 24)[-2]) == width
+
+
+def test_the_event_before_and_after() -> None:
+    model = _model(5, 12)
+    numbers = []
+    for direction in (-1, -1, -1, -1, -1, 1, 1):
+        step_to_event(model, direction)
+        numbers.append(model.number)
+    assert numbers == [13, 12, 6, 5, 5, 6, 12]
+
+
+def test_without_events_no_step_is_made() -> None:
+    model = _model()
+    step_to_event(model, -1)
+    assert model.cursor is None
+
+
+def test_an_event_that_comes_does_not_move_what_is_chosen() -> None:
+    model = _model(5)
+    model.go_to(EVENTS)
+    model.select(1)
+    assert model.log.row() == 1
+    model.add(replace(frame(second=20), turbo="on"))
+    assert model.log.row() == 2
+    assert model.log.listed()[2].number == 5
+
+
+def test_a_moment_that_is_not_kept_any_more_is_said_to_be_gone() -> None:
+    model = ScreenModel(History(5))
+    for each in _frames(5):
+        model.add(each)
+    model.go_to(EVENTS)
+    show_event(model)
+    assert (model.screen, model.cursor, model.notice) == (EVENTS, None, "that moment is not kept any more")
+
+
+def test_what_was_said_of_a_device_just_now_is_found_in_the_newest_interval() -> None:
+    model = _model()
+    model.log.add(Event(19, "device", "USB device 1-2 was added", model.history.count))
+    model.go_to(EVENTS)
+    show_event(model)
+    assert (model.screen, model.number) == (OVERVIEW, 19)
+
+
+def test_with_an_empty_log_enter_does_nothing() -> None:
+    model = _model()
+    model.go_to(EVENTS)
+    show_event(model)
+    assert (model.screen, model.cursor) == (EVENTS, None)
+
+
+def _after(*keys: str) -> tuple[ScreenModel, list[str]]:
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        for each in _frames(5, 12):
+            app.show_frame(each)
+        await pilot.press(*keys)
+        lines.extend(shown(app))
+
+    return with_monitor(steps).model, lines
+
+
+def test_keys_step_from_event_to_event() -> None:
+    assert _after("{", "{")[0].number == 12
+    assert _after("left_curly_bracket", "{", "{", "right_curly_bracket")[0].number == 12
+
+
+def test_enter_in_the_log_shows_who_was_there_then() -> None:
+    model, lines = _after("5", "down", "down", "enter")
+    assert (model.screen, model.number) == (OVERVIEW, 6)
+    assert "turbo is now off, was on" in lines[-2]
+
+
+def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
+    model = _model()
+    for number in range(100):
+        model.log.add(Event(number, "device", f"event {number}", number))
+    model.go_to(EVENTS)
+    model.select(90)
+    rows = [text_of(row) for row in events_rows(model, 100, 30, UNICODE)]
+    assert any(" d device    event 9 " in row for row in rows)
+
+
+def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -> None:
+    model, lines = _after("5", "slash", *"!on,", "enter")
+    assert (model.log.filter, model.filter) == ("!on,", "")
+    assert len([line for line in lines if " c clock " in line]) == 2
+    assert "filter: !on," in "".join(lines)
+    assert _after("5", "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
+    assert "nothing like that" in "".join(_after("5", "slash", *"hot")[1])
+    assert _after("5", "slash", *"hot", "escape")[0].log.filter == ""
+
+
+def test_in_a_recording_an_event_has_the_time_since_its_beginning() -> None:
+    model = model_of(*(replace(each, source="replay of machine.nw") for each in _frames(5)))
+    rows = [line for line in screen_of(model, EVENTS) if " c clock " in line]
+    assert [line.split()[:2] for line in rows] == [["6", "s"], ["5", "s"]]

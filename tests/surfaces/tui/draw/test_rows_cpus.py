@@ -1,0 +1,118 @@
+"""The CPU panel: which CPUs it shows, in which order, and what they were like before."""
+
+from __future__ import annotations
+
+from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
+from tests.surfaces.tui.framing import cpu_line, cpu_order, frame, model_of, screen
+
+_MANY = tuple(
+    cpu_line(cpu, TARGET if cpu in (40, 41) else HOUSEKEEPING, lost_ns=1000.0 * cpu, interrupts_per_s=100.0 - cpu)
+    for cpu in range(64)
+)
+
+
+def _row_of(cpu: int, lines: list[str]) -> str:
+    panel = [line for line in lines if line[3:6].strip() == str(cpu) and line[0] == " " and line[2] == " "]
+    return panel[0]
+
+
+def test_all_cpus_stand_in_their_own_order_where_they_find_room() -> None:
+    lines = tuple(cpu_line(cpu, TARGET if cpu == 3 else HOUSEKEEPING, lost_ns=1e6 * (4 - cpu)) for cpu in range(4))
+    assert cpu_order(screen(model_of(frame(lines)))) == [0, 1, 2, 3]
+
+
+def test_target_cpus_come_first_where_not_all_find_room() -> None:
+    order = cpu_order(screen(model_of(frame(_MANY)), 100, 25))
+    assert order == [41, 40, 63]
+
+
+def test_sorted_by_rate_the_most_interrupted_come_after_the_targets() -> None:
+    model = model_of(frame(_MANY))
+    model.sort = "rate"
+    assert cpu_order(screen(model, 100, 25)) == [40, 41, 0]
+
+
+def test_sorted_by_cpu_they_stand_in_their_own_order() -> None:
+    model = model_of(frame(_MANY))
+    model.sort = "cpu"
+    assert cpu_order(screen(model, 100, 25)) == [0, 1, 2]
+
+
+def test_an_unknown_loss_stands_between_the_grave_ones_and_the_others_and_is_a_question_mark() -> None:
+    losses = {9: None, 8: 6_000_000.0}
+    lines = tuple(cpu_line(cpu, lost_ns=losses.get(cpu, 4_000_000.0)) for cpu in range(64))
+    rows = screen(model_of(frame(lines)), 100, 200)
+    assert "?" in _row_of(9, rows)
+    assert cpu_order(screen(model_of(frame(lines)), 100, 25))[:3] == [8, 9, 0]
+
+
+def test_the_heading_tells_which_rows_are_shown() -> None:
+    model = model_of(frame(_MANY))
+    model.offset = 10
+    heading = next(line for line in screen(model, 100, 25) if line.startswith("   CPU "))
+    assert "rows 11 to 13 of 64" in heading
+
+
+def test_scrolled_to_the_end_the_last_cpu_is_shown() -> None:
+    model = model_of(frame(_MANY))
+    model.sort, model.offset = "cpu", 10_000
+    assert cpu_order(screen(model, 100, 25))[-1] == 63
+
+
+def test_an_offline_cpu_is_shown_as_offline_without_figures() -> None:
+    lines = (cpu_line(0), CpuLine(1, OFFLINE), cpu_line(2, TARGET))
+    row = _row_of(1, screen(model_of(frame(lines))))
+    assert row.split() == ["x", "1", "offline", "x"]  # the last one is the interval that is shown
+
+
+def test_each_role_has_its_mark() -> None:
+    lines = (cpu_line(0), cpu_line(1, SIBLING), cpu_line(2, TARGET), CpuLine(3, OFFLINE))
+    rows = screen(model_of(frame(lines)))
+    assert [_row_of(cpu, rows)[1] for cpu in range(4)] == [" ", "s", "T", "x"]
+
+
+def test_an_estimate_is_marked() -> None:
+    rows = screen(
+        model_of(frame((cpu_line(0, lost_ns=3_000_000.0, is_estimate=True), cpu_line(1, lost_ns=3_000_000.0))))
+    )
+    assert "~3.0 ms" in _row_of(0, rows)
+    assert "~" not in _row_of(1, rows)
+
+
+def test_without_any_clock_there_is_no_column_for_it() -> None:
+    rows = screen(model_of(frame((cpu_line(0, current_khz=None), cpu_line(1, current_khz=None)))))
+    assert "MHz" not in "".join(rows)
+
+
+def test_a_clock_that_is_unknown_on_one_cpu_is_a_question_mark() -> None:
+    rows = screen(model_of(frame((cpu_line(0, current_khz=None), cpu_line(1, current_khz=2_500_000)))))
+    assert "?" in _row_of(0, rows)
+    assert " 2500 " in _row_of(1, rows)
+
+
+def test_the_history_grows_to_the_right_and_tells_the_size_of_the_loss() -> None:
+    losses = [0.0, 50_000.0, 1_000_000.0, 200_000_000.0, None]
+    model = model_of(*(frame((cpu_line(0, lost_ns=lost),), second=at) for at, lost in enumerate(losses)))
+    assert _row_of(0, screen(model)).rstrip().endswith(" ▂▄█?")
+
+
+def test_a_history_longer_than_its_room_shows_the_newest() -> None:
+    losses = [0.0] * 300 + [200_000_000.0]
+    model = model_of(*(frame((cpu_line(0, lost_ns=lost),), second=at) for at, lost in enumerate(losses)))
+    assert _row_of(0, screen(model, 80)).rstrip().endswith("█")
+
+
+def test_cpus_that_come_and_go_are_shown_as_they_are_now() -> None:
+    both, one = (cpu_line(0), cpu_line(1)), (cpu_line(0),)
+    model = model_of(frame(both), frame(one, second=2))
+    assert cpu_order(screen(model)) == [0]
+    model.add(frame(both, second=3))
+    assert cpu_order(screen(model)) == [0, 1]
+
+
+def test_one_interval_stands_in_one_column_for_all_cpus() -> None:
+    loud = 200_000_000.0
+    frames = [frame((cpu_line(0, lost_ns=0.0),), second=second) for second in range(5)]
+    frames.append(frame((cpu_line(0, lost_ns=loud), cpu_line(1, lost_ns=loud)), second=5))
+    rows = screen(model_of(*frames))
+    assert _row_of(0, rows).index("█") == _row_of(1, rows).index("█")

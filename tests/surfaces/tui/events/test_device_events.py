@@ -1,0 +1,110 @@
+"""What is said of devices, in the monitor's log; by the kernel itself: tests/test_live.py."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.kernel.device_events import DeviceListener
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.events.kinds import kind_of_device
+from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.framing import frame, model_of, screen_of
+
+
+@dataclass
+class _Device:
+    action: str
+    subsystem: str
+    sys_name: str
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+class _Monitor:
+    """A pipe that becomes readable, and devices to poll."""
+
+    def __init__(self, *devices: _Device) -> None:
+        self._devices = list(devices)
+        self._readable, self._writable = os.pipe()
+        os.write(self._writable, b"x")
+
+    def fileno(self) -> int:
+        return self._readable
+
+    def poll(self, timeout: int) -> _Device | None:
+        if self._devices:
+            return self._devices.pop(0)
+        os.set_blocking(self._readable, False)
+        if os.fstat(self._readable).st_size == 0:
+            with open(self._readable, "rb", closefd=False, buffering=0) as pipe:
+                pipe.read(1)
+        return None
+
+
+def test_what_is_said_of_a_device_is_an_event_and_no_escape_sequence_is() -> None:
+    monitor = _Monitor(
+        _Device("remove", "cpu", "cpu7"), _Device("add", "usb", "\x1b]0;x\x07"), _Device("bind", "pci", "1")
+    )
+    found: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame())
+        app.listen_to(DeviceListener("kernel", monitor))
+        await pilot.press("5")
+        await until(pilot, lambda: "CPU 7 was removed" in "".join(shown(app)))
+        found.extend(shown(app))
+
+    with_monitor(steps)
+    assert all(line.isprintable() for line in found)
+    assert any("PCI device 1 got its driver" in line for line in found)
+
+
+def test_where_nothing_is_heard_of_devices_the_reason_is_told() -> None:
+    model = model_of(frame())
+    model.log.silence = "libudev is not there"
+    assert "nothing is heard of devices: libudev is not there" in "".join(screen_of(model, "events"))
+
+
+def _heard(*devices: _Device) -> list[str]:
+    return [each.text for each in DeviceListener("kernel", _Monitor(*devices)).read()]
+
+
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        (_Device("offline", "cpu", "cpu7"), "CPU 7 went offline"),
+        (_Device("change", "power_supply", "AC", {"POWER_SUPPLY_ONLINE": "0"}), "power supply AC is now without power"),
+        (
+            _Device("change", "power_supply", "BAT0", {"POWER_SUPPLY_STATUS": "Discharging"}),
+            "power supply BAT0 is now discharging",
+        ),
+        (_Device("change", "thermal", "thermal_zone0"), "heat sensor thermal_zone0 changed"),
+        (_Device("add", "thermal", "cooling_device3"), "cooling device cooling_device3 was added"),
+        (_Device("add", "usb", "1-2", {"ID_MODEL": "Mouse"}), "USB device 1-2 (Mouse) was added"),
+        (_Device("remove", "net", "eth0"), "network interface eth0 was removed"),
+    ],
+)
+def test_a_device_is_named_in_words(device: _Device, text: str) -> None:
+    assert _heard(device) == [text]
+
+
+def test_what_is_said_again_of_a_device_is_told_once() -> None:
+    def battery(status: str) -> _Device:
+        return _Device("change", "power_supply", "BAT0", {"POWER_SUPPLY_STATUS": status, "POWER_SUPPLY_CAPACITY": "80"})
+
+    said = _heard(battery("Discharging"), battery("Discharging"), battery("Charging"), battery("Discharging"))
+    assert [text.split()[-1] for text in said] == ["discharging", "charging", "discharging"]
+    comes_back = _heard(*[_Device(action, "usb", "1-2") for action in ("add", "remove", "add")])
+    assert len(comes_back) == 3
+
+
+def test_what_is_said_of_a_cpu_or_of_power_is_of_that_kind() -> None:
+    assert [kind_of_device(each) for each in ("cpu", "power_supply", "thermal", "usb")] == [
+        "hot-plug",
+        "power",
+        "heat",
+        "device",
+    ]

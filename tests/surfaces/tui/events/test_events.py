@@ -1,0 +1,231 @@
+"""What changed between frames, and what lasted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
+from noisewatch.operations.frame.frame import OFFLINE, CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.tui.events.kinds import MARKS, Event
+from noisewatch.surfaces.tui.events.log import EventLog
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
+
+
+def _frame(second: int, failed: tuple[str, ...] = (), **changes: Any) -> Frame:
+    lines = tuple(cpu_line(cpu, "target" if cpu else "housekeeping", governor="schedutil") for cpu in range(3))
+    return replace(frame(lines, second=second, failed=failed), **changes)
+
+
+def _under(second: int, **conditions: Any) -> Frame:
+    return _frame(second, conditions=Conditions(**conditions))
+
+
+def _said(*frames: Frame) -> list[tuple[str, str]]:
+    """What is told from the second frame on."""
+    log = EventLog()
+    told = 0
+    for number, (before, after) in enumerate(zip((None, *frames), frames, strict=False)):
+        log.compare(before, after, number)
+        told = len(log.events) if number == 0 else told
+    return [(event.kind, event.text) for event in list(log.events)[told:]]
+
+
+def test_where_nothing_changed_nothing_is_told() -> None:
+    assert _said(_frame(1), _frame(2)) == []
+
+
+def test_a_cpu_that_goes_and_one_that_comes_back() -> None:
+    lines = _frame(1).cpus
+    gone = _frame(2, cpus=(*lines[:2], CpuLine(2, OFFLINE)), target=(1,))
+    assert _said(_frame(1), gone) == [
+        ("hot-plug", "CPU 2 went offline"),
+        ("target", "the target CPUs are now 1 (isolated), were 1-2"),
+    ]
+    assert _said(gone, _frame(3))[0] == ("hot-plug", "CPU 2 came online")
+
+
+def test_what_the_kernel_has_just_said_of_a_cpu_is_not_told_again() -> None:
+    model = model_of(_frame(1))
+    model.log.add(Event(1, "hot-plug", "CPU 2 went offline", model.history.count))
+    model.add(_frame(2, cpus=(*_frame(1).cpus[:2], CpuLine(2, OFFLINE))))
+    assert [event.text for event in model.log.events] == ["CPU 2 went offline"]
+    model.add(_frame(3))
+    model.add(_frame(4, cpus=(*_frame(1).cpus[:2], CpuLine(2, OFFLINE))))
+    assert [event.text for event in model.log.events][1:] == ["CPU 2 came online", "CPU 2 went offline"]
+
+
+def test_governors_that_changed_together_are_one_event() -> None:
+    tuned = tuple(replace(line, governor="performance") for line in _frame(1).cpus)
+    unread = tuple(replace(line, governor=None) for line in _frame(1).cpus)
+    told = [("clock", "the governor of CPUs 0-2 is now performance, was schedutil")]
+    assert _said(_frame(1), _frame(2, cpus=tuned)) == told
+    assert _said(_frame(1), _frame(2, cpus=unread)) == []
+    assert _said(_frame(1), _frame(2, cpus=unread), _frame(3)) == []
+    assert _said(_frame(1), _frame(2, cpus=unread), _frame(3, cpus=tuned)) == told
+
+
+def test_the_limits_of_the_clock_by_the_cpus_that_they_changed_for() -> None:
+    before = _under(1, clock_limits=(ClockLimits("0-3", 800_000, 3_000_000),))
+    after = _under(2, clock_limits=(ClockLimits("0-1", 800_000, 3_000_000), ClockLimits("2-3", 3_000_000, 2_400_000)))
+    assert _said(before, after) == [
+        ("clock", "the minimum frequency of CPUs 2-3 is now 3000 MHz, was 800 MHz"),
+        ("clock", "the maximum frequency of CPUs 2-3 is now 2400 MHz, was 3000 MHz"),
+    ]
+    unread = _under(2, clock_limits=(ClockLimits("0-3", None, 3_000_000),))
+    assert _said(before, unread, replace(before, taken_at_ns=3)) == []
+    assert _said(unread, before) == []
+
+
+def test_mains_power_that_is_lost_and_comes_back() -> None:
+    frames = [_under(second, mains_power=is_on) for second, is_on in enumerate((None, True, None, False, True))]
+    assert _said(*frames) == [
+        ("power", "mains power is lost: the machine runs on its battery"),
+        ("power", "mains power is back"),
+    ]
+
+
+def test_turbo_and_the_verdict() -> None:
+    assert _said(_frame(1), _frame(2, turbo=None), _frame(3)) == [("clock", "turbo is now unknown, was off")]
+    noisy = _frame(2, ("tasks-on-target", "cpu-quota"), verdict="unstable")
+    assert _said(_frame(1), noisy) == [
+        ("verdict", "the machine is now unstable, was stable; fails now: cpu-quota, tasks-on-target")
+    ]
+    assert _said(noisy, _frame(3, ("cpu-quota",), verdict="unstable")) == [
+        ("verdict", "fails no more: tasks-on-target (in the last 5 s)")
+    ]
+    assert _said(noisy, _frame(3, verdict=None)) == []
+
+
+def _busy(second: int, *lost_ms: float, cpu: int = 1, **rest: Any) -> Frame:
+    hogs = tuple(culprit("hog", cpu + at, lost * 1e6) for at, lost in enumerate(lost_ms))
+    return _frame(second, culprits=hogs, **rest)
+
+
+def test_a_task_that_takes_a_target_cpu_is_told_once_and_at_its_end() -> None:
+    frames = [_busy(1), _busy(2, 190), _busy(3, 980), _busy(4, 150), _busy(5, 600), *(_busy(s) for s in range(6, 20))]
+    assert _said(*frames) == [
+        ("busy", "hog [4711] takes 98% of CPU 1"),
+        ("busy", "hog [4711] takes under 10% of CPU 1 again, after 3 s (98% at most)"),
+    ]
+
+
+def _logged(*frames: Frame) -> list[tuple[int, int, str]]:
+    """The second, the interval and the kind of each event, the oldest first."""
+    model = model_of(*frames)
+    return [(event.at_ns // SECOND_NS, event.number, event.kind) for event in model.log.events]
+
+
+def test_an_end_has_the_time_of_the_last_frame_with_it_and_stands_there_in_the_log() -> None:
+    frames = [_busy(s, *((980,) if 2 <= s <= 4 else ()), turbo="on" if s >= 7 else "off") for s in range(1, 12)]
+    assert _logged(*frames) == [(2, 1, "busy"), (4, 3, "busy"), (7, 6, "clock")]
+
+
+def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:
+    log = EventLog()
+    for number in range(1000):
+        log.add(Event(number, "device", str(number), number))
+    log.add(Event(500, "busy", "over", 500))
+    texts = [event.text for event in log.events]
+    assert (len(texts), texts[0], texts[499:502], texts[-1]) == (1000, "1", ["500", "over", "501"], "999")
+
+
+def test_one_process_on_many_cpus_is_one_event() -> None:
+    assert _said(_busy(1), _busy(2, 500, 900)) == [("busy", "hog [4711] takes 90% of CPUs 1-2")]
+
+
+def test_who_is_busy_on_another_cpu_is_no_event() -> None:
+    away = (replace(culprit("hog", 0, 9e8), role="housekeeping"),)
+    assert _said(_busy(1), _frame(2, culprits=away)) == []
+
+
+def test_a_task_that_cannot_be_seen_has_not_ended() -> None:
+    unknown = tuple(replace(line, stolen_ns_per_s=None) for line in _frame(1).cpus)
+    blind = [_frame(second, cpus=unknown) for second in range(3, 30)]
+    assert len(_said(_busy(1), _busy(2, 980), *blind)) == 1
+    assert len(_said(_busy(1), _busy(2, 980), *blind, *(_busy(second) for second in range(30, 40)))) == 2
+
+
+def test_a_task_has_ended_where_its_cpu_has_gone() -> None:
+    gone = [_frame(second, cpus=(_frame(1).cpus[0], CpuLine(1, OFFLINE))) for second in range(3, 12)]
+    assert ("busy", "hog [4711] takes under 10% of CPU 1 again, after 1 s (98% at most)") in _said(
+        _busy(1), _busy(2, 980), *gone
+    )
+
+
+def test_steal_that_begins_and_ends() -> None:
+    def stolen(second: int, lost_ms: float) -> Frame:
+        line = CulpritLine(2, "target", "outside", "hypervisor (steal time)", None, None, None, lost_ms * 1e6, False)
+        return _frame(second, culprits=(line,) if lost_ms else ())
+
+    lost = (0, 10, 50, 12, 0, 30, *([0] * 12))
+    assert _said(*(stolen(second, each) for second, each in enumerate(lost))) == [
+        ("steal", "the hypervisor takes 5.0% of CPU 2 (steal time)"),
+        ("steal", "the hypervisor leaves CPU 2 alone again, after 4 s (5.0% at most)"),
+    ]
+
+
+def test_throttling_is_told_when_it_begins_and_when_it_is_not_counted_any_more() -> None:
+    def throttled(second: int, *times: int | None) -> Frame:
+        return _under(second, throttled=tuple(Throttled("core", "1-2", each) for each in times))
+
+    frames = [throttled(1), throttled(2, 3), throttled(3, 1), throttled(4), *(throttled(s) for s in range(5, 14))]
+    assert _said(*frames) == [
+        ("heat", "heat throttles the core of CPUs 1-2: 3 times in this interval"),
+        ("heat", "heat has not throttled the core of CPUs 1-2 anew for 10 s: 4 times within 2 s"),
+    ]
+    assert _said(throttled(1), throttled(2, 1), *(throttled(s, None) for s in range(3, 30))) == [
+        ("heat", "heat throttles the core of CPUs 1-2: 1 time in this interval")
+    ]
+
+
+def test_a_cooling_device_at_work() -> None:
+    def cooled(second: int, *lines: CoolingLine) -> Frame:
+        return _under(second, cooling=lines)
+
+    line, unread = CoolingLine("Processor", 4, 7), CoolingLine("Processor", None, None)
+    assert _said(cooled(1), cooled(2, line), cooled(3, unread), _frame(4), cooled(5)) == [
+        ("heat", "the processor is slowed down to cool it: Processor at state 7"),
+        ("heat", "the processor is not slowed down any more: Processor was at state 7, for 3 s"),
+    ]
+
+
+def test_heat_near_critical_is_told_once_until_it_is_well_below() -> None:
+    degrees = (80, 96, 94, 97, None, 91, 89)
+    frames = [
+        _under(second, temperatures=(Temperature("k10temp Tctl", celsius, 100),))
+        for second, celsius in enumerate(degrees)
+    ]
+    assert _said(*frames) == [
+        ("heat", "k10temp Tctl (critical at 100 °C): 4 °C are left"),
+        ("heat", "k10temp Tctl (critical at 100 °C): more than 10 °C are left again, after 5 s"),
+    ]
+
+
+@pytest.mark.parametrize("celsius", [100, 104])
+def test_heat_that_is_critical(celsius: float) -> None:
+    frames = [_under(s, temperatures=(Temperature("cpu", each, 100),)) for s, each in enumerate((50, celsius))]
+    assert _said(*frames) == [("heat", "cpu (critical at 100 °C): it is reached")]
+
+
+def test_the_log_keeps_the_last_ones_and_the_screen_shows_the_newest_first() -> None:
+    model = model_of(_frame(1), _frame(2, turbo="on"), _frame(5))
+    lines = screen_of(model, "events")
+    rows = [line.strip() for line in lines if " s  c clock " in line]
+    assert rows == ["0 s  c clock     turbo is now off, was on", "3 s  c clock     turbo is now on, was off"]
+    log = EventLog()
+    for second in range(3_000):
+        log.compare(_frame(second), _frame(second + 1, turbo=str(second)), second)
+    assert len(log.events) == 1000
+
+
+def test_every_kind_has_a_letter_of_its_own() -> None:
+    assert len(set(MARKS.values())) == len(MARKS)
+    assert all(mark.isascii() and len(mark) == 1 for mark in MARKS.values())
+
+
+def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
+    line = CulpritLine(1, "target", "unexplained", "time of no thread seen", None, None, None, 9e8, False)
+    assert _said(_frame(1), _frame(2, culprits=(line,))) == [("busy", "a thread that was not seen takes 90% of CPU 1")]

@@ -1,0 +1,204 @@
+"""A calibration that is running, as lines and in the monitor."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.kernel.calibration import QUESTION, parse_calibration
+from noisewatch.machine import Machine
+from noisewatch.machine.spinning.calibration.buffer import Sheet, capacities_for, sheet_words
+from noisewatch.machine.spinning.calibration.plan import GAPS, WORK
+from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
+from noisewatch.model.calibration.histogram import Histogram
+from noisewatch.operations.live_gaps import LiveGaps
+from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Sources
+from tests.calibrated import written_calibration
+from tests.quiet_machine import ANSWERS, quiet_files
+from tests.surfaces.tui.framing import frame, model_of, screen_of
+from tests.written import WrittenMachine
+
+
+def _sheet(*lengths_ns: int) -> Sheet:
+    capacities = capacities_for({GAPS: 10**9, WORK: 10**9})
+    sheet = Sheet(memoryview(bytearray(8 * sheet_words(capacities))).cast("q"), capacities)
+    for length_ns in lengths_ns:
+        _add(sheet, length_ns)
+    return sheet
+
+
+def _add(sheet: Sheet, length_ns: int) -> None:
+    sheet.gaps[sheet.totals[COUNT] * 4 + 1] = length_ns
+    sheet.totals[COUNT] += 1
+    sheet.totals[SPUN_NS] += 1_000_000
+
+
+def _live(*lengths_ns: int) -> LiveGaps:
+    live = LiveGaps()
+    live.take(Progress(1.0, 5.0, {2: _sheet(*lengths_ns), 3: _sheet(2_000)}))
+    return live
+
+
+def test_what_is_new_is_taken_in_once() -> None:
+    live, sheet = LiveGaps(), _sheet(2_000, 3_000)
+    live.take(Progress(1.0, 5.0, {2: sheet}))
+    _add(sheet, 500_000)
+    live.take(Progress(2.0, 5.0, {2: sheet}))
+    each = live.by_cpu[2]
+    assert (each.gap_count, each.stolen_ns, each.longest_ns, each.histogram.count) == (3, 505_000, 500_000, 3)
+    assert each.stolen_share == pytest.approx(505_000 / 3_000_000)
+
+
+def test_the_histogram_grows() -> None:
+    live, sheet = LiveGaps(), _sheet(2_000)
+    live.take(Progress(1.0, 5.0, {2: sheet}))
+    before = live_lines(live, 100, 30, in_unicode=True)
+    for _ in range(50):
+        _add(sheet, 40_000)
+    live.take(Progress(2.0, 5.0, {2: sheet}))
+    assert live_lines(live, 100, 30, in_unicode=True) != before
+    assert live.together.count == 51
+
+
+def test_what_all_cpus_have_together_is_what_each_has() -> None:
+    live = LiveGaps()
+    sheets = {cpu: _sheet(2_000, 2_000 + cpu * 1_000) for cpu in range(64)}
+    for done_s in (1.0, 2.0):
+        live.take(Progress(done_s, 5.0, sheets))
+        together = Histogram()
+        for each in live.by_cpu.values():
+            together = together.merged(each.histogram)
+        assert live.together == together
+        for sheet in sheets.values():
+            _add(sheet, 70_000)
+    assert live.together.count == 64 * 3
+
+
+def test_of_many_cpus_the_worst_are_shown_and_the_rest_counted() -> None:
+    live = LiveGaps()
+    live.take(Progress(1.0, 5.0, {cpu: _sheet(2_000 + cpu) for cpu in range(512)}))
+    lines = live_lines(live, 100, 30, in_unicode=False)
+    assert [line.split()[1] for line in lines if line.startswith("CPU")] == [str(cpu) for cpu in range(511, 501, -1)]
+    assert lines[-1] == "and 502 more CPUs"
+
+
+@pytest.mark.parametrize("width", [1, 10, 20, 39, 80, 200])
+@pytest.mark.parametrize("height", [1, 2, 5, 12, 24, 60])
+def test_the_picture_keeps_to_any_size(width: int, height: int) -> None:
+    lines = live_lines(_live(2_000, 70_000, 3_000_000), width, height, in_unicode=True)
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+
+
+def test_the_worst_cpu_comes_first() -> None:
+    lines = live_lines(_live(9_000_000), 100, 30, in_unicode=False)
+    named = [line.split()[1] for line in lines if line.startswith("CPU")]
+    assert named == ["2", "3"]
+
+
+def test_the_progress_is_told_in_seconds() -> None:
+    assert progress_line(_live(), 100).startswith("calibrating 1.0 of 5.0 s")
+    assert progress_line(LiveGaps(), 100).startswith("calibrating 0.0 of 0.0 s")
+
+
+def _text(screen: CalibrationScreen, width: int = 100, height: int = 40) -> str:
+    return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
+
+
+def test_the_screen_announces_what_it_will_cost() -> None:
+    said = _text(CalibrationScreen.of(frame(4)))
+    assert "keeps CPU" in said
+    assert "enter starts" in said
+
+
+def test_of_a_replay_the_recorded_calibration_is_offered() -> None:
+    assert "the replay of x.nw" in _text(CalibrationScreen.of(frame(4, source="replay of x.nw")))
+    assert not CalibrationScreen.of(None).can_start
+    assert "no target CPU" in _text(CalibrationScreen.of(None))
+
+
+def test_the_screen_shows_what_came_of_it() -> None:
+    screen = CalibrationScreen.of(frame(4))
+    screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
+    assert screen.state == OVER
+    assert "You may trust" in _text(screen)
+
+
+def test_the_screen_says_why_nothing_came_of_it() -> None:
+    screen = CalibrationScreen.of(frame(4))
+    screen.finish("there is no target CPU to calibrate")
+    assert "Nothing was measured: there is no target CPU" in _text(screen)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
+def test_the_screen_keeps_to_any_size(width: int, height: int) -> None:
+    screen = CalibrationScreen.of(frame(4))
+    for state in ("announced", RUNNING):
+        screen.state = state
+        assert len(screen.rows(width, height, in_unicode=True)) == height
+    screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
+    assert len(screen.rows(width, height, in_unicode=True)) == height
+
+
+def _calibrated() -> Calibrated:
+    gaps = tuple((at_ns, 40_000, 0, 0) for at_ns in range(0, 3_000_000_000, 10_000_000))
+    return calibrated_with(parse_calibration(written_calibration(seconds=3.0, gaps=gaps)), Budget())
+
+
+def _pressed(*keys: str, machine: Machine) -> list[str]:
+    """What the screen showed after each key."""
+
+    async def press() -> list[str]:
+        app = MonitorApp(sources=Sources(lambda: machine))
+        async with app.run_test(size=(120, 40)) as pilot:
+            app.show_frame(frame(4, source="replay of x.nw"))
+            shown = []
+            for key in keys:
+                await pilot.press(key)
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+                rows = app.rows(120, 40)
+                shown.append("\n".join("".join(text for text, _ in row) for row in rows))
+            return shown
+
+    return asyncio.run(press())
+
+
+def test_keys_open_the_screen_start_the_calibration_and_go_back() -> None:
+    calibrated = WrittenMachine(quiet_files(), answers={**ANSWERS, QUESTION: written_calibration(seconds=3.0)})
+    announced, over, left = _pressed("c", "enter", "escape", machine=calibrated)
+    assert "enter starts" in announced
+    assert "You may trust" in over
+    assert "who disturbs target CPUs" in left
+
+
+def test_a_machine_that_cannot_be_calibrated_says_so_on_the_screen() -> None:
+    shown = _pressed("c", "enter", machine=WrittenMachine(quiet_files(), answers=ANSWERS))
+    assert "Nothing was measured: not written down" in shown[-1]
+
+
+def test_what_was_calibrated_stands_on_the_screen_of_that_cpu() -> None:
+    model = model_of(frame(4, target=(2, 3)))
+    model.calibration = _calibrated().calibration
+    model.cpu = 2
+    rows = screen_of(model, "cpu", 120)
+    assert rows[4].startswith(" calibrated: ")
+    assert " gaps/s, p99 " in rows[4]
+    assert any(character in rows[4] for character in "▁▂▃▄▅▆▇█")
+    assert "calibrated" not in "".join(screen_of(model_of(frame()), "cpu"))
+    model.cpu = 0
+    assert "calibrated" not in "".join(screen_of(model, "cpu"))
+
+
+def test_a_calibration_that_is_over_is_kept_for_the_screens_of_its_cpus() -> None:
+    screen = CalibrationScreen((2, 3))
+    assert screen.calibration is None
+    screen.finish(_calibrated())
+    assert screen.calibration is not None

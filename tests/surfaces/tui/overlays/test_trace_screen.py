@@ -1,0 +1,149 @@
+"""Following the target CPUs in the monitor: announced, shown, and left again."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.trace import KeptTrace
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, RUNNING, Sources
+from noisewatch.surfaces.tui.overlays.trace import TraceScreen, follow_machine
+from tests.quiet_machine import quiet_files
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import with_monitor
+from tests.surfaces.tui.framing import frame
+from tests.traced import written_trace
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    return record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=written_trace())
+
+
+def _text(screen: TraceScreen, width: int = 120, height: int = 40) -> str:
+    return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
+
+
+def _ignore(done_s: float) -> None:
+    """Nobody watches."""
+
+
+def test_the_screen_announces_what_it_will_cost() -> None:
+    said = _text(TraceScreen.of(frame(4)))
+    assert "a microsecond longer" in said
+    assert "enter starts" in said
+    assert not TraceScreen.of(None).can_start
+    assert "no target CPU" in _text(TraceScreen.of(None))
+
+
+def test_one_stretch_follows_the_other_until_it_is_left(recording: Path) -> None:
+    screen = TraceScreen.of(frame(4))
+    screen.state = RUNNING
+    assert "0.0 of 5 s" in _text(screen)
+    screen.take(follow_machine(lambda: Recording(str(recording)), frozenset({2}), _ignore))
+    assert screen.state == RUNNING
+    said = _text(screen)
+    assert "bench (pid 890, thread 900) had 95.0%" in said
+    assert "flush_tlb_func, called by mapper" in said
+    assert "stretch 2" in said
+
+
+def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_path: Path) -> None:
+    screen = TraceScreen.of(frame(4))
+    screen.state = RUNNING
+    seen: list[list[str]] = []
+    for begin_s in (0, 30, 95):
+        trace = written_trace(begin_ns=begin_s * 10**9)
+        recording = str(record(tmp_path / f"{begin_s}.nw", quiet_files(), quiet_files(3.0), trace=trace))
+        screen.take(follow_machine(partial(Recording, recording), frozenset({2}), _ignore))
+        told = _text(screen, height=90).partition("the longest stretches of the last minute")[2]
+        seen.append([" ".join(line.split()) for line in told.splitlines() if "kworker" in line])
+    assert seen == [
+        [],
+        ["2.0 s 2 3 ms kworker/2:1 3 ms", "32.0 s 2 3 ms kworker/2:1 3 ms"],
+        ["2.0 s 2 3 ms kworker/2:1 3 ms"],
+    ]
+
+
+def test_of_a_replay_there_is_one_stretch(recording: Path) -> None:
+    screen = TraceScreen.of(frame(4, source="replay of x.nw"))
+    assert "the replay of x.nw" in _text(screen)
+    screen.take(follow_machine(lambda: Recording(str(recording)), frozenset({2}), _ignore))
+    assert screen.state == OVER
+
+
+def test_the_screen_says_why_nothing_came_of_it(tmp_path: Path) -> None:
+    still = record(tmp_path / "still.nw", quiet_files())
+    screen = TraceScreen.of(frame(4))
+    screen.take(follow_machine(lambda: Recording(str(still)), frozenset({2}), _ignore))
+    assert screen.state == OVER
+    assert "Nothing could be followed: the recording has one moment only" in _text(screen)
+    assert follow_machine(None, frozenset({2}), _ignore) == "there is no machine"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
+def test_the_screen_keeps_to_any_size(recording: Path, width: int, height: int) -> None:
+    screen = TraceScreen.of(frame(4))
+    for state in (ANNOUNCED, RUNNING):
+        screen.state = state
+        assert len(screen.rows(width, height, in_unicode=True)) == height
+    screen.take(follow_machine(lambda: Recording(str(recording)), frozenset({2}), _ignore))
+    rows = screen.rows(width, height, in_unicode=True)
+    assert len(rows) == height
+    assert all(sum(len(text) for text, _ in row) <= width for row in rows)
+
+
+class _Kept(KeptTrace):
+    """Knows how often it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+        super().close()
+
+
+def test_what_is_kept_for_the_next_stretch_is_given_back_when_there_is_none(recording: Path) -> None:
+    kept = _Kept()
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, source="replay of x.nw"))
+        await pilot.press("t")
+        assert isinstance(app._above.screen, TraceScreen)
+        app._above.screen.kept = kept
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+
+    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    assert kept.closed == 1
+
+
+def test_the_key_shows_it_enter_starts_and_escape_goes_back(tmp_path: Path) -> None:
+    said = written_trace()
+    said["cpus"][0]["cpu"] = 3
+    recording = record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=said)
+
+    async def press() -> list[str]:
+        app = MonitorApp(sources=Sources(lambda: Recording(str(recording))))
+        seen = []
+        async with app.run_test(size=(120, 40)) as pilot:
+            app.show_frame(frame(4, source="replay of x.nw"))
+            for key in ("t", "enter", "escape"):
+                await pilot.press(key)
+                await app.workers.wait_for_complete()
+                await pilot.pause()
+                seen.append("\n".join("".join(text for text, _ in row) for row in app.rows(120, 40)))
+        return seen
+
+    announced, shown, left = asyncio.run(press())
+    assert "Shows what was followed" in announced
+    assert "had 95.0%" in shown
+    assert "q quit" in left

@@ -1,0 +1,215 @@
+"""What is told about the selected source: what it is in words, where it goes, what helps; and the copy of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.advise import Advice, advise
+from noisewatch.operations.frame.finding_line import FindingLine
+from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.surfaces.tui.app.copying import command_to_copy
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.screens.culprits import sources_rows
+from tests.quiet_machine import TARGET, process, quiet_files
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.framing import culprit, frame, model_of
+from tests.written import WrittenMachine
+
+_BY_HAND = "add to the kernel command line and reboot: nohz_full=2-3"
+_HOG = culprit("hog", cpu=2, pid=900, tid=900)
+
+
+def _advice(
+    about: CulpritLine, changes: dict[str, str] | None = None, beside: Sequence[CulpritLine] = (), **machine: Any
+) -> Advice:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | (changes or {})
+    host = WrittenMachine(files, **machine)
+    host.is_live = True
+    return advise(lambda: host, TARGET, about, beside)
+
+
+def _irq(number: int, name: str) -> CulpritLine:
+    return culprit(name, cpu=2, kind="irq", pid=None, tid=None, irq=number)
+
+
+def test_an_interrupt_has_its_queue_its_device_and_where_it_may_go_and_goes() -> None:
+    files = {"/proc/irq/25/smp_affinity_list": "0-3\n", "/proc/irq/25/effective_affinity_list": "2\n"}
+    answers = {"devices by irq": {"25": "NVMe SSD Controller (nvme0n1)"}}
+    said = _advice(_irq(25, "25 nvme0q1"), files, answers=answers).lines
+    assert said[:2] == (
+        "IRQ 25: queue 1 of the disk nvme0; device: NVMe SSD Controller (nvme0n1).",
+        "It may go to CPUs 0-3, and goes to CPU 2; it can be moved.",
+    )
+
+
+def test_an_interrupt_that_the_kernel_manages_cannot_be_moved() -> None:
+    said = _advice(_irq(25, "25 nvme0q1"), modes={"/proc/irq/25/smp_affinity": 0o444}).lines
+    assert said[:3] == (
+        "IRQ 25: queue 1 of the disk nvme0.",
+        "It may go to CPUs 0-1, and goes to CPU 1; it cannot be moved.",
+        "The kernel manages it: it stays off isolated CPUs if told so at boot.",
+    )
+
+
+def test_what_cannot_be_read_of_an_interrupt_is_said_to_be_unknown() -> None:
+    unread = {"/proc/irq/25/effective_affinity_list": "rubbish\n", "/proc/sys/kernel/osrelease": "6.1.0\n"}
+    assert _advice(_irq(25, "25 nvme0q1"), unread).lines[1] == (
+        "It may go to CPUs 0-1, and goes to unknown CPUs; whether it can be moved this kernel does not tell."
+    )
+    assert _advice(_irq(99, "99 gone")).lines[0] == "Nothing more is known about IRQ 99."
+
+
+def test_a_kernel_thread_is_explained_first_and_a_handler_has_its_irq_as_well() -> None:
+    worker = culprit("kworker/2:1-kblockd", cpu=2, kind="kernel-thread", pid=77, tid=77)
+    assert _advice(worker).lines[0] == (
+        "kworker/2:1-kblockd does work of CPU 2, and only there; what it ran last: requests to disks (kblockd)."
+    )
+    handler = culprit("irq/25-nvme0q1", cpu=2, kind="kernel-thread", pid=78, tid=78)
+    said = _advice(handler).lines
+    assert said[0].startswith("irq/25-nvme0q1 handles IRQ 25 in a thread: queue 1 of")
+    assert said[2].startswith("It may go to CPUs 0-1")
+
+
+def test_a_thread_whose_time_is_an_estimate_tells_why() -> None:
+    said = [_advice(replace(_HOG, is_estimate=is_estimate)).lines[0] for is_estimate in (True, False)]
+    assert said[0].startswith("How long it ran is measured; how much of that was on this CPU is an estimate.")
+    assert said[1].startswith("Have it run on the housekeeping CPUs")
+
+
+def test_softirqs_that_follow_an_interrupt_go_with_the_most_frequent_one_there() -> None:
+    softirq = culprit("BLOCK", cpu=2, kind="softirq", pid=None, tid=None, rate_per_s=900.0)
+    rare, elsewhere = replace(_irq(24, "24 eth0"), rate_per_s=3.0), replace(_irq(26, "26 eth1"), cpu=3, rate_per_s=5e4)
+    frequent = replace(_irq(25, "25 nvme0q1"), rate_per_s=900.0)
+    files = {"/proc/irq/25/smp_affinity_list": "0-3\n", "/proc/irq/25/effective_affinity_list": "2\n"}
+    fix = _advice(frequent, files).commands
+    assert "/proc/irq/25/" in fix[0][1]
+    found = _advice(softirq, files, beside=(softirq, rare, elsewhere, frequent))
+    assert found.commands == fix
+    assert found.lines[0].endswith("The most frequent interrupt on CPU 2 is 25 nvme0q1: its softirqs go with it.")
+    assert _advice(softirq, files, beside=(softirq, elsewhere)).commands == ()
+    timer = replace(softirq, name="TIMER")
+    assert _advice(timer, files, beside=(timer, frequent)).commands == ()
+
+
+def test_commands_for_another_machine_are_said_to_be(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
+    recording = record(tmp_path / "machine.nw", files)
+    said = advise(lambda: Recording(str(recording)), TARGET, _HOG).lines
+    assert said[1] == "For the machine that is shown, which is not this one:"
+    assert said[2].startswith("now: sudo taskset")
+    assert not [line for line in _advice(_HOG).lines if line.startswith("For the machine")]
+
+
+def test_what_needs_no_words_gets_none() -> None:
+    assert _advice(_HOG).lines[0].startswith("Have it run on the housekeeping CPUs")
+
+
+@pytest.mark.parametrize(
+    ("commands", "command", "notice"),
+    [
+        ((("now", "one"),), "one", "sent to the terminal's clipboard, not run: one"),
+        (
+            (("now", "one"), ("undo", "two"), ("persist", "three")),
+            "one",
+            "sent to the terminal's clipboard (now, 2 more shown), not run: one",
+        ),
+        ((("persist", "one"),), "one", "sent to the terminal's clipboard (persist), not run: one"),
+        ((), None, "nothing to copy: no command is known to help"),
+    ],
+)
+def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], command: str | None, notice: str) -> None:
+    model = model_of(frame(4, (_HOG,)))
+    model.advice = Advice(_HOG, ("said",), commands)
+    assert command_to_copy(model) == (command, notice)
+
+
+def test_what_only_people_can_do_is_shown_and_not_copied_as_if_a_shell_could() -> None:
+    tick = culprit("timer tick", cpu=2, kind="tick", pid=None, tid=None)
+    model = model_of(frame(4, (tick,)))
+    model.advice = _advice(tick, {"/sys/devices/system/cpu/nohz_full": "\n"})
+    assert model.advice.lines[-1] == f"persist: {_BY_HAND}"
+    assert command_to_copy(model) == (None, f"nothing to copy: this needs your hand: {_BY_HAND}")
+
+
+def test_what_was_not_asked_for_is_not_copied() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    assert command_to_copy(model) == (None, "nothing to copy: f asks what helps")
+
+
+def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it_is_closed() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    model.go_to("sources")
+    model.advice = Advice(_HOG, ("said",), (("now", "one"),))
+    model.add(frame(4, (replace(_HOG, name="louder", tid=1), _HOG), 2))
+    assert command_to_copy(model)[0] == "one"
+    assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in sources_rows(model, 100, 30, UNICODE)]
+    model.select(1)
+    assert command_to_copy(model)[0] == "one"
+    model.go_back()
+    assert (model.screen, command_to_copy(model)) == ("sources", (None, "nothing to copy: f asks what helps"))
+
+
+def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further() -> None:
+    model = model_of(frame(4, (_HOG,)))
+    model.go_to("sources")
+    model.advice = Advice(_HOG, tuple(f"line {number}" for number in range(40)), (("now", "one"),))
+
+    def drawn() -> str:
+        return "\n".join(strip_of(row, 100).text for row in sources_rows(model, 100, 30, UNICODE))
+
+    assert "hog [900] on CPU 2" in drawn()
+    assert "down scrolls" in drawn()
+    assert "line 39" not in drawn()
+    for _ in range(100):
+        model.select(1)
+        last = drawn()
+    assert "line 39" in last
+    assert "down scrolls" not in last
+    model.select(-1)
+    assert "line 39" not in drawn()
+
+
+def test_of_a_check_its_fix_is_copied() -> None:
+    findings = (
+        FindingLine("one", "fail", "blocking", Gravity.FAILED, "said", "sudo fix"),
+        FindingLine("two", "fail", "blocking", Gravity.FAILED, "said"),
+        FindingLine("three", "fail", "blocking", Gravity.FAILED, "said", _BY_HAND, is_command=False),
+    )
+    model = model_of(replace(frame(4), findings=findings))
+    model.go_to("preflight")
+    assert command_to_copy(model) == ("sudo fix", "sent to the terminal's clipboard, not run: sudo fix")
+    model.select(1)
+    assert command_to_copy(model) == (None, "nothing to copy: no command is known to help")
+    model.select(1)
+    assert command_to_copy(model) == (None, f"nothing to copy: this needs your hand: {_BY_HAND}")
+
+
+def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
+    recording = record(tmp_path / "machine.nw", files)
+    found: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (_HOG,), target=(2, 3)))
+        await pilot.press("3", "y")
+        found.append(app.clipboard)
+        await pilot.press("f")
+        await until(pilot, lambda: "taskset" in "".join(shown(app)))
+        await pilot.press("y")
+        found.extend([app.clipboard, shown(app)[-1]])
+
+    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    assert found[:2] == ["", "sudo taskset -pc 0-1 900"]
+    assert "clipboard" in found[2]

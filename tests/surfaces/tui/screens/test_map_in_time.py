@@ -1,0 +1,41 @@
+"""The map and the timeline below it show the same moments in the same columns, wherever one steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
+
+_LOUD = 900e6
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+@pytest.mark.parametrize("zoom", [1, 2])
+@pytest.mark.parametrize("count", [4, 64])
+@pytest.mark.parametrize("shown", [149, 130, 100, 75, 30])
+def test_a_spike_stands_above_its_place_on_the_timeline(width: int, zoom: int, count: int, shown: int) -> None:
+    model = model_of(
+        *(
+            frame(
+                tuple(
+                    cpu_line(cpu, TARGET if cpu == count - 1 else HOUSEKEEPING, _LOUD if second == shown else 1e3)
+                    for cpu in range(count)
+                ),
+                second=second,
+            )
+            for second in range(150)
+        )
+    )
+    model.zoom = zoom
+    model.go_to_number(shown)
+    lines = screen_of(model, "map", width)
+    (timeline,) = [line for line in lines if line.startswith("target ") and "█" in line]
+    rows = [line for line in lines[4:-4] if "█" in line]
+    assert rows
+    assert {line.index("█") for line in rows} == {timeline.index("█")} == {lines[-2].index("▲")}
+    marked = [row for row in rows_of_screen(model, width, 30, UNICODE) if any(style == "selected" for _, style in row)]
+    assert len(marked) == len(rows)
+    assert all(text_of(row).index("█") == timeline.index("█") for row in marked)

@@ -1,0 +1,168 @@
+"""The gate in the monitor: its checks on the moment that is shown, and the whole of it on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import CannotMeasure
+from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.verdict import Verdict
+from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.operations.frame.finding_line import FindingLine
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.progress import Audience
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.gate import examine
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.overlays.overlay import Sources
+from tests.judgement.judging import finding
+from tests.quiet_machine import CPUS, quiet_files
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.framing import frame, model_of, screen_of
+
+_FINDINGS = (
+    FindingLine(
+        "tasks-on-target",
+        "fail",
+        "blocking",
+        Gravity.FAILED,
+        "hog (pid 7): 48% of CPU 3 (limit 0.5%)",
+        "sudo taskset -pc 0-1 7",
+    ),
+    FindingLine("turbo-enabled", "warn", "warning", Gravity.WARNED, "turbo is on"),
+    FindingLine("processor-hot", "unknown", "warning", Gravity.OPEN, "/sys/class/hwmon: no such file"),
+)
+
+
+def _frame(second: int = 1) -> Frame:
+    return frame(second=second, findings=_FINDINGS, verdict="unstable")
+
+
+def test_what_did_not_pass_is_listed_the_gravest_first_and_the_rest_is_counted() -> None:
+    rows = screen_of(model_of(_frame()), "preflight")
+    assert "1 fail (1 blocking), 1 warn, 1 unknown (0 blocking), 40 pass" in rows[3]
+    assert [row.split()[:2] for row in rows[4:7]] == [
+        ["FAIL", "tasks-on-target"],
+        ["warn", "turbo-enabled"],
+        ["unknown", "processor-hot"],
+    ]
+    assert "hog (pid 7): 48% of CPU 3" in rows[4]
+
+
+def test_the_selected_check_is_told_whole_with_its_command() -> None:
+    model = model_of(_frame())
+    text = "\n".join(screen_of(model, "preflight", 60, 24))
+    assert "Did any other task run on a target CPU, and may any?" in " ".join(text.split())
+    assert "fix: sudo taskset -pc 0-1 7" in text
+    model.select(1)
+    assert model.selected_finding() == _FINDINGS[1]
+    model.select(9)
+    assert model.selected_finding() == _FINDINGS[2]
+
+
+def test_it_is_about_the_moment_that_is_shown() -> None:
+    model = model_of(frame(second=1, findings=()), _frame(2))
+    assert "tasks-on-target" in "".join(screen_of(model, "preflight")[3:])
+    model.step(-1)
+    assert "tasks-on-target" not in "".join(screen_of(model, "preflight")[3:])
+
+
+@pytest.mark.parametrize("verdict", [None, "stable"])
+def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> None:
+    model = model_of(frame(verdict=verdict))
+    text = "".join(screen_of(model, "preflight"))
+    assert ("nothing was judged yet" in text) == (verdict is None)
+    assert model.selected_finding() is None
+
+
+def _recorded(tmp_path: Path) -> Sources:
+    arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0)))])
+
+    def examined(cpus: CpuSet, audience: Audience) -> Verdict:
+        return examine(arguments, frozenset({0}), cpus, audience)
+
+    return Sources(examine=examined)
+
+
+def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = _recorded(tmp_path)
+    (tmp_path / "written").mkdir()
+    monkeypatch.chdir(tmp_path / "written")
+    texts: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, target=(2, 3), source="replay of machine.nw"))
+        await pilot.press("p")
+        texts.append("\n".join(shown(app)))
+        await pilot.press("enter")
+        await until(pilot, lambda: "noisewatch preflight" in "".join(shown(app)))
+        texts.append("\n".join(shown(app)))
+        await pilot.press("e", "escape")
+        texts.append("\n".join(shown(app)))
+
+    with_monitor(steps, sources=sources, size=(100, 40))
+    assert "Judges the replay of machine.nw" in texts[0]
+    assert "noisewatch: STABLE" in texts[1].splitlines()[1]
+    assert "CPUs 2-3 (isolated)" in texts[1]
+    assert {each.suffix for each in Path().iterdir()} >= {".json", ".md", ".svg"}
+    assert '"verdict": "stable"' in next(Path().glob("*.json")).read_text()
+    assert "benchmark-host" in texts[2]
+
+
+class _Audience:
+    """Listens to nothing."""
+
+    def samples(self, doing: str, done_s: float, total_s: float) -> None: ...
+
+    def calibrates(self, progress: Progress) -> None: ...
+
+    def remarks(self, text: str) -> None: ...
+
+    def rests(self) -> None: ...
+
+
+def _examined(tmp_path: Path, cpus: set[int], *options: str, changes: Mapping[str, str] | None = None) -> Verdict:
+    moments = [quiet_files(at) | dict(changes or {}) for at in (0.0, 3.0)]
+    arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", *moments)), *options])
+    return examine(arguments, frozenset(range(4)), frozenset(cpus), _Audience())
+
+
+def test_the_verdict_says_who_chose_the_target_as_the_monitor_does(tmp_path: Path) -> None:
+    assert _examined(tmp_path, {2, 3}).case.snapshot.target.chosen_by == "isolated"
+    assert _examined(tmp_path, {1}, "--cpus", "1").case.snapshot.target.chosen_by == "as requested"
+
+
+def test_a_target_that_may_be_the_wrong_one_is_no_less_in_doubt_than_in_a_shell(tmp_path: Path) -> None:
+    verdict = _examined(tmp_path, {2, 3}, changes={f"{CPUS}/isolated": "rubbish\n"})
+    assert "may be the wrong target" in (finding(verdict, "target-cpu-unusable").answer.reason or "")
+
+
+def test_a_target_that_is_another_one_than_was_announced_is_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(CannotMeasure, match="the target CPUs are 2-3 now, no longer 1"):
+        _examined(tmp_path, {1})
+
+
+def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
+    def refuse(cpus: CpuSet, audience: Audience) -> Verdict:
+        raise CannotMeasure("the machine is gone")
+
+    texts: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame())
+        await pilot.press("p", "enter")
+        await until(pilot, lambda: "Nothing was judged" in "".join(shown(app)))
+        texts.append("".join(shown(app)))
+
+    with_monitor(steps, sources=Sources(examine=refuse))
+    with_monitor(steps)
+    assert "Nothing was judged: the machine is gone" in texts[0]
+    assert "Nothing was judged: there is no machine" in texts[1]

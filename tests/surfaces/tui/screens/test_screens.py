@@ -1,0 +1,277 @@
+"""The screens beside the overview: what they show, at any size, and the keys that lead through them."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.errors import UsageError
+from noisewatch.machine import Machine
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.advise import advise
+from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, TARGET
+from noisewatch.surfaces.tui.app.export import export
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.window_report import window_reports
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from tests.quiet_machine import process, quiet_files
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
+
+_CULPRITS = (
+    culprit("hog", cpu=3, lost_ns=90_000_000.0),
+    culprit("24 nvme0q1", cpu=3, lost_ns=3_000_000.0, kind="irq", pid=None, tid=None, rate_per_s=30.0, irq=24),
+    culprit("away", cpu=0, lost_ns=5_000_000.0, role=HOUSEKEEPING, pid=77, tid=77),
+)
+
+
+def _model(cpus: int = 4, count: int = 5) -> ScreenModel:
+    return model_of(*(frame(cpus, _CULPRITS, second) for second in range(count)))
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("size", [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40), (300, 60)])
+@pytest.mark.parametrize("cpus", [1, 4, 64, 512])
+def test_every_screen_keeps_to_any_size(name: str, size: tuple[int, int], cpus: int) -> None:
+    width, height = size
+    for model in (ScreenModel(), model_of(frame(cpus, seconds=0.0)), _model(cpus)):
+        lines = screen_of(model, name, width, height)
+        assert len(lines) == height
+        assert all(len(line) == width and line.isprintable() for line in lines)
+
+
+def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> None:
+    rows = screen_of(_model(4), "map")
+    assert [line[:5].strip() for line in rows[4:8]] == ["0", "1", "2", "T 3"]
+    rows = screen_of(_model(512), "map", 100, 31)
+    assert "the worst of up to 24 CPUs a row" in rows[3]
+    assert rows[4].startswith("   0-23 ")
+    assert [line[:8].strip() for line in rows if "T " in line[:4]] == ["T 511"]
+
+
+def test_on_the_map_what_keeps_house_does_not_hide_the_target() -> None:
+    lines = tuple(cpu_line(cpu, HOUSEKEEPING if cpu < 2 else TARGET, 90e6 if cpu < 2 else 9.0) for cpu in range(64))
+    rows = screen_of(model_of(frame(lines)), "map", 80, 25)
+    assert [line[:8].strip() for line in rows[4:6]] == ["0-1", "T 2-5"]
+    assert [line.rstrip()[-1] for line in rows[4:6]] == ["▇", "▁"]
+
+
+def test_the_map_shows_the_worst_of_those_that_share_a_row() -> None:
+    lines = tuple(cpu_line(cpu, lost_ns=200_000_000.0 if cpu == 100 else 0.0) for cpu in range(512))
+    rows = screen_of(model_of(frame(lines)), "map", 100, 31)
+    assert [line[:12].strip() for line in rows if "█" in line] == ["92-114"]
+
+
+def test_on_the_map_a_cpu_that_is_offline_is_not_unknown() -> None:
+    before, after = (cpu_line(1, TARGET), cpu_line(1, OFFLINE, None))
+    model = model_of(*(frame((cpu_line(0), line), second=at) for at, line in enumerate((before, after, after), 1)))
+    assert screen_of(model, "map")[5].rstrip().endswith("▁xx")
+
+
+def test_the_sources_are_those_of_all_cpus_and_can_be_filtered() -> None:
+    model = _model()
+    text = "".join(screen_of(model, "sources"))
+    assert all(name in text for name in ("hog [4711]", "24 nvme0q1", "away [77]"))
+    assert "3 sources, by cost" in text
+    model.filter = "kind:irq"
+    text = "".join(screen_of(model, "sources"))
+    assert "1 source, by cost" in text
+    assert "filter: kind:irq" in text
+    assert "hog" not in text
+
+
+def test_of_a_long_filter_the_end_can_be_seen_where_there_is_little_room() -> None:
+    model = _model()
+    model.filter, model.is_typing = "kind:irq !" + "x" * 40 + "end", True
+    assert any(line.rstrip().endswith("xend_") for line in screen_of(model, "sources", 40, 10))
+
+
+def test_an_event_that_finds_no_room_goes_on_in_the_next_row() -> None:
+    model = model_of(frame())
+    model.log.add(Event(SECOND_NS, "device", "a device with a long name was added to one of the busses"))
+    rows = [" ".join(line.split()) for line in screen_of(model, "events", 60, 20)]
+    assert "a device with a long name was added to one of the busses" in " ".join(rows)
+    assert all(len(row) <= 60 for row in rows)
+
+
+def test_one_cpu_has_its_figures_a_lane_for_each_kind_and_its_sources() -> None:
+    model = _model()
+    rows = screen_of(model, "cpu")
+    assert rows[3].startswith(" CPU 3  target   lost 20 µs/s   12 irq/s   3.0 sirq/s")
+    assert [line.split()[0] for line in rows[4:6]] == ["irq", "thread"]
+    assert rows[4].rstrip()[-5:] == "▅▅▅▅▅"
+    assert "away" not in "".join(rows)
+
+
+def test_a_cpu_behind_the_costliest_sources_is_not_shown_as_calm() -> None:
+    many = tuple(culprit(f"hog{number}", cpu=3, kind="thread") for number in range(70))
+    whole = (*many[:10], culprit("away", cpu=0, role=HOUSEKEEPING, kind="irq"))
+    cut = (*many[:10], *(culprit(f"away{number}", cpu=1, role=HOUSEKEEPING) for number in range(54)))
+    model = model_of(frame(4, whole), frame(4, cut, 2))
+    model.cpu = 0
+    assert "nothing among the 64 costliest sources" in "".join(screen_of(model, "cpu"))
+    assert "the costliest 64 sources" in "".join(screen_of(model, "sources"))
+    assert model.history.lost_by_kind(0, range(2)) == {"irq": [4_000_000.0, None]}
+    assert set(model.history.lost_by_kind(3, range(2))) == {"thread"}
+    assert model.frame is not None
+    assert [model.frame.tells_all_of(cpu) for cpu in (3, 0, 9)] == [True, False, False]
+    assert not frame(4, many[:64]).tells_all_of(3)
+
+
+def test_cpus_that_share_a_row_or_a_cell_are_not_calm_where_one_is_unknown() -> None:
+    cpus = [cpu_line(cpu, "target", 0.0) for cpu in range(512)]
+    cpus[40] = cpu_line(40, "target", None)
+    cpus[80], cpus[81] = cpu_line(80, "target", None), cpu_line(81, "target", 200_000_000.0)
+    model = model_of(frame(tuple(cpus)))
+    rows = {line[:12].strip(): line.rstrip()[-1] for line in screen_of(model, "map", 100, 31) if line[1:3] == "T "}
+    assert (rows["T 23-45"], rows["T 69-91"]) == ("?", "█")
+    assert model.history.worst([0]) == [200_000_000.0]
+    assert model_of(frame(tuple(cpus[:60]))).history.worst([0]) == [None]
+
+
+@pytest.mark.parametrize("key", ["2", "slash", "f", "left", "w", "H", "tab", "space"])
+def test_what_is_shown_above_the_monitor_leaves_it_alone(key: str) -> None:
+    before, after = _after("c")[0].model, _after("c", key)[0].model
+    state = [
+        (model.screen, model.cursor, model.zoom, model.pauses_on_spike, model.is_typing) for model in (before, after)
+    ]
+    assert state[0] == state[1]
+
+
+def test_a_machine_that_cannot_be_opened_any_more_is_an_answer() -> None:
+    def gone() -> Machine:
+        raise UsageError("machine.nw: no such file or directory")
+
+    said = advise(gone, frozenset({3}), _CULPRITS[0]).lines
+    assert said == ("Nothing can be advised: machine.nw: no such file or directory",)
+
+
+def _after(*keys: str, size: tuple[int, int] = (100, 30)) -> tuple[MonitorApp, list[str]]:
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        for second in range(5):
+            app.show_frame(frame(4, _CULPRITS, second))
+        await pilot.press(*keys)
+        lines.extend(shown(app))
+
+    return with_monitor(steps, size=size), lines
+
+
+@pytest.mark.parametrize(("key", "name"), [(str(number + 1), name) for number, name in enumerate(SCREENS)])
+def test_a_number_leads_to_each_screen_and_escape_back(key: str, name: str) -> None:
+    assert _after(key)[0].model.screen == name
+    assert _after(key, "escape")[0].model.screen == "overview"
+
+
+def test_tab_goes_round_the_screens_and_on_the_screen_of_a_cpu_round_the_cpus() -> None:
+    assert _after("tab")[0].model.screen == "map"
+    assert _after("shift+tab")[0].model.screen == "preflight"
+    assert _after("4", "tab")[0].model.cpu == 0
+    assert _after("4", "shift+tab")[0].model.cpu == 2
+
+
+def test_enter_leads_to_the_cpu_of_the_selected_source() -> None:
+    assert _after("enter")[1][3].startswith(" CPU 3 ")
+    assert _after("3", "down", "enter")[1][3].startswith(" CPU 0 ")
+
+
+def test_a_filter_is_typed_and_its_keys_do_nothing_else() -> None:
+    app, lines = _after("3", "slash", "q", "h", "backspace", "backspace", *"hog")
+    assert "filter: hog_" in "".join(lines)
+    assert app.model.listed() == [_CULPRITS[0]]
+    assert _after("slash", *"away", "enter")[0].model.filter == "away"
+    assert _after("slash", *"away", "escape")[0].model.filter == ""
+    assert not _after("slash", "ctrl+c")[0].is_running
+
+
+@pytest.mark.parametrize(
+    ("keys", "number", "zoom", "pauses_on_spike"),
+    [
+        (("left",), 3, 1, False),
+        (("shift+left",), 0, 1, False),
+        (("left", "left", "right"), 3, 1, False),
+        (("home", "shift+right"), 4, 1, False),
+        (("home",), 0, 1, False),
+        (("home", "end"), 4, 1, False),
+        (("left_square_bracket",), 4, 1, False),
+        (("right_square_bracket",), 4, 1, False),
+        (("H",), 4, 1, True),
+        (("w",), 4, 2, False),
+    ],
+)
+def test_keys_move_in_time(keys: tuple[str, ...], number: int, zoom: int, pauses_on_spike: bool) -> None:
+    model = _after(*keys)[0].model
+    assert (model.number, model.zoom, model.pauses_on_spike) == (number, zoom, pauses_on_spike)
+
+
+def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
+    recording = record(tmp_path / "machine.nw", files)
+    found: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (culprit("hog", cpu=2, pid=900, tid=900),), target=(2, 3)))
+        await pilot.press("3", "f")
+        await until(pilot, lambda: "taskset" in "".join(shown(app)))
+        found.extend(shown(app))
+
+    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    assert any("now: sudo taskset -pc 0-1 900" in line for line in found)
+
+
+def test_the_glyphs_of_every_screen_can_be_ascii() -> None:
+    assert all("▁" not in line for line in screen_of(_model(), "map", glyphs=None))
+    assert UNICODE.ramp[1] in "".join(screen_of(_model(), "map"))
+
+
+def test_the_screen_is_exported_beside_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, lines = _after("left", "e")
+    written = {path.suffix: path for path in tmp_path.iterdir()}
+    assert f"written: {written['.svg'].stem} .s" in lines[-1]
+    assert written.keys() >= {".svg", ".json", ".md"}
+    assert "hog" in written[".svg"].read_text()
+    found = json.loads(written[".json"].read_text())
+    assert found["taken_at_ns"] == 3_000_000_000
+    assert found["window"] == {"intervals": 4, "lost_ns_per_s_by_cpu": {str(cpu): [20_000.0] * 4 for cpu in range(4)}}
+    assert "| 3 | thread | `hog [4711]` |  | 90 ms | 9.0% |" in written[".md"].read_text()
+
+
+def test_nothing_that_is_there_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    now = time.strptime("2026-01-01", "%Y-%m-%d")
+    assert export({"json": "one"}, now) == "written: noisewatch-20260101-000000 .json"
+    assert export({"svg": b"two", "json": "two"}, now) == "written: noisewatch-20260101-000000-2 .svg .json"
+    assert export({"md": "three"}, now) == "written: noisewatch-20260101-000000 .md"
+    assert (tmp_path / "noisewatch-20260101-000000.json").read_text() == "one"
+
+
+def test_the_window_in_markdown_tells_who_what_failed_and_what_changed() -> None:
+    model = model_of(*(frame(2, (culprit("a|b"),), second, failed=("cpu-quota",)) for second in (1, 2)), frame(2))
+    model.log.add(Event(3_000_000_000, "device", "sdb was added"))
+    worker = culprit("worker", pid=4711, tid=4715)
+    model.add(frame(2, (*_CULPRITS, worker), 3, failed=("cpu-quota",), unknown=("throttled",)))
+    text = window_reports(model, 100)["md"]
+    assert "worker [4711/4715]" in text
+    assert "| 1 | target | 20 µs | 20 µs | 0 |" in text
+    assert "- FAIL `cpu-quota` (blocking): cpu-quota was found" in text
+    assert "- 0 s before: device: sdb was added" in text
+    assert " s before: verdict: fails no more: cpu-quota (in the last 5 s)" in text
+    assert window_reports(ScreenModel(), 100) == {}
+
+
+def test_where_nothing_can_be_written_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert "nothing was written" in _after("e")[1][-1]

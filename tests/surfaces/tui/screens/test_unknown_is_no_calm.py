@@ -1,0 +1,188 @@
+"""What is not known is told as such, on every screen: it is never calm, never nothing, never what it was before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.advise import advise
+from noisewatch.operations.frame.frame import KINDS, OFFLINE, TARGET, CpuLine, Frame
+from noisewatch.operations.frame.making import frame_of
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.window_report import window_reports
+from noisewatch.surfaces.tui.events.episodes import Episodes
+from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.events.watches import all_episodes
+from noisewatch.surfaces.tui.state.baseline import baseline_of
+from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.playback import Playback
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.judgement.judging import judged
+from tests.quiet_machine import ANSWERS, process, quiet_files
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import with_monitor
+from tests.surfaces.tui.framing import cpu_line, culprit, findings, frame, model_of, screen, screen_of
+from tests.written import WrittenMachine
+
+_UNREAD = (cpu_line(0), cpu_line(2, TARGET, None), cpu_line(3, TARGET, 12_000.0))
+
+
+def test_the_worst_is_unknown_where_one_that_was_not_read_may_be_worse() -> None:
+    model = model_of(frame(_UNREAD))
+    assert "worst ? CPU 2" in screen(model)[1]
+    grave = (*_UNREAD[:2], cpu_line(3, TARGET, 50_000_000.0))
+    assert "worst CPU 3 50 ms/s" in screen(model_of(frame(grave)))[1]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "said"),
+    [
+        ((cpu_line(0), cpu_line(3, TARGET)), "nothing seen"),
+        (_UNREAD, "not known of CPU 2"),
+        ((cpu_line(0),), "there is no target CPU"),
+    ],
+)
+def test_nothing_was_seen_only_of_cpus_of_which_all_is_known(cpus: tuple[CpuLine, ...], said: str) -> None:
+    assert said in "".join(screen(model_of(frame(cpus))))
+
+
+def test_intervals_that_are_not_known_are_counted_as_such() -> None:
+    model = model_of(*(frame(_UNREAD, second=second) for second in range(5)))
+    assert "0 of 5 intervals lost over 0.5%, 5 unknown" in screen(model)[2]
+
+
+def test_a_notice_hides_neither_the_moment_nor_that_the_sampler_has_ended() -> None:
+    model = model_of(*(frame(second=second) for second in range(5)))
+    model.step(-2)
+    model.trouble, model.notice = "the sampler ended: boom", "written"
+    head, *_, foot = screen(model, 140)
+    assert "FROZEN at 2 s ago when the last frame came" in head
+    assert "the sampler ended: boom" in head
+    assert "written" in foot
+
+
+def test_of_a_silent_sampler_nothing_is_told_as_if_it_were_now() -> None:
+    failing = [frame(4, second=second, verdict="unstable", failed=("cpu-quota",)) for second in range(20)]
+    model = model_of(*failing)
+    model.notice_silence(9.0)
+    rows = screen(model, 140)
+    assert "worst before that CPU" in rows[1]
+    assert "failed before that: cpu-quota" in rows[2]
+    assert not [row for row in rows if row.rstrip().endswith("now")]
+
+
+def test_a_remark_hides_no_failed_check() -> None:
+    row = screen(model_of(frame(remark="noisewatch runs on them too", failed=("cpu-quota",))), 140)[2]
+    assert row.startswith("noisewatch runs on them too")
+    assert "fails in the last 5 s: cpu-quota" in row
+
+
+def test_without_softirqs_nobody_knows_what_a_cpu_lost() -> None:
+    machine = WrittenMachine(
+        quiet_files() | {"/proc/softirqs": "rubbish"}, quiet_files(3.0) | {"/proc/softirqs": "rubbish"}, answers=ANSWERS
+    )
+    case = judged(machine, is_calibrated=False).case
+    rest = {"sampler_cpu_s": None, "source": None, "is_last": False, "remark": None}
+    shown = frame_of(case.snapshot, case.interval, None, **rest)
+    assert {line.stolen_ns_per_s for line in shown.cpus} == {None}
+    assert {line.taken_ns_per_s for line in shown.cpus} == {None}
+
+
+def test_lanes_of_frames_that_were_not_looked_into_are_unknown_and_not_blank() -> None:
+    taken = tuple(300_000_000 if kind == "thread" else 0 for kind in KINDS)
+    lines = (cpu_line(0), cpu_line(1, TARGET, 300_000_000.0, taken_ns_per_s=taken))
+    model = model_of(*(frame(lines, second=second) for second in range(900)))
+    model.zoom, model.cpu = 10, 1
+    lane = next(row for row in screen_of(model, "cpu", 100) if row.startswith(" thread "))
+    assert lane[15:].strip() == "?" * 45 + "█" * 40
+
+
+def test_before_there_is_an_interval_a_recording_does_not_play() -> None:
+    model = ScreenModel()
+    model.add(frame(seconds=0.0, source="replay of x.nw"))
+    Playback(model).toggle()
+    assert (model.cursor, model.plays) == (None, False)
+
+
+def test_a_moment_that_is_forgotten_is_told_to_be() -> None:
+    model = ScreenModel(history=History(3))
+    for second in range(3):
+        model.add(frame(second=second))
+    model.step(-9)
+    model.add(frame(second=3))
+    assert model.notice == "that moment is not kept any more: this is the oldest"
+
+
+def test_a_frame_after_all_ends_the_trouble() -> None:
+    model = model_of(frame())
+    model.trouble = "the sampler ended"
+    model.add(frame(second=2))
+    assert model.trouble is None
+
+
+def test_a_verdict_that_changed_while_there_was_none_is_an_event() -> None:
+    model = model_of(frame(second=1), frame(second=2, verdict=None))
+    model.add(frame(second=3, verdict="unstable", findings=findings(("cpu-quota",))))
+    assert [event.text for event in model.log.events] == [
+        "the machine is now unstable, was stable; fails now: cpu-quota"
+    ]
+
+
+def test_the_markdown_tells_unknown_and_offline_targets_first_and_that_the_sampler_is_gone() -> None:
+    lines = (*(cpu_line(cpu, TARGET, 1.0) for cpu in range(40)), cpu_line(40, TARGET, None), CpuLine(41, OFFLINE))
+    model = model_of(frame(lines, target=tuple(range(42)), remark="the recording is damaged"))
+    model.trouble = "the sampler ended: boom"
+    text = window_reports(model, 10)["md"]
+    assert text.startswith("## noisewatch: UNKNOWN")
+    assert "the sampler ended: boom" in text
+    assert "the recording is damaged" in text
+    assert "| 40 | target | ? | ? | 0 (1 unknown) |" in text
+    assert "| 41 | offline |" in text
+
+
+def test_a_source_that_was_told_now_and_then_has_no_change() -> None:
+    away = tuple(culprit(f"away{number}", cpu=3) for number in range(64))
+    hog = culprit("hog", cpu=3, lost_ns=3_000_000.0)
+    model = model_of(*(frame(4, away, second) for second in range(5)), frame(4, (hog, *away[1:]), 5))
+    assert baseline_of(model.history, 5).change_of_source(hog) is None
+
+
+def test_an_episode_ends_where_its_cpu_is_a_target_no_more() -> None:
+    hog = culprit("hog", cpu=3, lost_ns=900_000_000.0)
+    busy = next(each for each in all_episodes() if _told(each, frame(4, (hog,), 1)))
+    housekeeping = replace(frame(4, (replace(hog, role="housekeeping"),), 20), cpus=(cpu_line(3),), target=())
+    said = [
+        event.text
+        for second in (20, 40)
+        for event in busy.changes(replace(housekeeping, taken_at_ns=second * 10**9), 0)
+    ]
+    assert any("again" in text for text in said)
+
+
+def _told(episodes: Episodes, each: Frame) -> list[Event]:
+    return list(episodes.changes(each, 0))
+
+
+def test_against_a_process_that_has_ended_no_command_is_given(tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", quiet_files() | process(900, "sleep", 2, 5, allowed="0-3"))
+    found = advise(lambda: Recording(str(recording)), frozenset({2, 3}), culprit("backup-job", pid=900, tid=900))
+    assert "It has ended since" in " ".join(found.lines)
+    assert found.commands == (("next time", "taskset -c 0-1 COMMAND"),)
+
+
+def test_a_click_on_what_is_above_the_monitor_leaves_the_monitor_alone() -> None:
+    cursors: list[int | None] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        for second in range(30):
+            app.show_frame(frame(second=second))
+        await pilot.press("c")
+        await pilot.mouse_down(offset=(90, 27))
+        cursors.append(app.model.cursor)
+
+    with_monitor(steps)
+    assert cursors == [None]

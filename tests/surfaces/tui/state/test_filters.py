@@ -1,0 +1,114 @@
+"""The filter of the sources."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.operations.frame.frame import KINDS, CulpritLine
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.screens.culprits import sources_rows
+from noisewatch.surfaces.tui.state.filters import matching, mistakes
+from tests.surfaces.tui.framing import culprit, frame, model_of
+
+_LINES = (
+    culprit("kworker/2:1-events", cpu=2, lost_ns=150_000.0, kind="kernel-thread", pid=30),
+    culprit("24 nvme0q1 (NVMe)", cpu=3, lost_ns=3_000_000.0, kind="irq", pid=None),
+    culprit("RCU", cpu=5, lost_ns=900.0, kind="softirq", pid=None),
+    culprit("Firefox", cpu=2, lost_ns=20_000.0),
+)
+
+
+def _named(text: str) -> list[str]:
+    return [line.name.split()[0] for line in matching(_LINES, text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ["kworker/2:1-events", "24", "RCU", "Firefox"]),
+        ("KWORKER", ["kworker/2:1-events"]),
+        ("cpu:2", ["kworker/2:1-events", "Firefox"]),
+        ("cpu:2-4", ["kworker/2:1-events", "24", "Firefox"]),
+        ("kind:irq", ["24"]),
+        ("kind:thread", ["Firefox"]),
+        ("kind:kernel", ["kworker/2:1-events"]),
+        ("kind:soft", ["RCU"]),
+        ("kind:t", []),
+        ("kind:", []),
+        ("kind:nothing", []),
+        ("!kind:irq", ["kworker/2:1-events", "RCU", "Firefox"]),
+        ("irq", ["24"]),
+        ("thread", ["Firefox"]),
+        (">100us", ["kworker/2:1-events", "24"]),
+        (">0.1ms <1ms", ["kworker/2:1-events"]),
+        ("<1000ns", ["RCU"]),
+        ("!rcu !cpu:2", ["24"]),
+        ("4711", ["Firefox"]),
+        ("cpu:x", []),
+        ("!cpu:x rcu", ["RCU"]),
+        ("cpu:2-", []),
+        (">100parsec", []),
+        (">10x", []),
+        ("<1.2.3ms", []),
+        (">=100us", []),
+        ("cpu:2 nothing", []),
+        ("!", []),
+    ],
+)
+def test_all_words_have_to_hold(text: str, names: list[str]) -> None:
+    assert _named(text) == names
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_is_that_kind_and_no_other_that_has_its_name_in_it(kind: str) -> None:
+    lines = [culprit("same", kind=each) for each in KINDS]
+    assert [line.kind for line in matching(lines, f"kind:{kind}")] == [kind]
+    assert [line.kind for line in matching(lines, f"!kind:{kind}")] == [each for each in KINDS if each != kind]
+
+
+def _drawn(text: str, is_typing: bool = False) -> str:
+    model = model_of(frame(4, _LINES))
+    model.go_to("sources")
+    model.filter, model.is_typing = text, is_typing
+    return "\n".join(strip_of(row, 100).text for row in sources_rows(model, 100, 30, UNICODE))
+
+
+@pytest.mark.parametrize(("text", "told"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
+def test_a_kind_that_is_none_is_told_with_those_that_there_are(text: str, told: str) -> None:
+    said = _drawn(text)
+    assert f"no kind {told!r}" in said
+    assert all(kind in said for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (">100parsec", "no such duration: '100parsec'; wanted one such as >100us, in ns, us, ms or s"),
+        ("rcu >10x", "no such duration: '10x'"),
+        ("!<.5ms", "no such duration: '.5ms'; wanted one such as <100us"),
+        (">=1ms", "no such duration: '=1ms'"),
+        ("cpu:x", "no such list of CPUs: 'x'; wanted one such as cpu:2-5,7"),
+        ("cpu:", "no such list of CPUs: ''"),
+        ("cpu:2-", "no such list of CPUs: '2-'"),
+    ],
+)
+def test_a_duration_or_a_list_of_cpus_that_makes_no_sense_is_told(text: str, told: str) -> None:
+    assert told in _drawn(text)
+
+
+@pytest.mark.parametrize("text", ["kind:irq !kind:kernel rcu", ">100us <1.5ms >7 cpu:2-3,5", "> <init> ->x a:b", "!"])
+def test_what_makes_sense_needs_no_words(text: str) -> None:
+    assert mistakes(text) == []
+
+
+def test_while_it_is_typed_nothing_is_wrong_with_it_yet() -> None:
+    assert "no such duration" not in _drawn(">100m", is_typing=True)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_filter(text: str) -> None:
+    found: list[CulpritLine] = matching(_LINES, text)
+    assert set(found) <= set(_LINES)

@@ -1,0 +1,60 @@
+"""The ring of the last frames: any of them again, and what each CPU lost in columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_NS
+from noisewatch.surfaces.tui.state.history import History
+from tests.surfaces.tui.framing import cpu_line, culprit, frame
+
+
+def _history(count: int, capacity: int = 10) -> History:
+    history = History(capacity)
+    for number in range(count):
+        lost_ns = 1_000.0 * number
+        history.add(frame((cpu_line(0), cpu_line(1, "target", lost_ns)), (culprit(f"hog{number}"),), second=number))
+    return history
+
+
+def test_a_frame_comes_back_as_it_was() -> None:
+    history = _history(3)
+    lines = (cpu_line(0), cpu_line(1, "target", 1_000.0))
+    assert history.frame(1) == frame(lines, (culprit("hog1"),), second=1)
+
+
+def test_only_the_last_ones_are_kept() -> None:
+    history = _history(25)
+    assert (history.count, history.first) == (25, 15)
+    assert [history.frame(number).culprits[0].name for number in (15, 24)] == ["hog15", "hog24"]
+    for number in (14, 25, -1):
+        with pytest.raises(IndexError):
+            history.frame(number)
+
+
+def test_losses_are_told_by_the_number_of_the_interval() -> None:
+    history = _history(12)
+    assert history.losses(1, [1, 2, 11, 12]) == [None, 2_000.0, 11_000.0, None]
+    assert history.worst([2, 11]) == [2_000.0, 11_000.0]
+    assert history.losses(7, [3]) == [None]
+
+
+def test_a_cpu_that_goes_and_comes_back_leaves_a_hole_and_nothing_of_an_earlier_round() -> None:
+    history = _history(12)
+    history.add(frame((cpu_line(0),), second=12))
+    assert history.losses(1, [11, 12]) == [11_000.0, None]
+    assert history.worst([12]) == [None]
+
+
+def test_a_cpu_that_is_offline_is_drawn_as_such_and_has_no_loss() -> None:
+    history = _history(2)
+    history.add(frame((cpu_line(0), cpu_line(1, "offline")), second=2))
+    assert history.losses(1, [1, 2]) == [1_000.0, None]
+    assert history.lane(1, [1, 2]) == [1_000.0, OFFLINE_NS]
+
+
+def test_disturbed_intervals_are_counted_up_to_any_of_them() -> None:
+    history = History()
+    for lost_ns in (0.0, 6_000_000.0, 0.0, 7_000_000.0):
+        history.add(frame((cpu_line(1, "target", lost_ns),)))
+    assert [history.disturbed_until(number) for number in (-1, 0, 1, 2, 3)] == [0, 0, 1, 1, 2]

@@ -1,0 +1,78 @@
+"""The monitor tells what it costs, and when what it shows is not what is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.surfaces.tui.state.own_cost import OwnCost, Usage, cost_between, own_usage
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.surfaces.tui.framing import frame, model_of, screen
+
+
+def _live(cost: OwnCost | None) -> ScreenModel:
+    model = model_of(frame(sampler_cpu_s=1.0))
+    model.own_cost = cost
+    return model
+
+
+def test_the_cost_is_what_was_used_in_between_by_both_processes() -> None:
+    before, after = Usage(10.0, 1.0, 100, 4_000), Usage(12.0, 1.5, 150, 10_000)
+    assert cost_between(before, after) == OwnCost(0.25, 25.0, 3_000.0)
+
+
+@pytest.mark.parametrize(
+    "after", [Usage(10.0, 1.0, 100, None), Usage(11.0, 0.5, 200, None), Usage(11.0, 2.0, 50, None)]
+)
+def test_there_is_no_cost_without_time_or_from_another_sampler_on(after: Usage) -> None:
+    assert cost_between(Usage(10.0, 1.0, 100, None), after) is None
+
+
+def test_what_was_written_is_unknown_where_the_kernel_does_not_count_it() -> None:
+    cost = cost_between(Usage(10.0, 1.0, 100, None), Usage(11.0, 1.0, 100, 5))
+    assert cost is not None
+    assert cost.written_per_s is None
+
+
+def test_our_own_usage_grows() -> None:
+    before = own_usage(1.0, 5)
+    sum(range(100_000))
+    after = own_usage(2.0, 7)
+    assert after.cpu_s > before.cpu_s + 1.0
+    assert after.wakeups >= before.wakeups + 2
+
+
+def test_the_head_tells_it_as_far_as_there_is_room() -> None:
+    model = _live(OwnCost(0.013, 23.4, 2_700.0))
+    assert screen(model, 110)[1].endswith("self 1.3%, 23 wake-ups/s, 2.7 kB/s on CPU 0-1")
+    assert screen(model, 72)[1].endswith("self 1.3% on CPU 0-1")
+    assert "self" not in screen(model, 40)[1]
+    assert screen(_live(replace(OwnCost(0.013, 23.4, None))), 110)[1].endswith("self 1.3%, 23 wake-ups/s on CPU 0-1")
+    assert screen(_live(None), 110)[1].endswith("self ? on CPU 0-1")
+
+
+@pytest.mark.parametrize(("silent_s", "is_late"), [(2.0, False), (3.5, True)])
+def test_a_sampler_that_says_nothing_makes_the_picture_unknown(silent_s: float, is_late: bool) -> None:
+    model = _live(None)
+    model.notice_silence(silent_s)
+    head = screen(model)[0]
+    assert ("UNKNOWN" in head, "no frame for 4 s" in head) == (is_late, is_late)
+    model.add(frame(second=2))
+    assert screen(model)[0].endswith(" QUIET ")
+
+
+def test_a_recording_that_ends_and_a_slow_pace_are_no_silence() -> None:
+    for each, pace_s in ((frame(is_last=True), 1.0), (frame(source="replay of x.nw"), 1.0), (frame(), 30.0)):
+        model = model_of(each)
+        model.pace_s = pace_s
+        model.notice_silence(60.0)
+        assert model.silence is None
+
+
+def test_after_the_sampler_has_ended_nothing_is_quiet_but_what_was_is_still_told() -> None:
+    model = _live(None)
+    model.trouble = "the sampler ended: boom"
+    assert screen(model)[0].endswith(" UNKNOWN ")
+    model.step(0)
+    assert screen(model)[0].endswith(" QUIET ")

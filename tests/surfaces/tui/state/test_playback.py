@@ -1,0 +1,174 @@
+"""A recording plays at its pace, stops, goes on and goes anywhere, while the rest of it is read."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.operations.frame.frame import Frame, encode_frame
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.sampler import SamplerOptions
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.playback import Playback
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.quiet_machine import quiet_files
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import PATIENCE_S, shown, until, with_monitor
+from tests.surfaces.tui.framing import cpu_line, frame, screen
+
+
+def _frame(second: int, lost_ns: float = 20_000.0, is_last: bool = False) -> Frame:
+    lines = (cpu_line(0), cpu_line(1, "target", lost_ns))
+    seconds = 1.0 if second else 0.0
+    return frame(lines, second=second, seconds=seconds, source="replay of x.nw", is_last=is_last)
+
+
+def _read(model: ScreenModel, *seconds: int, last: int | None = None) -> None:
+    for second in seconds:
+        model.add(_frame(second, 200_000_000.0 if second == 3 else 20_000.0, second == last))
+
+
+def _playing(count: int = 6) -> tuple[ScreenModel, Playback]:
+    """All of it is read, and it plays from its beginning."""
+    model = ScreenModel()
+    _read(model, *range(count), last=count - 1)
+    playback = Playback(model)
+    playback.begin()
+    return model, playback
+
+
+def _wait_s(playback: Playback) -> float | None:
+    return playback.wait_s
+
+
+def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_end() -> None:
+    model, playback = _playing()
+    assert (model.number, model.plays) == (0, True)
+    assert "PLAYS 1x at 1 of 5 s  replay of x.nw" in screen(model)[0]
+    for number in range(1, 5):
+        assert _wait_s(playback) == 1.0
+        playback.advance()
+        assert model.number == number
+    playback.advance()
+    assert not model.plays
+    assert _wait_s(playback) is None
+    assert "STOPPED at 5 of 5 s" in screen(model)[0]
+
+
+def test_what_was_due_when_it_was_stopped_does_not_move_it_any_more() -> None:
+    model, playback = _playing()
+    model.step(2)
+    playback.advance()
+    assert (model.number, model.plays) == (2, False)
+
+
+def test_it_waits_for_what_is_not_read_yet() -> None:
+    model = ScreenModel()
+    _read(model, 0, 1)
+    playback = Playback(model)
+    playback.begin()
+    playback.advance()
+    assert (model.number, model.plays) == (0, True)
+    assert _wait_s(playback) == pytest.approx(0.1)
+    assert "of 1 s read so far" in screen(model)[0]
+    _read(model, 2)
+    assert _wait_s(playback) == 1.0
+
+
+def test_it_stops_and_goes_on_and_from_its_end_begins_again() -> None:
+    model, playback = _playing()
+    playback.advance()
+    playback.toggle()
+    assert _wait_s(playback) is None
+    playback.toggle()
+    assert (_wait_s(playback), model.number) == (1.0, 1)
+    model.step_to_newest()
+    playback.toggle()
+    assert (model.number, model.plays) == (0, True)
+
+
+@pytest.mark.parametrize(("steps", "speed"), [(1, 2.0), (-1, 0.5), (99, 32.0), (-99, 0.25)])
+def test_it_plays_faster_and_slower(steps: int, speed: float) -> None:
+    model, playback = _playing()
+    playback.change_speed(steps)
+    assert model.speed == speed
+    assert _wait_s(playback) == pytest.approx(1.0 / speed)
+
+
+def test_a_step_stops_it_and_the_time_of_the_recording_is_told() -> None:
+    model, playback = _playing()
+    playback.advance()
+    model.step(2)
+    assert (model.number, model.plays) == (3, False)
+    assert screen(model)[-2].strip().endswith("4 s ▲")
+
+
+def test_it_pauses_on_the_next_spike() -> None:
+    model, playback = _playing()
+    model.toggle_pause_on_spike()
+    assert model.plays
+    while _wait_s(playback) is not None:
+        playback.advance()
+    assert (model.number, model.pauses_on_spike, model.plays) == (2, False, False)
+
+
+def test_a_recording_longer_than_the_history_is_read_no_further_than_it_is_played() -> None:
+    model = ScreenModel(history=History(4))
+    _read(model, *range(4))
+    playback = Playback(model)
+    playback.begin()
+    room = [model.has_room]
+    _read(model, 4)
+    room.append(model.has_room)
+    playback.advance()
+    assert [*room, model.has_room] == [True, False, True]
+
+
+def test_the_monitor_plays_what_the_sampler_reads(tmp_path: Path) -> None:
+    recording = record(tmp_path / "machine.nw", *(quiet_files(3.0 * number) for number in range(4)))
+    heads: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "PLAYS 1x at 3 of 9 s " in shown(app)[0])
+        await pilot.press("space")
+        heads.append(shown(app)[0])
+        await pilot.press(*["greater_than_sign"] * 5, "space")
+        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in shown(app)[0])
+        await pilot.press("left")
+        heads.append(shown(app)[0])
+
+    options = SamplerOptions(machine=MachineOptions(replay=str(recording)), allowed=frozenset({0}), observer=0)
+    with_monitor(steps, options.command())
+    assert "STOPPED at 3 of 9 s" in heads[0]
+    assert "STOPPED 32x at 6 of 9 s" in heads[1]
+
+
+def test_a_sampler_whose_frames_are_not_wanted_waits() -> None:
+    lines = [encode_frame(_frame(second, is_last=second == 2)) for second in range(3)]
+    program = f"import os; os.write(1, {b''.join(lines)!r})"
+    seen: list[int] = []
+
+    def show(each: Frame, line: bytes) -> None:
+        seen.append(each.taken_at_ns)
+        sampler.read_on(False)
+
+    sampler = SamplerProcess([sys.executable, "-c", program])
+
+    async def follow() -> None:
+        following = asyncio.create_task(sampler.follow(show))
+        counts: list[int] = []
+        for _ in lines:
+            while len(seen) == len(counts):
+                await asyncio.sleep(0)
+            counts.append(len(seen))
+            sampler.read_on(True)
+        assert await following is None
+        assert counts == [1, 2, 3]
+
+    asyncio.run(asyncio.wait_for(follow(), PATIENCE_S))

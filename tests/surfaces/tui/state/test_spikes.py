@@ -1,0 +1,93 @@
+"""Where a spike begins: above what was usual, whatever that is on a machine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.spikes import USUAL_INTERVALS, spikes_in
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen
+
+_MS = 1e6  # in ns
+_HOUR = 3600
+_QUIET = [0.02 * _MS] * 300
+
+
+def _jittering(usual_ms: float, spread: float, count: int = _HOUR) -> list[float | None]:
+    """An hour of losses around one value, as counted ticks scatter."""
+    chance = random.Random(7)
+    return [max(chance.gauss(usual_ms, usual_ms * spread), 0.0) * _MS for _ in range(count)]
+
+
+@pytest.mark.parametrize("usual_ms", [4.9, 5.0, 5.1, 8.0, 100.0, 700.0])
+def test_a_machine_that_always_loses_as_much_has_no_spike_not_even_at_the_start(usual_ms: float) -> None:
+    assert spikes_in([usual_ms * _MS] * _HOUR) == []
+    assert spikes_in(_jittering(usual_ms, 0.1)) == []
+
+
+@pytest.mark.parametrize("seconds", [600, _HOUR])
+def test_a_slow_rise_is_no_spike_at_any_moment(seconds: int) -> None:
+    assert spikes_in([0.5 * _MS * at for at in range(seconds)]) == []
+
+
+@pytest.mark.parametrize("usual_ms", [0.02, 4.0, 30.0, 400.0])
+def test_each_burst_begins_once_wherever_the_usual_is(usual_ms: float) -> None:
+    losses = [usual_ms * _MS] * 600
+    for burst in (200, 260, 500):
+        losses[burst : burst + 3] = [(usual_ms + 100) * _MS] * 3
+    assert spikes_in(losses) == [200, 260, 500]
+
+
+def test_bursts_that_come_all_the_time_are_what_is_usual() -> None:
+    assert [at for at in spikes_in([(0.1, 100.0)[at // 2 % 2] * _MS for at in range(_HOUR)]) if at > 10] == []
+
+
+def test_what_goes_on_begins_once_and_what_comes_on_top_of_it_begins_anew() -> None:
+    losses = [*_QUIET, *[50 * _MS] * 600, *[300 * _MS] * 600]
+    assert spikes_in(losses) == [300, 900]
+    assert spikes_in([*_QUIET, *[6 * _MS] * 5, *[300 * _MS] * 5]) == [300, 305]
+
+
+def test_after_a_long_spike_the_quiet_is_usual_again() -> None:
+    losses = [*[400 * _MS] * 300, *_QUIET[:USUAL_INTERVALS], 50 * _MS]
+    assert spikes_in(losses) == [len(losses) - 1]
+
+
+def test_what_is_unknown_neither_begins_a_spike_nor_ends_it() -> None:
+    assert spikes_in([*_QUIET, 50 * _MS, None, 50 * _MS, 50 * _MS]) == [300]
+    assert spikes_in([None, 50 * _MS, None, 50 * _MS]) == []
+
+
+@given(st.lists(st.none() | st.floats(0, 1e9), max_size=40))
+def test_nothing_begins_with_what_is_unknown_or_little(losses: Sequence[float | None]) -> None:
+    assert all((losses[at] or 0) >= 5 * _MS for at in spikes_in(losses))
+
+
+def _model(*losses_ns: float) -> ScreenModel:
+    return model_of(
+        *(
+            frame((cpu_line(0), cpu_line(1, "target", lost_ns)), second=second)
+            for second, lost_ns in enumerate(losses_ns, start=1)
+        )
+    )
+
+
+def test_on_a_machine_that_is_never_quiet_the_key_stays_and_says_why() -> None:
+    model = _model(*[20 * _MS] * 60)
+    model.step_to_spike(-1)
+    assert model.cursor is None
+    assert "no spike above what was usual before this moment" in screen(model)[-1]
+
+
+def test_on_a_machine_that_is_never_quiet_the_picture_pauses_on_a_spike_and_not_at_once() -> None:
+    model = _model(*[20 * _MS] * 60)
+    model.toggle_pause_on_spike()
+    model.add(frame((cpu_line(0), cpu_line(1, "target", 20 * _MS)), second=61))
+    assert model.cursor is None
+    model.add(frame((cpu_line(0), cpu_line(1, "target", 90 * _MS)), second=62))
+    assert (model.number, model.pauses_on_spike) == (61, False)

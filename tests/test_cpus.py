@@ -1,0 +1,195 @@
+"""CPU lists and masks, as people and the kernel write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noisewatch.cpus import (
+    CpuSet,
+    format_cpu_list,
+    format_cpu_mask,
+    parse_cpu_list,
+    parse_cpu_mask,
+    parse_cpu_words,
+    parse_nonempty_cpu_list,
+)
+from noisewatch.errors import Malformed
+
+CPU_SETS = st.frozensets(st.integers(0, 2000), max_size=40)
+ALMOST_LISTS = st.text(alphabet="0123456789,-:/N al\0(nul)\n", max_size=20)
+
+
+@given(CPU_SETS)
+def test_a_list_that_was_written_reads_back_as_the_same_cpus(cpus: CpuSet) -> None:
+    assert parse_cpu_list(format_cpu_list(cpus)) == cpus
+
+
+@pytest.mark.parametrize("text", ["0-8191," * 9000 + "1", "1," * 40_000 + "1", "0" * 70_000])
+def test_an_absurd_list_is_refused_at_once(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_cpu_list(text)
+
+
+def test_cpus_that_share_a_list_share_one_set() -> None:
+    assert parse_cpu_list("0-8191\n") is parse_cpu_list("0-8191")
+    assert parse_cpu_mask("ff,ffffffff\n") is parse_cpu_mask("ff,ffffffff")
+
+
+@given(CPU_SETS)
+def test_a_mask_that_was_written_reads_back_as_the_same_cpus(cpus: CpuSet) -> None:
+    assert parse_cpu_mask(format_cpu_mask(cpus)) == cpus
+
+
+@given(st.integers(0, 300), st.integers(0, 60), st.integers(1, 9), st.integers(1, 9))
+def test_a_grouped_range_takes_the_first_of_each_group(first: int, length: int, used: int, more: int) -> None:
+    group = used + more
+    expected = {first + at for at in range(length + 1) if at % group < used}
+    assert parse_cpu_list(f"{first}-{first + length}:{used}/{group}") == expected
+
+
+@given(CPU_SETS)
+def test_the_shortest_list_has_no_neighbouring_ranges(cpus: CpuSet) -> None:
+    parts = [part for part in format_cpu_list(cpus).split(",") if part]
+    starts = {int(part.split("-")[0]) for part in parts}
+    assert starts == {cpu for cpu in cpus if cpu - 1 not in cpus}
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("0-3,8", {0, 1, 2, 3, 8}),
+        ("0-3,8\n", {0, 1, 2, 3, 8}),
+        ("5", {5}),
+        ("3-3", {3}),
+        ("8,0-1", {0, 1, 8}),
+        ("0-2,1-3", {0, 1, 2, 3}),
+        ("0-3, 8", {0, 1, 2, 3, 8}),
+        ("1-7:2/4", {1, 2, 5, 6}),
+        ("0-6:1/2,9", {0, 2, 4, 6, 9}),
+        ("0-3:4/4", {0, 1, 2, 3}),
+        ("8191", {8191}),
+    ],
+)
+def test_a_list_names_its_cpus(text: str, cpus: set[int]) -> None:
+    assert parse_cpu_list(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "\0", "\n\0", "(null)", "  (null)\n", "\t\r\n"])
+def test_blanks_nul_bytes_and_null_are_no_cpu(text: str) -> None:
+    assert parse_cpu_list(text) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("all", {0, 1, 2, 3}), ("0-N", {0, 1, 2, 3}), ("N", {3}), ("2-N", {2, 3}), ("0-N:1/2", {0, 2}), ("0,N", {0, 3})],
+)
+def test_all_and_n_are_as_many_as_the_machine_has(text: str, cpus: set[int]) -> None:
+    assert parse_cpu_list(text, last_cpu=3) == cpus
+
+
+@pytest.mark.parametrize("text", ["all", "0-N", "N"])
+def test_all_and_n_mean_nothing_without_a_machine(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_cpu_list(text)
+
+
+IMPOSSIBLE = [
+    *(
+        "5-2",
+        "1-",
+        "-1",
+        "a",
+        "0-99999999999",
+        "8192",
+        "0-65535",
+        "1-7:4/2",
+        "1-7:0/4",
+        "1-7:1/0",
+        "1-7:2",
+        "1-7:/4",
+        "0-3,",
+    ),
+    *("٣", "0-٣", "1-7:٢/4", "²", "0-2\u0661"),
+    *(",", ",1", "1,,2", "0x3", "1.5", "1 2", "1-2-3", "+1", "null", "1;2", "0-3:2/4/6", "N-2", "1:1/2"),
+]
+
+
+@pytest.mark.parametrize("text", IMPOSSIBLE)
+def test_an_impossible_list_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_cpu_list(text, last_cpu=8)
+
+
+def test_a_malformed_list_is_quoted_in_whole() -> None:
+    with pytest.raises(Malformed, match="wanted a CPU list such as 0-3,8, found '0-3,x'"):
+        parse_cpu_list("0-3,x\n")
+
+
+@given(st.text() | ALMOST_LISTS, st.none() | st.integers(0, 100))
+def test_any_text_is_a_list_or_malformed(text: str, last_cpu: int | None) -> None:
+    try:
+        cpus = parse_cpu_list(text, last_cpu)
+    except Malformed:
+        cpus = frozenset()
+    assert all(0 <= cpu < 65536 for cpu in cpus)
+
+
+@pytest.mark.parametrize("text", ["\0\0", "\0\0\0\n", "2\0\0\0", "f\0\0"])
+@pytest.mark.parametrize("parse", [parse_cpu_list, parse_cpu_words, parse_cpu_mask])
+def test_more_than_one_nul_stands_where_characters_were_lost(parse: Callable[[str], object], text: str) -> None:
+    with pytest.raises(Malformed):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ["", "\n", " (null)\n", "\0"])
+def test_a_list_that_cannot_be_empty_is_malformed_if_it_is(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_nonempty_cpu_list(text)
+
+
+def test_no_cpu_is_written_as_nothing() -> None:
+    assert format_cpu_list([]) == ""
+
+
+def test_a_list_is_written_in_order_and_without_repetition() -> None:
+    assert format_cpu_list([8, 3, 1, 2, 0, 3]) == "0-3,8"
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("3\n", {0, 1}),
+        ("0", set()),
+        ("00000000,00000000", set()),
+        ("ff,ffffffff", set(range(40))),
+        ("1,00000000", {32}),
+        ("80000000,00000000,00000001", {0, 95}),
+        ("F", {0, 1, 2, 3}),
+    ],
+)
+def test_a_mask_names_its_cpus_from_the_lowest_bit(text: str, cpus: set[int]) -> None:
+    assert parse_cpu_mask(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", "\n", "g", "0x3", "3,", ",3", "123456789", "-1", "3 3", "1," * 2048 + "1"])
+def test_an_impossible_mask_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_cpu_mask(text)
+
+
+@given(st.text() | st.text(alphabet="0123456789abcdefF,\n", max_size=30))
+def test_any_text_is_a_mask_or_malformed(text: str) -> None:
+    try:
+        cpus = parse_cpu_mask(text)
+    except Malformed:
+        cpus = frozenset()
+    assert all(0 <= cpu < 65536 for cpu in cpus)
+
+
+@pytest.mark.parametrize(("cpus", "mask"), [([], "0"), ([0, 1], "3"), (range(40), "ff,ffffffff"), ([32], "1,00000000")])
+def test_a_mask_is_written_as_the_kernel_accepts_it(cpus: list[int], mask: str) -> None:
+    assert format_cpu_mask(cpus) == mask
