@@ -6,21 +6,22 @@ import subprocess
 
 import pytest
 
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Fix
 from tests.judgement.judging import finding, judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
+from tests.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files, stat_file
 from tests.written import WrittenMachine
 
 
-def _fix(check_id: str, changed: dict[str, str], **options: object) -> Fix:
+def _fix(check_id: str, changed: dict[str, str], cpus: CpuSet = TARGET, **options: object) -> Fix:
     machine = WrittenMachine(
         quiet_files() | changed,
         quiet_files(3.0) | changed,
         answers=ANSWERS,
         **options,  # type: ignore[arg-type]  # passed through
     )
-    fix = finding(judged(machine, frozenset({2, 3})), check_id).answer.fix
+    fix = finding(judged(machine, cpus), check_id).answer.fix
     assert fix is not None
     return fix
 
@@ -52,6 +53,21 @@ def test_an_irq_is_steered_to_the_housekeeping_cpus_and_back_to_its_own() -> Non
     )
     assert fix.now == f"echo 0-1 | sudo tee {folder}/smp_affinity_list"
     assert fix.undo == f"echo 2-3 | sudo tee {folder}/smp_affinity_list"
+
+
+@pytest.mark.parametrize(
+    ("target", "others"),
+    [
+        pytest.param(frozenset({2}), "1,3", id="there are other cores"),
+        pytest.param(frozenset({2, 3}), "0-1", id="every other CPU is a sibling"),
+    ],
+)
+def test_work_moves_to_a_sibling_of_the_target_only_where_nothing_else_is_left(target: CpuSet, others: str) -> None:
+    pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
+    irq = "/proc/irq/24"
+    affinity = {f"{irq}/effective_affinity_list": "2\n", f"{irq}/smp_affinity_list": "2\n"}
+    fix = _fix("irq-routed-to-target", pairs | affinity, target)
+    assert fix.now == f"echo {others} | sudo tee {irq}/smp_affinity_list"
 
 
 def test_an_irq_that_the_kernel_manages_needs_a_boot_option() -> None:
