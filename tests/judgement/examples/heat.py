@@ -19,10 +19,11 @@ _LOWERED = {
     f"{_MMIO}/constraint_0_power_limit_uw": "45000000\n",
     f"{_MMIO}/constraint_0_max_power_uw": "0\n",
 }
+_OTHER_INPUT = "/sys/class/hwmon/hwmon2/temp1_input"
 _OTHER_CHIP = {
     "/sys/class/hwmon/hwmon2/name": "coretemp\n",
     "/sys/class/hwmon/hwmon2/temp1_label": "Package id 1\n",
-    "/sys/class/hwmon/hwmon2/temp1_input": "99000\n",
+    _OTHER_INPUT: "99000\n",
     "/sys/class/hwmon/hwmon2/temp1_crit": "100000\n",
 }
 
@@ -78,6 +79,7 @@ _TEMPERATURE = [
     Example("processor-hot", "unknown", gone=("/sys/class/hwmon",)),
     Example("processor-hot", "unknown", _TWO_PACKAGES, "no sensor of package 1"),
     Example("processor-hot", "fail", _TWO_PACKAGES | _OTHER_CHIP, "Package id 1"),
+    Example("processor-hot", "unknown", _TWO_PACKAGES | _OTHER_CHIP | {_OTHER_INPUT: "rubbish\n"}, _OTHER_INPUT),
     Example("processor-hot", "unknown", _CORES, "more sensors than the 8"),
     Example("processor-hot", "fail", _CORES | {f"{CHIP}/temp2_input": "99000\n"}, "Core 2"),
     Example("processor-hot", "unknown", {"/sys/class/hwmon/hwmon2/name/x": ""}, "hwmon2/name"),
