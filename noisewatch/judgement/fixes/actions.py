@@ -1,0 +1,186 @@
+"""What a fix does to the machine, as data: each action knows how a shell does it, and what takes it back exactly.
+
+Doing an action twice is the same as doing it once, and so is undoing it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.judgement.fixes.shell import run, tee
+from noisewatch.kernel.cpus.online import CPUS
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value for a file of the kernel. `before` is what was read there; None is unknown, and cannot be undone."""
+
+    path: str
+    value: str
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Settings that do not depend on each other: where the kernel refuses one, the others are made all the same."""
+
+    settings: tuple[Setting, ...]
+
+    @property
+    def do(self) -> str:
+        return tee({each.path: each.value for each in self.settings})
+
+    @property
+    def undo(self) -> str | None:
+        before = {each.path: each.before for each in self.settings if each.before is not None}
+        return tee(before) if len(before) == len(self.settings) else None
+
+
+def write(path: str, value: str | int, before: str | int | None) -> Write:
+    """One file. `before` as in Setting."""
+    return Write((Setting(path, str(value), None if before is None else str(before)),))
+
+
+def write_cpus(value_by_cpu: Mapping[int, str | int], name: str, before: Mapping[int, str | int]) -> Write:
+    """The file `name` of each CPU; `before` has the values that were read."""
+    return Write(
+        tuple(
+            Setting(f"{CPUS}/cpu{cpu}/{name}", str(value), str(before[cpu]) if cpu in before else None)
+            for cpu, value in sorted(value_by_cpu.items())
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Commands, word by word; none is known to undo them where `undone_by` is empty."""
+
+    commands: tuple[tuple[str, ...], ...]
+    undone_by: tuple[tuple[str, ...], ...] = ()
+    as_root: bool = True
+
+    @property
+    def do(self) -> str:
+        return run(self.commands, self.as_root)
+
+    @property
+    def undo(self) -> str | None:
+        return run(self.undone_by, self.as_root) if self.undone_by else None
+
+
+def run_command(command: str, undone_by: str = "") -> Run:
+    """One command as root; its words hold no blanks."""
+    return Run((tuple(command.split()),), (tuple(undone_by.split()),) if undone_by else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Pins threads to `cpus`; `before` is where each might run, by its id. None is unknown, and cannot be undone."""
+
+    cpus: CpuSet
+    before: tuple[tuple[int, CpuSet | None], ...]
+    process: int | None = None  # whose threads these are: then also those that it has started since
+
+    @property
+    def do(self) -> str:
+        if self.process is not None:
+            return run([_pin(self.process, self.cpus, "-apc")], as_root=True)
+        return run([_pin(tid, self.cpus) for tid, _ in self.before], as_root=True)
+
+    @property
+    def undo(self) -> str | None:
+        known = [(tid, cpus) for tid, cpus in self.before if cpus]
+        if len(known) < len(self.before) or not known:
+            return None
+        wanted = {cpus for _, cpus in known}
+        if self.process is not None and len(wanted) == 1:
+            return run([_pin(self.process, wanted.pop(), "-apc")], as_root=True)
+        return run([_pin(tid, cpus) for tid, cpus in sorted(known, key=lambda each: sorted(each[1]))], as_root=True)
+
+
+def _pin(tid: int, cpus: CpuSet, options: str = "-pc") -> tuple[str, ...]:
+    return ("taskset", options, format_cpu_list(cpus), str(tid))
+
+
+@dataclass(frozen=True, slots=True)
+class MakePartition:
+    """An isolated cgroup partition (v2). `earlier` is the kind and the CPUs of one that is there already."""
+
+    folder: str
+    cpus: CpuSet
+    delegate_in: str | None = None  # the file that has to delegate cpuset first; None: it does
+    earlier: tuple[str, CpuSet | None] | None = None
+
+    @property
+    def do(self) -> str:
+        return " && ".join(
+            [
+                *([tee({self.delegate_in: "+cpuset"})] if self.delegate_in is not None else []),
+                f"sudo mkdir -p {shlex.quote(self.folder)}",
+                self._made("isolated", self.cpus),
+            ]
+        )
+
+    @property
+    def undo(self) -> str | None:
+        if self.earlier is not None:
+            kind, cpus = self.earlier
+            return self._made(kind, cpus) if cpus else None
+        folder = shlex.quote(self.folder)
+        removed = f"{{ [ ! -d {folder} ] || sudo rmdir {folder}; }}"
+        return f"{removed} && {tee({self.delegate_in: '-cpuset'})}" if self.delegate_in is not None else removed
+
+    def _made(self, kind: str, cpus: CpuSet) -> str:
+        wanted = tee({f"{self.folder}/cpuset.cpus": format_cpu_list(cpus)})
+        return f"{wanted} && {tee({f'{self.folder}/cpuset.cpus.partition': kind})}"
+
+
+@dataclass(frozen=True, slots=True)
+class StopEvents:
+    """Takes trace events from a list of the kernel's, one a line, and adds them again.
+
+    `tee -a` seeks the end first, which tracefs refuses.
+    """
+
+    path: str
+    events: tuple[str, ...]
+
+    @property
+    def do(self) -> str:
+        return self._appended(f"!{event}" for event in self.events)
+
+    @property
+    def undo(self) -> str:
+        return self._appended(self.events)
+
+    def _appended(self, lines: Iterable[str]) -> str:
+        command = f"printf '%s\\n' {' '.join(map(shlex.quote, lines))} >>{shlex.quote(self.path)}"
+        return f"sudo sh -c {shlex.quote(command)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSwapOff:
+    """Switched on again is what was on, by path and priority (below 0: the kernel's choice); () is unknown."""
+
+    areas: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def do(self) -> str:
+        return "sudo swapoff -a"
+
+    @property
+    def undo(self) -> str | None:
+        return " && ".join(_switch_on(path, priority) for path, priority in self.areas) or None
+
+
+def _switch_on(path: str, priority: int) -> str:
+    """Unless it is on: the kernel refuses it twice."""
+    option = f"-p {priority} " if priority >= 0 else ""
+    quoted = shlex.quote(path)
+    return f"{{ swapon --show=NAME --noheadings | grep -qxF -e {quoted} || sudo swapon {option}{quoted}; }}"
+
+
+Action = Write | Run | Move | MakePartition | StopEvents | SwitchSwapOff

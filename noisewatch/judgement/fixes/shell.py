@@ -1,0 +1,182 @@
+"""Commands, numbers and paths in one line of shell that a person can read, also where there are hundreds of CPUs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+_FEWEST = 3  # numbers that make a progression
+_DIGITS = tuple("0123456789")
+_PIECE = re.compile(r"([0-9]+|(?<=_)[a-z]+(?=_))")  # a number, or what stands between underscores
+NUMBER = re.compile(r"0|[1-9][0-9]*")
+_NOT_FOR_ECHO = re.compile(r"-[neE]+|.*\\.*", re.DOTALL)
+_SPECIAL_IN_QUOTES = re.compile(r'([\\"$`])')
+_SPECIAL_IN_GLOBS = re.compile(r"([*?[{])")
+
+Box = tuple[tuple[str, ...], ...]  # at each place the words that may stand there: all combinations are meant
+
+
+def say(text: str) -> str:
+    """Prints the text as a line; what `echo` would change is left to `printf`."""
+    program = "printf '%s\\n'" if _NOT_FOR_ECHO.fullmatch(text) else "echo"
+    return f"{program} {shlex.quote(text)}"
+
+
+def tee(value_by_path: Mapping[str, str]) -> str:
+    """Writes to each file its value; files that get the same share a command."""
+    paths_by_value: dict[str, list[str]] = defaultdict(list)
+    for path, value in value_by_path.items():
+        paths_by_value[value].append(path)
+    return "; ".join(_tee(value, box) for value, paths in paths_by_value.items() for box in boxes_of_paths(paths))
+
+
+def _tee(value: str, box: Box) -> str:
+    loops, places = _taken_apart(box)
+    quoted = '"' + "/".join(map(_quoted_in_part, places)) + '"'
+    path = quoted if loops else shlex.quote("/".join(before for before, _, _ in places))
+    return _looped(loops, f"{say(value)} | sudo tee {path}")
+
+
+def run(commands: Iterable[tuple[str, ...]], as_root: bool) -> str:
+    """The commands, one after the other; neighbours that differ in one word are a loop."""
+    groups: list[list[tuple[str, ...]]] = []
+    for command in dict.fromkeys(commands):
+        if groups and len(command) == len(groups[-1][0]) and len(boxes([*groups[-1], command])) == 1:
+            groups[-1].append(command)
+        else:
+            groups.append([command])
+    return "; ".join(_run(boxes(group)[0], as_root) for group in groups)
+
+
+def _run(box: Box, as_root: bool) -> str:
+    loops, places = _taken_apart(box)
+    words = [f'"{_quoted_in_part(each)}"' if each[1] else shlex.quote(each[0]) for each in places]
+    return _looped(loops, " ".join(["sudo", *words] if as_root else words))
+
+
+def boxes_of_paths(paths: Iterable[str]) -> list[Box]:
+    """The paths, taken apart at their slashes."""
+    rows_by_depth: dict[int, list[tuple[str, ...]]] = defaultdict(list)
+    for path in dict.fromkeys(paths):
+        row = tuple(path.split("/"))
+        rows_by_depth[len(row)].append(row)
+    return [box for rows in rows_by_depth.values() for box in boxes(rows)]
+
+
+def boxes(rows: Sequence[tuple[str, ...]]) -> list[Box]:
+    """The rows, all of one length, as a few boxes that hold each of them once, and nothing else."""
+    if not rows or not rows[0]:
+        return [()] if rows else []
+    rests: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for head, *rest in rows:
+        rests[head].append(tuple(rest))
+    heads_by_rests: dict[frozenset[tuple[str, ...]], list[str]] = defaultdict(list)
+    for head, own in rests.items():
+        heads_by_rests[frozenset(own)].append(head)
+    return [(tuple(heads), *box) for heads in heads_by_rests.values() for box in boxes(rests[heads[0]])]
+
+
+def list_of_numbers(numbers: Iterable[int]) -> str:
+    """For a loop: `2 3`, `$(seq 0 19)`, `$(seq 0 2 94; seq 96 143)`, whichever is shorter."""
+    ordered = sorted(set(numbers))
+    commands: list[str] = []
+    at = 0
+    while at < len(ordered):
+        count = _length_of_progression(ordered[at:])
+        if count >= _FEWEST:
+            step = ordered[at + 1] - ordered[at]
+            commands.append(f"seq {ordered[at]} {f'{step} ' if step > 1 else ''}{ordered[at + count - 1]}")
+            at += count
+            continue
+        if commands and commands[-1].startswith("echo"):
+            commands[-1] += f" {ordered[at]}"
+        else:
+            commands.append(f"echo {ordered[at]}")
+        at += 1
+    return min(" ".join(map(str, ordered)), f"$({'; '.join(commands)})", key=len)
+
+
+def _length_of_progression(ordered: Sequence[int]) -> int:
+    """How many of the first numbers are equally far apart."""
+    steps = [later - earlier for earlier, later in pairwise(ordered)]
+    return 1 + next((at for at, step in enumerate(steps) if step != steps[0]), len(steps))
+
+
+def glob_of(box: Box) -> str:
+    """The paths of the box as one glob with braces, for systemd-tmpfiles: it matches no other CPU than they do."""
+    return "/".join(_glob_of_word(alternatives) for alternatives in box)
+
+
+def _glob_of_word(alternatives: Sequence[str]) -> str:
+    before, values, after = words_of(alternatives)
+    patterns = [_literally(value) for value in values]
+    if len(values) > 1 and all(map(NUMBER.fullmatch, values)):
+        patterns = []
+        for length in sorted({len(value) for value in values}):
+            rows = [tuple(value) for value in sorted(values) if len(value) == length]
+            patterns += [_digits(box[0]) + "".join(map(_further_digits, box[1:])) for box in boxes(rows)]
+    middle = f"{{{','.join(patterns)}}}" if len(patterns) > 1 else patterns[0]
+    return _literally(before) + middle + _literally(after)
+
+
+def _literally(text: str) -> str:
+    return _SPECIAL_IN_GLOBS.sub(r"[\1]", text)
+
+
+def _further_digits(digits: Sequence[str]) -> str:
+    """After a digit comes nothing but digits in a name that ends with a number."""
+    return "?" if tuple(digits) == _DIGITS else _digits(digits)
+
+
+def _digits(digits: Sequence[str]) -> str:
+    """`4`, `[4-9]`, `[02468]`."""
+    is_range = len(digits) >= _FEWEST and int(digits[-1]) - int(digits[0]) == len(digits) - 1
+    return digits[0] if len(digits) == 1 else f"[{f'{digits[0]}-{digits[-1]}' if is_range else ''.join(digits)}]"
+
+
+def _taken_apart(box: Box) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+    """The loops, by variable with what it goes through; and each place: what it begins with, the variable, the end."""
+    loops: dict[str, str] = {}
+    places = []
+    for alternatives in box:
+        if len(alternatives) == 1:
+            places.append((alternatives[0], "", ""))
+            continue
+        before, values, after = words_of(alternatives)
+        name = next(letter for letter in (*before.lower(), *"nabcdef") if letter in _LETTERS and letter not in loops)
+        are_numbers = all(map(NUMBER.fullmatch, values))
+        loops[name] = list_of_numbers(map(int, values)) if are_numbers else " ".join(map(shlex.quote, values))
+        places.append((before, name, after))
+    return loops, places
+
+
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
+
+
+def words_of(alternatives: Sequence[str]) -> tuple[str, list[str], str]:
+    """What all begin with, the one piece in which they differ, and what they end with; else the whole words."""
+    rows = [_PIECE.split(word) for word in alternatives]
+    if len({len(row) for row in rows}) == 1:
+        differing = [at for at, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
+        if len(differing) == 1 and differing[0] % 2:
+            at, first = differing[0], rows[0]
+            return "".join(first[:at]), [row[at] for row in rows], "".join(first[at + 1 :])
+    return "", list(alternatives), ""
+
+
+def _quoted_in_part(place: tuple[str, str, str]) -> str:
+    """For between double quotes."""
+    before, name, after = (_SPECIAL_IN_QUOTES.sub(r"\\\1", part) for part in place)
+    if not name:
+        return before
+    is_bounded = not after[:1].isalnum() and not after.startswith("_")
+    return f"{before}${name}{after}" if is_bounded else f"{before}${{{name}}}{after}"
+
+
+def _looped(loops: Mapping[str, str], command: str) -> str:
+    for name, listed in reversed([*loops.items()]):
+        command = f"for {name} in {listed}; do {command}; done"
+    return command

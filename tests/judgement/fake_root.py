@@ -1,0 +1,44 @@
+"""A shell whose sudo acts on a folder in place of this host: files lie below it, cgroups are folders, threads files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+# `threads/TID` holds where a thread may run. What would act on this host, as systemctl and kill, is only written down.
+_SUDO = r"""
+sudo() {
+    echo "$*" >>"$ROOT.log"
+    program=$1; shift
+    case $program in
+    tee)
+        lines=$(cat)
+        for path; do
+            case $path in *subtree_control|*sysrq-trigger) continue;; esac
+            [ -d "$ROOT${path%/*}" ] || mkdir -p "$ROOT${path%/*}"
+            printf '%s\n' "$lines" >"$ROOT$path" || return 1
+        done;;
+    rm) shift; for path; do rm -f -- "$ROOT$path"; done;;
+    mkdir) mkdir -p "$ROOT$2";;
+    rmdir) rm -r "$ROOT$1";;
+    taskset) mkdir -p "$ROOT/threads"; echo "$2" >"$ROOT/threads/$3";;
+    esac
+}
+"""
+
+
+def tree_of(root: Path) -> dict[str, str]:
+    """The files below the folder, by their path."""
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+def sh(root: Path, *commands: str | None) -> dict[str, str]:
+    """Runs the commands, of which None is none; the files afterwards. What fails or complains fails the test."""
+    root.mkdir(exist_ok=True)
+    environment = {"PATH": os.environ["PATH"], "ROOT": str(root)}
+    for command in filter(None, commands):
+        script = _SUDO + command.replace("[ ! -d /", f"[ ! -d {root}/")
+        ran = subprocess.run(["sh", "-u", "-c", script], capture_output=True, text=True, check=False, env=environment)
+        assert (ran.returncode, ran.stderr) == (0, ""), command
+    return tree_of(root)

@@ -1,0 +1,274 @@
+"""Of any CPUs and values: one readable line, which may be run twice, and which its undo undoes exactly."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.fixes.actions import Move, Run, Setting, Write, run_command, write, write_cpus
+from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
+from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
+from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers
+from tests.judgement.fake_root import sh, tree_of
+from tests.quiet_machine import CPUS
+from tests.written import write_tree
+
+_LONGEST = 200
+_MOST_CPUS = 512
+_GOVERNOR, _PREFERENCE = "cpufreq/scaling_governor", "cpufreq/energy_performance_preference"
+
+
+def _cpus(first: int, step: int, count: int) -> frozenset[int]:
+    return frozenset(range(first, min(first + step * count, _MOST_CPUS), step))
+
+
+_ONE_RANGE = st.builds(_cpus, st.integers(0, 500), st.sampled_from([1, 2]), st.integers(1, _MOST_CPUS))
+_CONSECUTIVE = st.builds(_cpus, st.integers(0, 500), st.just(1), st.integers(1, _MOST_CPUS))
+_RANGES = st.lists(_ONE_RANGE, min_size=1, max_size=3).map(lambda found: frozenset().union(*found))
+_FEW_CPUS = st.frozensets(st.integers(0, 600), min_size=1, max_size=12)
+
+
+def _expanded(pattern: str) -> list[str]:
+    """What braces stand for, as systemd-tmpfiles (glob with GLOB_BRACE) takes them."""
+    match = re.search(r"(?<!\[)\{([^{}]*)\}", pattern)
+    if match is None:
+        return [pattern]
+    return [
+        each
+        for word in match[1].split(",")
+        for each in _expanded(pattern[: match.start()] + word + pattern[match.end() :])
+    ]
+
+
+def _listed(numbers: Iterable[int]) -> list[str]:
+    ran = subprocess.run(["sh", "-c", f"echo {list_of_numbers(numbers)}"], capture_output=True, text=True, check=True)
+    return ran.stdout.split()
+
+
+@given(st.frozensets(st.integers(0, _MOST_CPUS), max_size=60))
+@example(frozenset({0, 1, 2, 4, 6, 8, 9}))
+def test_a_list_of_numbers_has_each_of_them_once(numbers: frozenset[int]) -> None:
+    assert sorted(map(int, _listed(numbers))) == sorted(numbers)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "listed"),
+    [
+        ([7], "7"),
+        ([2, 3], "2 3"),
+        (range(20), "$(seq 0 19)"),
+        ([*range(48), *range(96, 144)], "$(seq 0 47; seq 96 143)"),
+        (range(0, 96, 2), "$(seq 0 2 94)"),
+        ([1, *range(100, 120), 200, 300], "$(echo 1; seq 100 119; echo 200 300)"),
+    ],
+)
+def test_many_numbers_are_counted_by_the_shell(numbers: Iterable[int], listed: str) -> None:
+    assert list_of_numbers(numbers) == listed
+
+
+@given(st.frozensets(st.tuples(*[st.sampled_from("abc")] * 3)))
+def test_boxes_hold_each_row_once_and_nothing_else(rows: frozenset[tuple[str, str, str]]) -> None:
+    held = [(a, b, c) for first, second, third in boxes(sorted(rows)) for a in first for b in second for c in third]
+    assert sorted(held) == sorted(rows)
+
+
+@given(st.frozensets(st.integers(0, _MOST_CPUS - 1), min_size=1) | _RANGES)
+def test_a_glob_takes_in_no_cpu_that_was_not_meant(cpus: frozenset[int]) -> None:
+    names = [*(f"cpu{cpu}" for cpu in range(_MOST_CPUS)), "cpuidle", "cpufreq"]
+    patterns = [
+        each for box in boxes_of_paths(f"cpu{cpu}/x" for cpu in sorted(cpus)) for each in _expanded(glob_of(box))
+    ]
+    matched = [name for name in names for pattern in patterns if fnmatchcase(f"{name}/x", pattern)]
+    assert sorted(matched) == sorted(f"cpu{cpu}" for cpu in cpus)
+
+
+@given(_RANGES)
+def test_what_is_done_to_ranges_of_cpus_is_a_line_of_200_characters_at_most(cpus: frozenset[int]) -> None:
+    wanted, before = dict.fromkeys(cpus, "performance"), dict.fromkeys(cpus, "balance_power")
+    action = write_cpus(wanted, _PREFERENCE, before)
+    assert max(len(action.do), len(action.undo or "")) <= _LONGEST
+
+
+@given(_RANGES, st.integers(1, 3))
+def test_so_is_what_is_done_to_several_files_of_each(cpus: frozenset[int], states: int) -> None:
+    paths = [f"{CPUS}/cpu{cpu}/cpuidle/state{state}/disable" for cpu in sorted(cpus) for state in range(1, 1 + states)]
+    action = Write(tuple(Setting(path, "1", "0") for path in paths))
+    assert max(len(action.do), len(action.undo or "")) <= _LONGEST
+
+
+@given(_CONSECUTIVE, st.sampled_from([_GOVERNOR, _PREFERENCE, "cpuidle/state3/disable"]))
+def test_so_is_what_makes_it_last(cpus: frozenset[int], name: str) -> None:
+    fix = set_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
+    assert max(len(fix.persist or ""), len(fix.undo_persist or "")) <= _LONGEST
+
+
+@given(_CONSECUTIVE)
+def test_two_limits_of_all_cpus_last_in_one_line(cpus: frozenset[int]) -> None:
+    limits = [write_cpus(dict.fromkeys(cpus, 2_000_000), f"cpufreq/scaling_{name}_freq", {}) for name in ("min", "max")]
+    assert len(set_for_good(*limits).persist or "") <= _LONGEST
+
+
+@pytest.mark.parametrize("count", [96, 480, 512])
+@pytest.mark.parametrize("name", [_GOVERNOR, "power/energy_perf_bias"])
+def test_so_do_halves_of_large_machines(count: int, name: str) -> None:
+    """Both hardware threads of the second half of the cores; sockets that take turns."""
+    quarter = count // 4
+    threads = [*range(quarter, 2 * quarter), *range(3 * quarter, count)]
+    for cpus in (threads, range(0, count, 2), range(1, count, 2), range(2, count)):
+        fix = set_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
+        assert max(len(fix.now or ""), len(fix.persist or "")) <= _LONGEST
+
+
+@given(
+    st.dictionaries(
+        st.integers(0, 600), st.sampled_from(["powersave", "schedutil", "7 4 1 7"]), min_size=1, max_size=12
+    )
+)
+@settings(max_examples=25, deadline=None)
+def test_run_twice_is_as_once_and_the_undo_gives_each_cpu_what_it_had(before: dict[int, str]) -> None:
+    fix = set_for_good(write_cpus(dict.fromkeys(before, "performance"), _GOVERNOR, before))
+    files = {f"{CPUS}/cpu{cpu}/{_GOVERNOR}": f"{value}\n" for cpu, value in before.items()}
+    files[f"{CPUS}/cpu700/{_GOVERNOR}"] = "never meant\n"
+    with TemporaryDirectory() as folder:
+        root = write_tree(Path(folder) / "machine", files)
+        at_first = tree_of(root)
+        once, twice = (sh(root, fix.now, fix.persist) for _ in range(2))
+        assert once == twice
+        changed = [path for path in at_first if once[path] == "performance\n"]
+        assert len(changed) == len(before)
+        assert [sh(root, fix.undo, fix.undo_persist) for _ in range(2)] == [at_first, at_first]
+
+
+_NAMES = st.text(st.sampled_from("ab0-.$`\"'\\*?[]{}%;& é"), min_size=1, max_size=6).filter(
+    lambda name: name.strip(".")
+)
+
+
+@given(st.dictionaries(st.tuples(_NAMES, _NAMES), st.sampled_from(["0", "-1", "-n", "a\\b", "$(x)"]), max_size=6))
+@settings(max_examples=25, deadline=None)
+def test_files_may_have_any_names_and_values(value_by_names: dict[tuple[str, str], str]) -> None:
+    wanted = {f"/sys/{folder}/{name}": value for (folder, name), value in value_by_names.items()}
+    action = Write(tuple(Setting(path, value, "old") for path, value in wanted.items()))
+    with TemporaryDirectory() as folder:
+        root = Path(folder) / "machine"
+        assert sh(root, action.do) == {path[1:]: f"{value}\n" for path, value in wanted.items()}
+        assert sh(root, action.undo) == {path[1:]: "old\n" for path in wanted}
+
+
+@given(st.dictionaries(st.integers(1, 4000), _FEW_CPUS, min_size=1, max_size=12))
+@settings(max_examples=25, deadline=None)
+def test_threads_go_back_to_where_each_might_run(before: dict[int, frozenset[int]]) -> None:
+    action = Move(frozenset({0, 1}), tuple(before.items()))
+    at_first = {f"/threads/{tid}": f"{format_cpu_list(cpus)}\n" for tid, cpus in before.items()}
+    with TemporaryDirectory() as folder:
+        root = write_tree(Path(folder) / "machine", at_first)
+        assert set(sh(root, action.do, action.do).values()) == {"0-1\n"}
+        assert sh(root, action.undo, action.undo) == {path[1:]: text for path, text in at_first.items()}
+
+
+def test_a_process_is_moved_with_what_it_has_started_since_and_each_of_its_threads_goes_back() -> None:
+    allowed = frozenset(range(4))
+    same = Move(frozenset({0, 1}), ((450, allowed), (456, allowed)), process=450)
+    assert (same.do, same.undo) == ("sudo taskset -apc 0-1 450", "sudo taskset -apc 0-3 450")
+    differing = Move(frozenset({0, 1}), ((450, allowed), (456, frozenset({2})), (457, allowed)), process=450)
+    assert differing.undo == 'for n in 450 457; do sudo taskset -pc 0-3 "$n"; done; sudo taskset -pc 2 456'
+    assert Move(frozenset({0}), ((450, allowed), (456, None)), process=450).undo is None
+
+
+@given(st.lists(_FEW_CPUS | _RANGES, min_size=2, max_size=6, unique=True))
+def test_each_set_of_cpus_has_a_file_of_its_own_with_a_short_name(sets: list[frozenset[int]]) -> None:
+    lasting = [at_boot(write_cpus(dict.fromkeys(cpus, "performance"), _GOVERNOR, {})) for cpus in sets]
+    names = [shlex.split(each.undo)[-1].rsplit("/", 1)[1] for each in lasting]
+    assert len(set(names)) == len(sets)
+    assert max(map(len, names)) < 80
+
+
+@pytest.mark.parametrize(
+    ("paths", "line"),
+    [
+        (
+            [f"{CPUS}/cpu{cpu}/{_GOVERNOR}" for cpu in (2, 3)],
+            f"echo 'w {CPUS}/cpu[23]/{_GOVERNOR} - - - - 0' "
+            "| sudo tee /etc/tmpfiles.d/noisewatch-cpu2-3.cpufreq.scaling_governor.conf",
+        ),
+        (
+            [f"/sys/class/net/eth0/queues/rx-{queue}/rps_cpus" for queue in range(12)],
+            "echo 'w /sys/class/net/eth0/queues/rx-{[0-9],1[01]}/rps_cpus - - - - 0' "
+            "| sudo tee /etc/tmpfiles.d/noisewatch-net.eth0.queues.rx-0-11.rps_cpus.conf",
+        ),
+        (
+            [f"{CPUS}/intel_uncore_frequency/package_{package}_die_00/min_freq_khz" for package in ("00", "01")],
+            f"echo 'w {CPUS}/intel_uncore_frequency/package_{{00,01}}_die_00/min_freq_khz - - - - 0' "
+            "| sudo tee /etc/tmpfiles.d/noisewatch-min_freq_khz.29769d07.conf",
+        ),
+        (
+            ["/proc/sys/kernel/task_delayacct", "/proc/sys/kernel/sched_schedstats"],
+            "printf '%s\\n' 'kernel.task_delayacct = 0' 'kernel.sched_schedstats = 0' "
+            "| sudo tee /etc/sysctl.d/90-noisewatch-kernel.task_delayacct,sched_schedstats.conf",
+        ),
+    ],
+)
+def test_what_lasts_is_a_file_for_these_paths_alone(paths: list[str], line: str) -> None:
+    lasting = AtBoot(tuple(Setting(path, "0") for path in paths))
+    assert (lasting.do, lasting.undo) == (line, f"sudo rm -f {line.rsplit(' ', 1)[1]}")
+
+
+def test_a_fix_is_done_in_order_and_undone_in_the_reverse() -> None:
+    fix = Fix((write("/a", 1, 0), run_command("systemctl stop x", "systemctl start x"), write("/b", 3, "2")))
+    assert fix.now == "echo 1 | sudo tee /a && sudo systemctl stop x && echo 3 | sudo tee /b"
+    assert fix.undo == "echo 2 | sudo tee /b && sudo systemctl start x && echo 0 | sudo tee /a"
+
+
+def test_where_one_value_is_unknown_nothing_is_half_undone() -> None:
+    assert Fix((write("/a", 1, 0), write("/b", 1, None))).undo is None
+    assert Fix((write("/a", 1, 0), run_command("kill 1"))).undo is None
+    assert Fix((write_cpus({1: 0, 2: 0}, "online", {1: 1}),)).undo is None
+
+
+def test_commands_that_differ_in_a_word_are_a_loop() -> None:
+    units = [("systemctl", "stop", name) for name in ("a", "b c")]
+    assert Run(tuple(units)).do == "for n in a 'b c'; do sudo systemctl stop \"$n\"; done"
+    assert Run((("sync",),), as_root=False).do == "sync"
+
+
+def test_only_what_a_shell_can_run_is_a_command() -> None:
+    files, unit = at_boot(write("/sys/a", 1, 0)), run_command("systemctl disable x", "systemctl enable x")
+    fix = Fix(lasting=(files, unit))
+    assert (fix.persist_is_command, fix.persist_needs_reboot, fix.now, fix.undo) == (True, False, None, None)
+    assert fix.undo_persist == "sudo systemctl enable x && sudo rm -f /etc/tmpfiles.d/noisewatch-a.conf"
+    assert fix.undo_files == "sudo rm -f /etc/tmpfiles.d/noisewatch-a.conf"
+    for by_hand in (ByHand("stop it"), BootOptions("nosmt"), boot_without("idle=poll")):
+        found = Fix(lasting=(by_hand,))
+        assert (found.persist_is_command, found.undo_persist, found.undo_files) == (False, None, None)
+    assert Fix().persist_is_command is False
+
+
+def test_kernel_options_need_a_reboot_also_where_they_are_taken_away() -> None:
+    added, taken = Fix(lasting=(BootOptions("nosmt"),)), Fix(lasting=(boot_without("idle=poll"),))
+    assert (added.needs_reboot, added.kernel_arguments) == (True, "nosmt")
+    assert (taken.needs_reboot, taken.kernel_arguments) == (True, None)
+    assert not Fix((write("/a", 1, 0),), (BootOptions("nosmt"),)).needs_reboot
+
+
+@pytest.mark.parametrize(
+    ("wanted", "line"),
+    [
+        ([], ""),
+        ([None, "nosmt"], "nosmt"),
+        (["nosmt", "nosmt irqaffinity=0"], "nosmt irqaffinity=0"),
+        (["isolcpus=domain,2-3", "isolcpus=managed_irq,domain,2-3"], "isolcpus=domain,managed_irq,2-3"),
+        (["rcu_nocbs=2,4", "nohz_full=2,4"], "rcu_nocbs=2,4 nohz_full=2,4"),
+    ],
+)
+def test_each_kernel_argument_stands_there_once(wanted: list[str | None], line: str) -> None:
+    assert merged_arguments(wanted) == line
