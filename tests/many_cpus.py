@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from noisewatch.cpus import format_cpu_list, parse_cpu_list
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Json, T
 from noisewatch.machine.recording.recorder import Recorder
@@ -110,7 +110,7 @@ def record_many_cpus(count: int, path: Path, intervals: int = INTERVALS) -> Path
         for second in range(intervals + 1):
             if second:
                 machine.advance()
-            snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
+            snapshot = read_snapshot(recorder, SnapshotOptions(), task_reader, snapshot)
         recorder.close()
     return path
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import Frame
@@ -35,15 +35,15 @@ def _finding(verdict: dict[str, Any], check_id: str) -> dict[str, Any]:
 def _moments(name: str) -> list[Snapshot]:
     recording = Recording(str(MACHINES / f"{name}.nw"))
     task_reader = TaskReader()
-    moments = [read_snapshot(recording, Wish(), task_reader)]
+    moments = [read_snapshot(recording, SnapshotOptions(), task_reader)]
     while recording.advance():
-        moments.append(read_snapshot(recording, Wish(), task_reader, moments[-1]))
+        moments.append(read_snapshot(recording, SnapshotOptions(), task_reader, moments[-1]))
     assert recording.damage is None
     return moments
 
 
 def _frames(name: str) -> list[Frame]:
-    return list(sample_frames(Recording(str(MACHINES / f"{name}.nw")), Wish(), 1.0))
+    return list(sample_frames(Recording(str(MACHINES / f"{name}.nw")), SnapshotOptions(), 1.0))
 
 
 def test_each_recording_is_described_in_one_line() -> None:

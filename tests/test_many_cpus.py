@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import OFFLINE, Frame
 from noisewatch.operations.sampling import sample_frames
@@ -14,7 +14,7 @@ from tests.many_cpus import INTERVALS, record_many_cpus
 
 
 def _frames(path: Path) -> list[Frame]:
-    return list(sample_frames(Recording(str(path)), Wish(), 1.0))
+    return list(sample_frames(Recording(str(path)), SnapshotOptions(), 1.0))
 
 
 @pytest.fixture(scope="module")

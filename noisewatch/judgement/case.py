@@ -94,7 +94,13 @@ def calibrated_with(
         )
     by_cpu = floors_by_cpu([samples], budget)
     attribution = attribution_of(samples, meanwhile or Meanwhile())
-    return Calibrated(calibration_of(samples), by_cpu, tuple(worst_floors(by_cpu)), budget, attribution)
+    return Calibrated(
+        calibration=calibration_of(samples),
+        floors_by_cpu=by_cpu,
+        floors=tuple(worst_floors(by_cpu)),
+        budget=budget,
+        attribution=attribution,
+    )
 
 
 @dataclass(frozen=True)  # without slots: what many checks ask is worked out once

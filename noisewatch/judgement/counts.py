@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.terms import Status
+
 if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Finding
 
@@ -47,14 +49,14 @@ def count(findings: Iterable[Finding]) -> Counts:
     findings = list(findings)
     by_status = Counter(finding.status for finding in findings)
     return Counts(
-        fail=by_status["fail"],
+        fail=by_status[Status.FAIL],
         blocking_fail=sum(finding.is_blocking_failure for finding in findings),
-        warn=by_status["warn"],
-        unknown=by_status["unknown"],
+        warn=by_status[Status.WARN],
+        unknown=by_status[Status.UNKNOWN],
         blocking_unknown=sum(finding.is_blocking_unknown for finding in findings),
-        passed=by_status["pass"],
-        not_applicable=by_status["not-applicable"],
-        ignored=by_status["ignored"],
+        passed=by_status[Status.PASS],
+        not_applicable=by_status[Status.NOT_APPLICABLE],
+        ignored=by_status[Status.IGNORED],
     )
 
 

@@ -4,44 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import BOOT_OPTIONS, forget
 from noisewatch.judgement.limit import LIMIT, Limit
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.model.interval.disturbance import Disturbance
 
-PASS, WARN, FAIL, UNKNOWN = "pass", "warn", "fail", "unknown"
-NOT_APPLICABLE, IGNORED = "not-applicable", "ignored"
-BLOCKING, WARNING, INFORMATION = "blocking", "warning", "information"
-SEVERITIES = (BLOCKING, WARNING, INFORMATION)
-
 __all__ = ["Answer", "Case", "Check", "Fix", "Limit"]
-
-
-class Area(StrEnum):
-    """What a check is about, as people select and ignore it; in the order in which areas are told."""
-
-    CALIBRATION = "calibration"
-    TARGET = "target"
-    ISOLATION = "isolation"
-    INTERRUPTS = "interrupts"
-    LOAD = "load"
-    FREQUENCY = "frequency"
-    IDLE = "idle"
-    HEAT = "heat"
-    POWER = "power"
-    CLOCK = "clock"
-    MEMORY = "memory"
-    SCHEDULER = "scheduler"
-    KERNEL = "kernel"
-    QUOTA = "quota"
-    VIRTUAL = "virtual"
-    PROCESS = "process"
-    JOBS = "jobs"
-    HARDWARE = "hardware"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +62,7 @@ class Fix:
 class Answer:
     """What a check found on one machine. `said` is for people only."""
 
-    status: str
+    status: Status
     said: str
     measured: Any = None
     limit: float | None = None
@@ -100,7 +72,7 @@ class Answer:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
-    severity: str | None = None  # where this answer weighs more than the check usually does
+    severity: Severity | None = None  # where this answer weighs more than the check usually does
     is_fault: bool = False  # it is noisewatch that failed, which no profile excuses
     limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
 
@@ -112,7 +84,7 @@ class Check:
     id: str
     area: Area
     question: str
-    severity: str
+    severity: Severity
     reads: tuple[str, ...]
     limits: tuple[Limit, ...]
     why: str
@@ -123,12 +95,12 @@ class Check:
     sees_load: bool  # the time of a calibration will do as well
     asks_calibration: bool  # it needs the microbenchmark
     answered_by: str | None  # the check that measures what this one only reads
-    severity_in: Mapping[str, str]  # by profile, where it is another
+    severity_in: Mapping[str, Severity]  # by profile, where it is another
     not_asked_in: Mapping[str, str]  # profiles under which it does not apply, and why
     is_hidden_from_guests: bool  # a virtual machine or a container cannot know it
     asks_starter: bool  # about what the benchmark inherits from whoever starts it, read off this process
 
-    def severity_under(self, profile: str) -> str:
+    def severity_under(self, profile: str) -> Severity:
         """How much its failure weighs under the profile."""
         return self.severity_in.get(profile, self.severity)
 
@@ -138,7 +110,7 @@ def check(
     id: str,
     area: str,
     question: str,
-    severity: str,
+    severity: Severity,
     reads: tuple[str, ...],
     why: str,
     remedy: str,
@@ -148,7 +120,7 @@ def check(
     sees_load: bool = False,
     asks_calibration: bool = False,
     answered_by: str | None = None,
-    severity_in: Mapping[str, str] | None = None,
+    severity_in: Mapping[str, Severity] | None = None,
     not_asked_in: Mapping[str, str] | None = None,
     is_hidden_from_guests: bool = False,
     asks_starter: bool = False,
@@ -157,24 +129,24 @@ def check(
 
     def declare(answer: Callable[[Case], Answer]) -> Check:
         return Check(
-            id,
-            Area(area),
-            question,
-            severity,
-            reads,
-            limits,
-            why,
-            remedy,
-            sources,
-            answer,
-            asks_rates,
-            sees_load,
-            asks_calibration,
-            answered_by,
-            severity_in or {},
-            not_asked_in or {},
-            is_hidden_from_guests,
-            asks_starter,
+            id=id,
+            area=Area(area),
+            question=question,
+            severity=severity,
+            reads=reads,
+            limits=limits,
+            why=why,
+            remedy=remedy,
+            sources=sources,
+            answer=answer,
+            asks_rates=asks_rates,
+            sees_load=sees_load,
+            asks_calibration=asks_calibration,
+            answered_by=answered_by,
+            severity_in=severity_in or {},
+            not_asked_in=not_asked_in or {},
+            is_hidden_from_guests=is_hidden_from_guests,
+            asks_starter=asks_starter,
         )
 
     return declare
@@ -182,9 +154,9 @@ def check(
 
 def unknown(reason: str) -> Answer:
     """The answer of a check that should be answerable and is not."""
-    return Answer(UNKNOWN, "unknown", reason=reason)
+    return Answer(Status.UNKNOWN, "unknown", reason=reason)
 
 
 def not_applicable(reason: str) -> Answer:
     """The answer of a check whose subject cannot exist here."""
-    return Answer(NOT_APPLICABLE, "does not apply", reason=reason)
+    return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, UNKNOWN, Fix
-from noisewatch.judgement.gravity import Gravity, label_of
+from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.limit import Limit
+from noisewatch.judgement.terms import Gravity, Status, label_of
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.disturbance import Disturbance
@@ -25,7 +25,7 @@ def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
 def sentence(finding: Finding) -> str:
     """What was found, or why nothing was."""
     answer = finding.answer
-    if answer.status in (UNKNOWN, NOT_APPLICABLE, IGNORED):
+    if answer.status in (Status.UNKNOWN, Status.NOT_APPLICABLE, Status.IGNORED):
         by = f" (answered by {finding.answered_by})" if finding.answered_by else ""
         return printable((answer.reason or answer.said) + by)
     return printable(answer.said + describe_limit_of(finding))
@@ -37,7 +37,7 @@ def describe_limit_of(finding: Finding) -> str:
     ` (5.02%, limit 5.0%)` where the sentence could read the same.
     """
     answer = finding.answer
-    if answer.limit is None or answer.status != FAIL:
+    if answer.limit is None or answer.status != Status.FAIL:
         return ""
     unit = answer.unit or ""
     limit, measured = describe_value(answer.limit, unit), answer.measured

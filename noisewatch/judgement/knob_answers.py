@@ -7,7 +7,8 @@ from collections.abc import Callable
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_knob, write
-from noisewatch.judgement.declaration import FAIL, PASS, Answer, Fix, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, Fix, not_applicable, unknown
+from noisewatch.judgement.terms import Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 
@@ -40,7 +41,7 @@ def judged_knob(
     is_quiet: Callable[[int], bool],
     said: str,
     quiet: int,
-    status: str = FAIL,
+    status: Status = Status.FAIL,
 ) -> Answer:
     """A knob that is quiet, or not: then `said` names the fault, with a place for the value."""
     value = case.snapshot.settings.knobs.integer(knob)
@@ -48,5 +49,5 @@ def judged_knob(
         return unread(case, knob)
     evidence = {knob.value: value}
     if is_quiet(value):
-        return Answer(PASS, f"{knob.rsplit('/', 1)[1]} is {value}", value, evidence=evidence)
-    return Answer(status, said.format(value=value), value, evidence=evidence, fix=turned(case, knob, quiet))
+        return Answer(Status.PASS, f"{knob.rsplit('/', 1)[1]} is {value}", measured=value, evidence=evidence)
+    return Answer(status, said.format(value=value), measured=value, evidence=evidence, fix=turned(case, knob, quiet))

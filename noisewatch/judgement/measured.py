@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.declaration import FAIL, PASS, UNKNOWN, WARN, Answer, Limit, unknown
+from noisewatch.judgement.declaration import Answer, Limit, unknown
+from noisewatch.judgement.terms import Status
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 
@@ -53,7 +54,7 @@ def why_incomplete(calibrated: Calibrated) -> str | None:
 Measure = Callable[[CpuFigures], float | None]
 
 
-def judged_worst(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:
+def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:
     """The worst CPU against two limits; `said` has places for the CPU and the value."""
     calibrated = case.calibrated
     if calibrated is None:
@@ -62,21 +63,30 @@ def judged_worst(case: Case, measure: Measure, passes: Limit, fails: Limit, said
     known = {cpu: value for cpu, value in values.items() if value is not None}
     evidence = {"by_cpu": {str(cpu): value for cpu, value in values.items()}}
     if not known:
-        return Answer(UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
     worst = max(known, key=lambda cpu: known[cpu])
     value = known[worst]
     sentence = said.format(cpu=worst, value=value)
     most = case.bound(fails)
     if value > most:
         over = frozenset(cpu for cpu, value in known.items() if value > most)
-        return Answer(FAIL, sentence, value, most, fails.unit, over, None, evidence)
+        return Answer(
+            Status.FAIL,
+            sentence,
+            measured=value,
+            limit=most,
+            unit=fails.unit,
+            cpus=over,
+            reason=None,
+            evidence=evidence,
+        )
     reason = why_incomplete(calibrated) or (why_not if len(known) < len(values) else calibrated.doubt)
     if reason is not None:
-        return Answer(UNKNOWN, sentence, value, reason=reason, evidence=evidence)
-    status = PASS if value <= case.bound(passes) else WARN
-    if status == WARN:
+        return Answer(Status.UNKNOWN, sentence, measured=value, reason=reason, evidence=evidence)
+    status = Status.PASS if value <= case.bound(passes) else Status.WARN
+    if status == Status.WARN:
         sentence += f" (passes up to {_formatted(case, passes)})"
-    return Answer(status, sentence, value, most, fails.unit, evidence=evidence)
+    return Answer(status, sentence, measured=value, limit=most, unit=fails.unit, evidence=evidence)
 
 
 def _formatted(case: Case, limit: Limit) -> str:

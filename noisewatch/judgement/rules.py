@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from noisewatch.judgement.terms import Severity
+
 MICRO, PARALLEL, LATENCY, MEMORY, IO = "micro", "parallel", "latency", "memory", "io"
 SHARED, STRICT = "shared", "strict"
 PROFILES: Mapping[str, str] = {
@@ -25,7 +27,7 @@ class Rules:
     profile: str = MICRO
     selected: frozenset[str] = frozenset()  # nothing: all
     ignored: frozenset[str] = frozenset()
-    severity_by_id: Mapping[str, str] = field(default_factory=dict)
+    severity_by_id: Mapping[str, Severity] = field(default_factory=dict)
     value_by_limit: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by id and the limit's key
     expected_s: float | None = None  # how long the benchmark will take
     configured_by: str | None = None  # the file that some of this is from

@@ -15,26 +15,13 @@ from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.counts import Counts, count
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    IGNORED,
-    INFORMATION,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Check,
-    not_applicable,
-)
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.declaration import Answer, Check, not_applicable
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
+from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 
-STABLE, UNSTABLE, UNDECIDED = "stable", "unstable", "unknown"
 ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
-EXIT_STATUS = {STABLE: 0, UNSTABLE: 1, UNDECIDED: 3}
+EXIT_STATUS = {Outcome.STABLE: 0, Outcome.UNSTABLE: 1, Outcome.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +34,15 @@ class Finding:
     rules: Rules = DEFAULT
 
     @property
-    def severity(self) -> str:
+    def severity(self) -> Severity:
         """The user's, else what this answer weighs, else what the check does under the profile."""
         if self.check.id in self.rules.required:
-            return BLOCKING
+            return Severity.BLOCKING
         given = self.rules.severity_by_id.get(self.check.id)
         return given or self.answer.severity or self.check.severity_under(self.rules.profile)
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         return self.answer.status
 
     @property
@@ -64,34 +51,38 @@ class Finding:
 
         A blocking check that only warns does not block.
         """
-        if self.status == UNKNOWN and self.answered_by is not None:
+        if self.status == Status.UNKNOWN and self.answered_by is not None:
             return ANSWERED
-        return WARNING if self.status == WARN and self.severity == BLOCKING else self.severity
+        return Severity.WARNING if self.status == Status.WARN and self.severity == Severity.BLOCKING else self.severity
 
     @property
     def is_blocking_failure(self) -> bool:
-        return self.status == FAIL and self.severity == BLOCKING
+        return self.status == Status.FAIL and self.severity == Severity.BLOCKING
 
     @property
     def is_blocking_unknown(self) -> bool:
-        return self.status == UNKNOWN and self.severity == BLOCKING and self.answered_by is None
+        return self.status == Status.UNKNOWN and self.severity == Severity.BLOCKING and self.answered_by is None
 
     @property
     def is_warning(self) -> bool:
-        return self.status in (WARN, FAIL) and self.severity != INFORMATION and not self.is_blocking_failure
+        return (
+            self.status in (Status.WARN, Status.FAIL)
+            and self.severity != Severity.INFORMATION
+            and not self.is_blocking_failure
+        )
 
     @property
     def is_note(self) -> bool:
         """Worth knowing, and no more than that."""
-        return self.status in (WARN, FAIL) and self.severity == INFORMATION
+        return self.status in (Status.WARN, Status.FAIL) and self.severity == Severity.INFORMATION
 
     @property
     def is_unknown(self) -> bool:
-        return self.status == UNKNOWN and self.severity != INFORMATION
+        return self.status == Status.UNKNOWN and self.severity != Severity.INFORMATION
 
     def gravity(self, is_strict: bool) -> Gravity:
         """What it does to the verdict, which `is_strict` makes out of warnings too."""
-        if self.status == PASS:  # most of them
+        if self.status == Status.PASS:  # most of them
             return Gravity.PASSED
         if self.is_blocking_failure or (is_strict and self.is_warning):
             return Gravity.FAILED
@@ -101,14 +92,14 @@ class Finding:
             return Gravity.WARNED
         if self.is_note:
             return Gravity.NOTED
-        return Gravity.OPEN if self.status == UNKNOWN else Gravity.LEFT_OUT
+        return Gravity.OPEN if self.status == Status.UNKNOWN else Gravity.LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What all surfaces derive from, the exit status included."""
 
-    verdict: str
+    verdict: Outcome
     findings: tuple[Finding, ...]
     case: Case
     is_strict: bool = False
@@ -143,7 +134,7 @@ class Verdict:
 
     @property
     def passes(self) -> list[Finding]:
-        return [finding for finding in self.findings if finding.status == PASS]
+        return [finding for finding in self.findings if finding.status == Status.PASS]
 
 
 def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False) -> Verdict:
@@ -156,7 +147,7 @@ def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False)
 def _answer(each: Check, case: Case) -> Answer:
     why_not = _why_not_asked(each, case)
     if why_not is not None:
-        return Answer(IGNORED, "not asked", reason=why_not)
+        return Answer(Status.IGNORED, "not asked", reason=why_not)
     if case.rules.profile in each.not_asked_in:
         return not_applicable(each.not_asked_in[case.rules.profile])
     given = case.rules.value_by_limit
@@ -169,20 +160,20 @@ def _answer(each: Check, case: Case) -> Answer:
 
 def _failed(each: Check, reason: str) -> Answer:
     """The answer of a check that raised: the one place where that is known of all checks."""
-    return Answer(UNKNOWN, "unknown", reason=f"{each.id}: {reason}", is_fault=True)
+    return Answer(Status.UNKNOWN, "unknown", reason=f"{each.id}: {reason}", is_fault=True)
 
 
 def _without_starter(each: Check, case: Case) -> Answer:
     """What the machine's own settings say; what only this process could say is not about the benchmark."""
     answer = contained(lambda: each.answer(case.without_own_process()), partial(_failed, each))
-    return not_applicable(_ELSEWHERE) if answer.status == UNKNOWN and not answer.is_fault else answer
+    return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 
 def _undecided(finding: Finding) -> Finding:
     """A warning that may be a failure, as what would tell could not be read: where that would block, it is unknown."""
-    if finding.status != WARN or finding.answer.reason is None or finding.severity != BLOCKING:
+    if finding.status != Status.WARN or finding.answer.reason is None or finding.severity != Severity.BLOCKING:
         return finding
-    return replace(finding, answer=replace(finding.answer, status=UNKNOWN))
+    return replace(finding, answer=replace(finding.answer, status=Status.UNKNOWN))
 
 
 def _why_not_asked(each: Check, case: Case) -> str | None:
@@ -196,10 +187,10 @@ def _why_not_asked(each: Check, case: Case) -> str | None:
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:
     """The findings, with unknowns that a measurement has answered marked so; one that failed is no answer."""
-    measured = {finding.check.id for finding in findings if finding.status in (PASS, WARN)}
+    measured = {finding.check.id for finding in findings if finding.status in (Status.PASS, Status.WARN)}
     return [
         replace(finding, answered_by=finding.check.answered_by)
-        if finding.status == UNKNOWN and finding.check.answered_by in measured
+        if finding.status == Status.UNKNOWN and finding.check.answered_by in measured
         else finding
         for finding in findings
     ]
@@ -208,20 +199,24 @@ def link_measurements(findings: list[Finding]) -> list[Finding]:
 def _excused(finding: Finding, case: Case) -> Finding:
     """Under the profile `shared`, what a guest cannot know does not apply; what would block has to be measured."""
     is_excused = case.rules.profile == SHARED and finding.check.is_hidden_from_guests and case.is_guest
-    if not is_excused or finding.answer.is_fault or finding.status != UNKNOWN or finding.is_blocking_unknown:
+    if not is_excused or finding.answer.is_fault or finding.status != Status.UNKNOWN or finding.is_blocking_unknown:
         return finding
     by = f", but {finding.answered_by} has measured what it does" if finding.answered_by else ""
     return replace(finding, answer=not_applicable(f"a guest cannot know it{by}"), answered_by=None)
 
 
-def compose(findings: Iterable[Finding], strict: bool = False) -> str:
-    """STABLE, UNSTABLE or UNDECIDED; a machine about which nothing was answered is undecided."""
+def compose(findings: Iterable[Finding], strict: bool = False) -> Outcome:
+    """What the findings come to; a machine about which nothing was answered is unknown."""
     findings = list(findings)
     if any(finding.is_blocking_failure for finding in findings):
-        return UNSTABLE
+        return Outcome.UNSTABLE
     if strict and any(finding.is_warning or finding.is_unknown for finding in findings):
-        return UNSTABLE
-    answered = [finding for finding in findings if finding.status in (PASS, WARN, FAIL) or finding.answered_by]
+        return Outcome.UNSTABLE
+    answered = [
+        finding
+        for finding in findings
+        if finding.status in (Status.PASS, Status.WARN, Status.FAIL) or finding.answered_by
+    ]
     if not answered or any(finding.is_blocking_unknown for finding in findings):
-        return UNDECIDED
-    return STABLE
+        return Outcome.UNKNOWN
+    return Outcome.STABLE

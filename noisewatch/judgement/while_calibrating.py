@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import FAIL, WARN, Answer
+from noisewatch.judgement.declaration import Answer
+from noisewatch.judgement.terms import Status
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.timers import TIMER
 
 THREADS = frozenset({"thread", "kernel-thread"})
 WHEN = "during the calibration"
-_GRAVITY = {FAIL: 2, WARN: 1}  # what is unknown of the calibration says nothing against the sample
+_GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # what is unknown of the calibration says nothing against the sample
 
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:

@@ -1,23 +1,35 @@
-"""Where the sentinel may spin, and what its slices come to: pure functions."""
+"""Where the idle probe may spin, and what its slices come to: pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from noisewatch.machine.spinning.idle_probe.buffer import Slice
-from noisewatch.model.idle_probe_states import (
-    BUSY,
-    LOCKED,
-    OFFLINE,
-    SIBLING_BUSY,
-    UNKNOWN_LOAD,
-)
-from noisewatch.model.interval.interval import Interval
+if TYPE_CHECKING:
+    from noisewatch.machine.spinning.idle_probe.buffer import Slice
+    from noisewatch.model.interval.interval import Interval
 
 # As much as makes target-cpu-busy fail: kernel threads and the odd visitor stay below, a benchmark does not.
 _BUSY_SHARE = 0.05
 _DOUBT_NS = 30_000_000  # /proc/stat counts in steps of 10 ms at both ends, ours among them
+
+
+class ProbeState(StrEnum):
+    """How the idle probe is on a CPU: it measures, or why it does not."""
+
+    OFF = "off"
+    MEASURES = "measures"
+    STARTING = "starting"
+    BUSY = "busy"
+    WAS_BUSY = "was busy"
+    SIBLING_BUSY = "sibling busy"
+    OFFLINE = "offline"
+    LOCKED = "locked"
+    MOVED = "moved"
+    NO_ANSWER = "no answer"
+    UNKNOWN_LOAD = "load unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +60,25 @@ def measured_in(slices: Sequence[Slice]) -> Measured | None:
     )
 
 
-def why_not_to_spin(interval: Interval, cpu: int) -> str | None:
+def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
     """What works there, or on the CPU that shares its core and would feel it as well; None where nothing does."""
     if cpu not in (interval.after.online.online or {cpu}):
-        return OFFLINE
+        return ProbeState.OFFLINE
     lock = interval.after.machine_lock
     if lock is not None and lock.owner is not None and lock.is_alive is not False:
-        return LOCKED  # `preflight --lock`: a benchmark is about to run, or does
+        return ProbeState.LOCKED  # `preflight --lock`: a benchmark is about to run, or does
     is_busy = _is_busy(interval, cpu)
     if is_busy is None:
-        return UNKNOWN_LOAD
+        return ProbeState.UNKNOWN_LOAD
     if is_busy:
-        return BUSY
+        return ProbeState.BUSY
     place = interval.after.topology.get(cpu)
     if place is None or place.siblings is None:
-        return UNKNOWN_LOAD
+        return ProbeState.UNKNOWN_LOAD
     busy = [_is_busy(interval, each) for each in place.siblings - {cpu}]
     if any(busy):
-        return SIBLING_BUSY
-    return UNKNOWN_LOAD if None in busy else None
+        return ProbeState.SIBLING_BUSY
+    return ProbeState.UNKNOWN_LOAD if None in busy else None
 
 
 def _is_busy(interval: Interval, cpu: int) -> bool | None:

@@ -10,7 +10,7 @@ from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.finding_words import commands_of, left_to_people
 from noisewatch.judgement.remedies import Remedy, remedy_of
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
@@ -43,7 +43,9 @@ def advise(
         machine = open_machine()
         if isinstance(machine, Recording):
             machine.go_to_end()
-        snapshot = read_snapshot(machine, Wish(target, is_discreet=True), TaskReader(asks_all_affinities=True))
+        snapshot = read_snapshot(
+            machine, SnapshotOptions(target, is_discreet=True), TaskReader(asks_all_affinities=True)
+        )
         remedy = _with_its_interrupt(about, beside, Case(snapshot))
     except NoisewatchError as error:
         return Advice(about, (f"Nothing can be advised: {error}",))
@@ -74,16 +76,16 @@ def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case:
 
 def _disturbance(line: CulpritLine) -> Disturbance:
     return Disturbance(
-        line.kind,
-        line.name,
-        line.cpu,
-        round(line.stolen_ns_per_s),
-        line.stolen_ns_per_s / 1e9,
-        line.rate_per_s,
-        line.pid,
-        line.tid,
-        line.irq,
-        line.is_estimate,
+        kind=line.kind,
+        name=line.name,
+        cpu=line.cpu,
+        stolen_ns=round(line.stolen_ns_per_s),
+        share=line.stolen_ns_per_s / 1e9,
+        rate_per_s=line.rate_per_s,
+        pid=line.pid,
+        tid=line.tid,
+        irq=line.irq,
+        is_inferred=line.is_estimate,
     )
 
 

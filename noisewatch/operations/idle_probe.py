@@ -1,4 +1,4 @@
-"""The sentinel: on target CPUs that are idle it measures what is lost, and makes way for whoever works there."""
+"""The idle probe: on target CPUs that are idle it measures what is lost, and makes way for whoever works there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, SPINNING, YIELDED
 from noisewatch.machine.spinning.idle_probe.run import Spinners, Spun
-from noisewatch.model.idle_probe import Measured, measured_in, why_not_to_spin
-from noisewatch.model.idle_probe_states import BUSY, MEASURES, STARTING, WAS_BUSY
+from noisewatch.model.idle_probe import Measured, ProbeState, measured_in, why_not_to_spin
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 
@@ -35,7 +34,7 @@ class Spinning(Protocol):
     @property
     def failure(self) -> str | None: ...
 
-    def let_spin(self, cpu: int, for_ns: int) -> None: ...
+    def renew_lease(self, cpu: int, for_ns: int) -> None: ...
 
     def let_rest(self, cpu: int) -> None: ...
 
@@ -44,7 +43,7 @@ class Spinning(Protocol):
     def end(self) -> None: ...
 
 
-class Sentinel:
+class IdleProbe:
     """Follows the sampler's snapshots. Off, until it is wanted."""
 
     def __init__(self, interval_s: float, start: Callable[[CpuSet], Spinning] = Spinners) -> None:
@@ -57,7 +56,7 @@ class Sentinel:
         self._spins_on: set[int] = set()
         self._quiet_from_ns: dict[int, int] = {}
         self._let_ns: dict[int, int] = {}  # since when it has been let spin, by CPU
-        self._told: dict[int, tuple[str, Measured | None]] = {}
+        self._status_by_cpu: dict[int, tuple[str, Measured | None]] = {}
 
     def want(self, is_wanted: object) -> None:
         """Switches it on, with the next snapshot, or off, at once."""
@@ -73,19 +72,22 @@ class Sentinel:
 
     def follow(self, snapshot: Snapshot, interval: Interval | None) -> None:
         """Decides, by what happened in the interval, where to spin in the next one. Never waits."""
-        self._told = {}
+        self._status_by_cpu = {}
         self._start_or_end(snapshot)
         if self._spinners is None or not self._is_wanted:
             return
         for cpu in sorted(self._spinners.cpus):
-            self._told[cpu] = self._decide(self._spinners, cpu, interval)
+            self._status_by_cpu[cpu] = self._decide(self._spinners, cpu, interval)
 
-    def told_in(self, frame: Frame) -> Frame:
+    def annotate(self, frame: Frame) -> Frame:
         """The frame with what was measured, or why nothing was."""
         if not self._is_wanted:
             return frame
-        lines = tuple(_with(line, *self._told[line.cpu]) if line.cpu in self._told else line for line in frame.cpus)
-        return replace(frame, cpus=lines, has_sentinel=self._refusal is None, no_sentinel_reason=self._refusal)
+        lines = tuple(
+            _with(line, *self._status_by_cpu[line.cpu]) if line.cpu in self._status_by_cpu else line
+            for line in frame.cpus
+        )
+        return replace(frame, cpus=lines, has_idle_probe=self._refusal is None, no_idle_probe_reason=self._refusal)
 
     def end(self) -> None:
         """Ends its processes."""
@@ -115,7 +117,7 @@ class Sentinel:
     def _decide(self, spinners: Spinning, cpu: int, interval: Interval | None) -> tuple[str, Measured | None]:
         """How it is on this CPU, and what was measured there lately."""
         if interval is None:
-            return STARTING, None
+            return ProbeState.STARTING, None
         now_ns = interval.after.taken_at_ns
         let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # what it measured before a rest is over
         spun = spinners.spun(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
@@ -127,18 +129,18 @@ class Sentinel:
         if not was_let:
             self._let_ns[cpu] = now_ns
         self._spins_on.add(cpu)
-        spinners.let_spin(cpu, self._lease_ns)
-        return _as_it_is(spun, now_ns, self._let_ns[cpu]) if was_let else (STARTING, None)
+        spinners.renew_lease(cpu, self._lease_ns)
+        return _as_it_is(spun, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
 
     def _why_to_rest(self, spun: Spun, cpu: int, interval: Interval) -> str | None:
         """Who is there, or was lately; None where nobody is in the way."""
         now_ns = interval.after.taken_at_ns
         reason = why_not_to_spin(interval, cpu)
         if reason is None and cpu in self._spins_on and spun.state == YIELDED:
-            reason = BUSY
+            reason = ProbeState.BUSY
         if reason is not None:
             self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
-        return WAS_BUSY if reason is None and now_ns < self._quiet_from_ns.get(cpu, now_ns) else reason
+        return ProbeState.WAS_BUSY if reason is None and now_ns < self._quiet_from_ns.get(cpu, now_ns) else reason
 
     def _rest(self, cpu: int) -> None:
         self._spins_on.discard(cpu)
@@ -151,22 +153,22 @@ def _as_it_is(spun: Spun, now_ns: int, let_ns: int) -> tuple[str, Measured | Non
     if spun.state == REFUSED:
         return f"cannot start: {os.strerror(spun.error).lower()}", None
     if spun.state == MOVED:
-        return "moved", None
+        return ProbeState.MOVED, None
     measured = measured_in(spun.slices)
     last_ns = spun.slices[0].start_ns if spun.slices else let_ns
     if spun.state == SPINNING and now_ns - last_ns > _SILENT_NS:
-        return "no answer", None
+        return ProbeState.NO_ANSWER, None
     if spun.state != SPINNING or measured is None:
-        return STARTING, None
-    return MEASURES, measured
+        return ProbeState.STARTING, None
+    return ProbeState.MEASURES, measured
 
 
 def _with(line: CpuLine, state: str, measured: Measured | None) -> CpuLine:
     if measured is None:
-        return replace(line, sentinel=state)
+        return replace(line, idle_probe=state)
     return replace(
         line,
-        sentinel=state,
+        idle_probe=state,
         measured_ns=measured.spun_ns,
         measured_stolen_share=measured.stolen_share,
         gap_count=measured.gap_count,

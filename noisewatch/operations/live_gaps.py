@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-from noisewatch.machine.spinning.calibration.buffer import Sheet
+from noisewatch.machine.spinning.calibration.buffer import SharedBuffer
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
 from noisewatch.model.calibration.histogram import Histogram, bucket_of
@@ -30,7 +30,7 @@ class LiveCpu:
     def stolen_share(self) -> float | None:
         return min(self.stolen_ns / self.spun_ns, 1.0) if self.spun_ns else None
 
-    def take(self, sheet: Sheet, together: dict[int, int]) -> None:
+    def take(self, sheet: SharedBuffer, together: dict[int, int]) -> None:
         """Takes in the gaps that are new, and counts them in `together` as well."""
         count = sheet.totals[COUNT]
         lengths = sheet.gaps[self.gap_count * GAP_WORDS + 1 : count * GAP_WORDS : GAP_WORDS]

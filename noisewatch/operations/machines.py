@@ -17,7 +17,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.allowed import allowed_now
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.snapshot.snapshot import Wish
+    from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,16 @@ def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machi
     return LiveMachine(own_pids)
 
 
-def wish_of(options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None) -> Wish:
+def snapshot_options(
+    options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None
+) -> SnapshotOptions:
     """What is to be read. Raises UsageError where the list names CPUs that the machine does not have."""
-    from noisewatch.kernel.snapshot.snapshot import Wish  # all readers: the monitor's first picture comes first
+    from noisewatch.kernel.snapshot.snapshot import (
+        SnapshotOptions,  # all readers: the monitor's first picture comes first
+    )
 
     cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine)
-    return Wish(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
+    return SnapshotOptions(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
 
 
 def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:

@@ -7,7 +7,7 @@ from typing import Protocol
 from noisewatch.machine.spinning.calibration.run import Progress
 
 
-class Audience(Protocol):
+class ProgressListener(Protocol):
     """Is told how far it is; may raise CannotMeasure to end it."""
 
     def samples(self, doing: str, done_s: float, total_s: float) -> None:

@@ -1,7 +1,7 @@
 """The sampler: a process of its own, so that a painting screen does not make it late.
 
 `python -m noisewatch.operations.sampler OPTIONS` writes a frame a line to standard output until nobody reads it, and
-takes requests on standard input meanwhile: a line of JSON each, such as {"sentinel": true}.
+takes requests on standard input meanwhile: a line of JSON each, such as {"idle_probe": true}.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SamplerOptions:
 
     machine: MachineOptions
     interval_s: float = 1.0
-    sentinel: bool = False  # whether it spins on idle target CPUs from the start
+    idle_probe: bool = False  # whether it spins on idle target CPUs from the start
     allowed: CpuSet  # where the monitor might run before it was pinned
     observer: int  # the pid of the monitor
 
@@ -39,7 +39,7 @@ class SamplerOptions:
         options = {
             "machine": asdict(self.machine),
             "interval_s": self.interval_s,
-            "sentinel": self.sentinel,
+            "idle_probe": self.idle_probe,
             "allowed": sorted(self.allowed),
             "observer": self.observer,
         }
@@ -108,19 +108,19 @@ def _sample(options: SamplerOptions) -> int:
     # Imported here, as the monitor imports this module too, and its first picture comes first.
     from noisewatch.machine.tracefs.instances import remove_stale_where_mounted
     from noisewatch.operations.frame.frame import encode_frame
-    from noisewatch.operations.idle_probe import Sentinel
-    from noisewatch.operations.machines import open_machine, wish_of
+    from noisewatch.operations.idle_probe import IdleProbe
+    from noisewatch.operations.machines import open_machine, snapshot_options
     from noisewatch.operations.sampling import sample_frames
 
     try:
         machine = open_machine(options.machine, own_pids=[options.observer])
-        wish = wish_of(options.machine, machine, options.allowed)
-        sentinel = Sentinel(options.interval_s)
-        sentinel.want(options.sentinel)
+        wish = snapshot_options(options.machine, machine, options.allowed)
+        idle_probe = IdleProbe(options.interval_s)
+        idle_probe.want(options.idle_probe)
         if machine.is_live:
             remove_stale_where_mounted()
-        inbox = Inbox(sys.stdin.fileno(), {"sentinel": sentinel.want})
-        for frame in sample_frames(machine, wish, options.interval_s, inbox.wait, sentinel):
+        inbox = Inbox(sys.stdin.fileno(), {"idle_probe": idle_probe.want})
+        for frame in sample_frames(machine, wish, options.interval_s, inbox.wait, idle_probe):
             if inbox.is_abandoned:
                 break
             sys.stdout.buffer.write(encode_frame(frame))

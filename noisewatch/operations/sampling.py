@@ -12,16 +12,16 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import INFORMATION
+from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.making import frame_of
-from noisewatch.operations.idle_probe import Sentinel
+from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.pinning import move_aside
 from noisewatch.text import printable
 
@@ -30,21 +30,23 @@ _FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
 _JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
 _NO_RATES = "a copied tree stands still"
 _NS_PER_S = 1_000_000_000
-_SHOWN = tuple(each for each in CATALOGUE if each.severity != INFORMATION)  # what else there is never gets to a frame
+_SHOWN = tuple(
+    each for each in CATALOGUE if each.severity != Severity.INFORMATION
+)  # what else there is never gets to a frame
 
 
 def sample_frames(
     machine: Machine,
-    wish: Wish,
+    wish: SnapshotOptions,
     interval_s: float,
     sleep: Callable[[float], None] = time.sleep,
-    sentinel: Sentinel | None = None,
+    idle_probe: IdleProbe | None = None,
 ) -> Iterator[Frame]:
     """A frame without rates at once, then one an interval; the last one of a machine that stands still says so.
 
-    Only this host can be spun on: of another machine a `sentinel` is left alone.
+    Only this host can be spun on: of another machine an `idle_probe` is left alone.
     """
-    sampler = _Sampler(machine, wish, TaskReader(), sentinel if machine.is_live else None)
+    sampler = _Sampler(machine, wish, TaskReader(), idle_probe if machine.is_live else None)
     if isinstance(machine, Recording):
         yield from _replay(sampler, machine)
     elif not machine.is_live:
@@ -80,11 +82,13 @@ def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
 class _Sampler:
     """The snapshots of the last seconds, and the frame from the last one to the next."""
 
-    def __init__(self, machine: Machine, wish: Wish, task_reader: TaskReader, sentinel: Sentinel | None = None) -> None:
+    def __init__(
+        self, machine: Machine, wish: SnapshotOptions, task_reader: TaskReader, idle_probe: IdleProbe | None = None
+    ) -> None:
         self._machine = machine
         self._wish = wish
         self._task_reader = task_reader
-        self._sentinel = sentinel
+        self._idle_probe = idle_probe
         self._recent: deque[Snapshot] = deque()
         self._aside_of: CpuSet | None = None
         self._remark: str | None = None
@@ -112,16 +116,16 @@ class _Sampler:
         return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(is_last)))
 
     def _looked_at(self, snapshot: Snapshot) -> Snapshot:
-        """The sentinel's processes are ours; which, is asked after the threads were read, so that none is missing."""
-        own_pids = self._sentinel.own_pids if self._sentinel is not None else frozenset()
+        """The idle probe's processes are ours; which, is asked after the threads were read, so that none is missing."""
+        own_pids = self._idle_probe.own_pids if self._idle_probe is not None else frozenset()
         return replace(snapshot, own_pids=snapshot.own_pids | own_pids)
 
     def _watched(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
-        """The frame with what the sentinel measured, which then knows where to spin next."""
-        if self._sentinel is None:
+        """The frame with what the idle probe measured, which then knows where to spin next."""
+        if self._idle_probe is None:
             return frame
-        self._sentinel.follow(snapshot, interval)
-        return self._sentinel.told_in(frame)
+        self._idle_probe.follow(snapshot, interval)
+        return self._idle_probe.annotate(frame)
 
     def repeated(self, frame: Frame, remark: str | None) -> Frame:
         """The same frame as the last one there is."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Case
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
 from noisewatch.kernel.trace.runs import EVENTS, Trace, read_trace, untraced
@@ -19,7 +19,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.trace.culprits import MOSTLY, TracedCpu, culprits_of, with_kinds
-from noisewatch.model.trace.interruptions import Stretch, longest_stretches
+from noisewatch.model.trace.interruptions import Interruption, longest_interruptions
 
 _LOOK_S = 0.1
 
@@ -27,7 +27,7 @@ Watch = Callable[[float], None]  # called with the seconds done so far; may rais
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class TraceRun:
     """`trace` is None where there is none, and `reason` says why; the interval's counters have to do then."""
 
     interval: Interval
@@ -47,7 +47,9 @@ class Followed:
     def works_on(self, cpu: int) -> Disturbance | None:
         """The thread that has the CPU most of the time: what is disturbed, and no culprit."""
         if self.trace is not None:
-            return next((each.works.disturbance for each in self.cpus if each.cpu == cpu and each.works), None)
+            return next(
+                (each.main_thread.disturbance for each in self.cpus if each.cpu == cpu and each.main_thread), None
+            )
         found = (each for each in disturbances_of(self.interval, cpu) if each.kind == "thread" and each.tid is not None)
         return next((each for each in found if (each.share or 0.0) >= MOSTLY), None)
 
@@ -62,7 +64,7 @@ class Followed:
         works = [self.works_on(cpu) for cpu in self.target]
         return frozenset(each.pid for each in works if each is not None and each.pid is not None)
 
-    def stretches(self, cpu: int, most: int) -> tuple[Stretch, ...]:
+    def interruptions(self, cpu: int, most: int) -> tuple[Interruption, ...]:
         """The longest that others than the one that works there have had, the longest first."""
         if self.trace is None:
             return ()
@@ -70,7 +72,7 @@ class Followed:
         irqs = self.interval.after.irqs
         found = next(each for each in self.trace.cpus if each.cpu == cpu)
         pieces = with_kinds(found, irqs, self.trace.length_ns, self.interval.after.platform.tick_hz)
-        return longest_stretches(pieces, works.tid if works is not None else None, irqs, most)
+        return longest_interruptions(pieces, works.tid if works is not None else None, irqs, most)
 
     @property
     def seconds(self) -> float:
@@ -106,13 +108,13 @@ class KeptTrace:
 
 def follow(
     machine: Machine,
-    wish: Wish,
+    wish: SnapshotOptions,
     seconds: float,
     watch: Watch,
     seen: Callable[[Snapshot], None] | None = None,
     tracer: str = EVENTS,
     kept: KeptTrace | None = None,
-) -> Followed:
+) -> TraceRun:
     """What happens from now on, or has happened in the recording. `seen` is told the first snapshot.
 
     `kept`, which the caller closes, is there for another stretch to follow.
@@ -138,20 +140,20 @@ def follow(
     return _followed(before, read_snapshot(machine, wish, task_reader, before), trace)
 
 
-def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> Followed:
+def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> TraceRun:
     if after.taken_at_ns <= before.taken_at_ns:
         raise CannotMeasure("the recording has one moment only: nothing can be followed in it")
     interval = interval_between(before, after)
     if isinstance(trace, str):
-        return Followed(interval, None, (), trace)
+        return TraceRun(interval, None, (), trace)
     wanted = after.target.cpus & (after.online.online or after.target.cpus)
     missing = wanted - {each.cpu for each in trace.cpus}
     if missing:
-        return Followed(interval, None, (), f"{name_cpus(missing)} was not traced")
+        return TraceRun(interval, None, (), f"{name_cpus(missing)} was not traced")
     cpus = tuple(
         each for each in culprits_of(trace, after.irqs, after.platform.tick_hz) if each.cpu in after.target.cpus
     )
-    return Followed(interval, trace, cpus, None)
+    return TraceRun(interval, trace, cpus, None)
 
 
 def _traced(

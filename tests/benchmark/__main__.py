@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from noisewatch.kernel.interrupts.table import parse_interrupts
-from noisewatch.machine.spinning.calibration.buffer import Sheet, capacities_for, sheet_words
+from noisewatch.machine.spinning.calibration.buffer import SharedBuffer, capacities_for, sheet_words
 from noisewatch.machine.spinning.calibration.plan import GAPS
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
@@ -123,7 +123,7 @@ def live_picture(cpu_count: int = 512, gaps_each: int = 25) -> None:
     """A calibration of many CPUs that is watched: what is taken in and drawn four times a second."""
     capacities = capacities_for({GAPS: 10**9})
     words = sheet_words(capacities)
-    sheets = {cpu: Sheet(memoryview(bytearray(8 * words)).cast("q"), capacities) for cpu in range(cpu_count)}
+    sheets = {cpu: SharedBuffer(memoryview(bytearray(8 * words)).cast("q"), capacities) for cpu in range(cpu_count)}
     live, took, drew = LiveGaps(), [], []
     for _ in range(_RUNS):
         for cpu, sheet in sheets.items():

@@ -17,7 +17,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.calibration import CalibrationSamples
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.interrupts.table import parse_interrupts
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.trace.collector import TraceCollector
 from noisewatch.kernel.trace.events import events_on_target
 from noisewatch.kernel.trace.runs import CpuPieces, Trace, parse_trace
@@ -211,7 +211,7 @@ def _ticks(causes: Sequence[GapCause]) -> list[int]:
 
 def main() -> None:
     """Raises CannotMeasure where nothing can be traced."""
-    snapshot = read_snapshot(LiveMachine(), Wish(frozenset({CPU})))
+    snapshot = read_snapshot(LiveMachine(), SnapshotOptions(frozenset({CPU})))
     online = snapshot.online.online or frozenset({CPU})
     heads = ["", "gaps", "kernel's > 2 µs", "named", "outside", "thread prec.", "recall", "tick prec.", "recall"]
     print(" | ".join([*heads, "traced / counted", "lost"]))

@@ -20,7 +20,7 @@ from types import ModuleType
 from noisewatch.judgement.case import calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.machine.spinning.calibration.buffer import READY, STATE, Sheet, sheet_words
+from noisewatch.machine.spinning.calibration.buffer import READY, STATE, SharedBuffer, sheet_words
 from noisewatch.machine.spinning.calibration.plan import plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate, plan_of, start_host
 from noisewatch.machine.spinning.loops import NATIVE, load_core, python_loops
@@ -137,7 +137,7 @@ def readiness(core: ModuleType, cpus: list[int]) -> None:
         descriptor = os.memfd_create("benchmark")
         os.ftruncate(descriptor, words * 8 * _CALIBRATORS)
         memory = memoryview(mmap.mmap(descriptor, 0)).cast("q")
-        sheets = [Sheet(memory[at * words : (at + 1) * words], plan["capacities"]) for at in range(_CALIBRATORS)]
+        sheets = [SharedBuffer(memory[at * words : (at + 1) * words], plan["capacities"]) for at in range(_CALIBRATORS)]
         started = time.monotonic()
         host = start_host(plan, descriptor)
         while any(sheet.header[STATE] != READY for sheet in sheets):

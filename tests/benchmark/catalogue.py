@@ -13,7 +13,7 @@ from collections.abc import Callable
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.copied import CopiedTree
@@ -45,7 +45,7 @@ def host() -> None:
         def look(
             machine: Machine = machine, task_reader: TaskReader = task_reader, seen: list[Snapshot] = seen
         ) -> None:
-            seen.append(read_snapshot(machine, Wish(), task_reader, seen[-1] if seen else None))
+            seen.append(read_snapshot(machine, SnapshotOptions(), task_reader, seen[-1] if seen else None))
 
         first_ms = _cpu_ms(look) + _cpu_ms(look)
         time.sleep(_SAMPLE_S)
@@ -65,7 +65,7 @@ def copied(root: str) -> None:
         machine, task_reader = CopiedTree(root), TaskReader(asks_all_affinities=True)
 
         def examine(machine: Machine = machine, task_reader: TaskReader = task_reader) -> None:
-            text_of_verdict(judge(Case(read_snapshot(machine, Wish(), task_reader))), 0, 100, False)
+            text_of_verdict(judge(Case(read_snapshot(machine, SnapshotOptions(), task_reader))), 0, 100, False)
 
         times.append(_cpu_ms(examine))
     print(f"{root}: {_told(times)}")

@@ -12,7 +12,7 @@ from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.model.interval.interval import interval_between
@@ -30,7 +30,7 @@ def judged(
 ) -> Verdict:
     """The verdict over the machine's first two moments, a quiet calibration, and the third moment if there is one."""
     task_reader = TaskReader(asks_all_affinities=True)
-    wish = Wish(cpus, asks_jobs=True)
+    wish = SnapshotOptions(cpus, asks_jobs=True)
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
@@ -50,7 +50,9 @@ def quiet_calibration() -> Calibrated:
 
 def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:
     """The verdict over one moment, as `preflight --sample 0` makes it."""
-    return judge(Case(read_snapshot(machine, Wish(cpus, asks_jobs=True), TaskReader(asks_all_affinities=True))))
+    return judge(
+        Case(read_snapshot(machine, SnapshotOptions(cpus, asks_jobs=True), TaskReader(asks_all_affinities=True)))
+    )
 
 
 def finding(verdict: Verdict, check_id: str) -> Finding:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.judgement.declaration import NOT_APPLICABLE, PASS, WARN
+from noisewatch.judgement.terms import Status
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -43,9 +43,9 @@ def test_how_the_monitor_was_started_changes_no_answer_in_it() -> None:
 
 def test_a_nice_value_is_the_benchmarks_in_the_script_that_starts_it_and_not_in_the_monitor() -> None:
     verdict = Example("", "", {STAT: own_stat(nice=10)}).judged()
-    assert finding(verdict, "priority-lowered").status == WARN
+    assert finding(verdict, "priority-lowered").status == Status.WARN
     in_monitor = finding(_in_monitor(verdict), "priority-lowered")
-    assert in_monitor.status == NOT_APPLICABLE
+    assert in_monitor.status == Status.NOT_APPLICABLE
     assert in_monitor.answer.reason is not None
     assert "noisewatch preflight" in in_monitor.answer.reason
 
@@ -53,9 +53,9 @@ def test_a_nice_value_is_the_benchmarks_in_the_script_that_starts_it_and_not_in_
 @pytest.mark.parametrize(
     ("check_id", "changed", "status"),
     [
-        ("layout-not-random", {Knob.ADDRESS_RANDOMISATION: "0\n"}, WARN),
-        ("hardware-counters-unusable", {Knob.PERF_PARANOID: "2\n"}, PASS),
-        ("nice-value-confined-to-session", {Knob.AUTOGROUP: "0\n"}, PASS),
+        ("layout-not-random", {Knob.ADDRESS_RANDOMISATION: "0\n"}, Status.WARN),
+        ("hardware-counters-unusable", {Knob.PERF_PARANOID: "2\n"}, Status.PASS),
+        ("nice-value-confined-to-session", {Knob.AUTOGROUP: "0\n"}, Status.PASS),
     ],
 )
 def test_what_the_machines_own_settings_tell_counts_in_the_monitor_too(

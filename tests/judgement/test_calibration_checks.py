@@ -12,7 +12,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import interval_between
 from tests.calibrated import CHAIN_NS, WORK_NS, steady, written_calibration
@@ -29,12 +29,12 @@ def _verdict(files: Files | None = None, budget: Budget | None = None, **written
     both = dict(quiet_files()) if files is None else files
     machine = WrittenMachine(both, _moved(both, quiet_files(3.0)), _moved(both, loaded_files()), answers=ANSWERS)
     reader = TaskReader(asks_all_affinities=True)
-    before = read_snapshot(machine, Wish(), reader)
+    before = read_snapshot(machine, SnapshotOptions(), reader)
     machine.advance()
-    after = read_snapshot(machine, Wish(), reader, before)
+    after = read_snapshot(machine, SnapshotOptions(), reader, before)
     calibrated = calibrated_with(parse_calibration(written_calibration(**written)), budget or Budget())
     machine.advance()
-    under_load = interval_between(after, read_snapshot(machine, Wish(), None, after))
+    under_load = interval_between(after, read_snapshot(machine, SnapshotOptions(), None, after))
     return judge(Case(after, interval_between(before, after), calibrated=calibrated, under_load=under_load))
 
 
@@ -182,7 +182,7 @@ def test_a_noisy_cpu_fails_though_another_could_not_be_measured() -> None:
 
 def test_no_calibration_that_was_wanted_is_unknown_with_its_reason() -> None:
     machine = WrittenMachine(quiet_files(), answers=ANSWERS)
-    case = Case(read_snapshot(machine, Wish()), no_calibration_reason="a copied tree cannot be asked")
+    case = Case(read_snapshot(machine, SnapshotOptions()), no_calibration_reason="a copied tree cannot be asked")
     verdict = judge(case)
     answers = {finding(verdict, each).answer.reason for each in _CHECKS}
     assert answers == {"a copied tree cannot be asked"}
@@ -190,7 +190,7 @@ def test_no_calibration_that_was_wanted_is_unknown_with_its_reason() -> None:
 
 
 def test_a_calibration_that_nobody_wanted_is_not_asked_for() -> None:
-    verdict = judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish())))
+    verdict = judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())))
     assert {finding(verdict, each).status for each in _CHECKS} == {"ignored"}
 
 
@@ -233,7 +233,7 @@ def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
     """As when a recording is judged for other CPUs than those it was calibrated on."""
     samples = parse_calibration(written_calibration((2,)))
     calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}))
-    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish())
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     verdict = judge(Case(snapshot, calibrated=calibrated))
     assert {finding(verdict, each).status for each in _CHECKS} == {"unknown"}
     assert "CPU 3: it was not calibrated" in (finding(verdict, "noise-floor-above-budget").answer.reason or "")
@@ -285,7 +285,7 @@ def test_work_that_is_now_and_then_faster_is_unsteady_too() -> None:
 )
 def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, named: str) -> None:
     calibrated = calibrated_with(parse_calibration({**written_calibration(), field: value}), Budget())
-    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish())
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     verdict = judge(Case(snapshot, calibrated=calibrated))
     assert {finding(verdict, check_id).status for check_id in _CHECKS} == {"unknown"}
     for check_id in ("noise-floor-above-budget", "target-cpus-interrupted"):

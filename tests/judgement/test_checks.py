@@ -8,10 +8,11 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import BLOCKING, Answer, Check
+from noisewatch.judgement.declaration import Answer, Check
 from noisewatch.judgement.limit import LIMIT, MINIMUM
+from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL, Example, all_examples
 from tests.judgement.judging import finding, judged, judged_by_settings, quiet_calibration
@@ -73,7 +74,7 @@ def test_each_check_has_a_machine_with_the_fault_and_one_where_it_is_unknown(che
 def test_where_the_file_is_missing_nothing_blocking_passes(example: Example) -> None:
     found = example.found(is_calibrated=False)
     assert (found.status, bool(found.answer.reason)) == ("unknown", True)
-    if found.severity == BLOCKING:
+    if found.severity == Severity.BLOCKING:
         assert example.judged(is_calibrated=False).exit_status in (1, 3)
         assert example.found().answered_by or example.judged().exit_status in (1, 3)
 
@@ -89,9 +90,9 @@ def test_hardware_that_is_not_there_may_be_the_hosts_in_a_virtual_machine(exampl
 def test_without_a_sample_the_time_of_the_calibration_tells_what_happens_under_load() -> None:
     count = f"{CPUS}/cpu2/thermal_throttle/core_throttle_count"
     machine = WrittenMachine(quiet_files(3.0), loaded_files() | {count: "70\n"}, answers=ANSWERS)
-    before = read_snapshot(machine, Wish(asks_jobs=True))
+    before = read_snapshot(machine, SnapshotOptions(asks_jobs=True))
     machine.advance()
-    loaded = interval_between(before, read_snapshot(machine, Wish(), None, before))
+    loaded = interval_between(before, read_snapshot(machine, SnapshotOptions(), None, before))
     verdict = judge(Case(before, calibrated=quiet_calibration(), under_load=loaded))
     assert finding(verdict, "throttled").status == "fail"
     statuses = {each.check.id: each.status for each in verdict.findings if each.check.sees_load}
@@ -114,7 +115,7 @@ def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
 def test_all_tasks_waiting_for_memory_block_although_pressure_usually_warns() -> None:
     after = quiet_files(3.0) | {"/proc/pressure/memory": _FULL.format(total=100_000)}
     verdict = judged(WrittenMachine(quiet_files(), after, answers=ANSWERS))
-    assert finding(verdict, "pressure-stall").severity == BLOCKING
+    assert finding(verdict, "pressure-stall").severity == Severity.BLOCKING
     assert verdict.verdict == "unstable"
 
 
@@ -165,6 +166,9 @@ def test_nothing_is_said_of_rates_that_nobody_asked_for() -> None:
 
 
 def test_bare_metal_needs_no_sample_to_know_that_nobody_steals() -> None:
-    case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish()), no_sample_reason="stands still")
+    case = Case(
+        read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()),
+        no_sample_reason="stands still",
+    )
     statuses = {each.check.id: each.status for each in judge(case).findings}
     assert (statuses["hypervisor-steal"], statuses["target-cpu-busy"]) == ("not-applicable", "unknown")

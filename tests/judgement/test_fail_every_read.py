@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from noisewatch.errors import NoisewatchError, Unreadable
-from noisewatch.judgement.declaration import PASS
-from noisewatch.judgement.verdict import STABLE
+from noisewatch.judgement.terms import Outcome, Status
 from tests.judgement.judging import judged, judged_by_settings
 from tests.quiet_machine import ANSWERS, process, quiet_files, stat_file
 from tests.written import Files, WrittenMachine
@@ -91,7 +90,7 @@ def test_no_failing_read_turns_a_fault_into_a_pass(fault: Callable[[str, bytes],
     for number in range(1, _read_count(moments) + 1):
         machine = FaultyMachine(*moments, fault=fault, fails_at=number)
         statuses = _statuses(machine)
-        turned = {check_id for check_id in faults if statuses[check_id] == PASS}
+        turned = {check_id for check_id in faults if statuses[check_id] == Status.PASS}
         # Without the list of isolated CPUs others are judged, and then it is unknown whether those are the right ones.
         unknown = {check_id for check_id, status in statuses.items() if status == "unknown"}
         if turned and "target-cpu-unusable" not in unknown:
@@ -105,7 +104,7 @@ def test_no_failing_read_turns_a_fault_into_a_pass(fault: Callable[[str, bytes],
 def test_no_failing_read_ends_in_anything_but_an_answer(fault: Callable[[str, bytes], bytes]) -> None:
     """Each read goes wrong in one of the ways, and nothing was measured that answers for what could not be read."""
     moments = (quiet_files(), quiet_files(3.0))
-    verdicts = set()
+    verdicts: set[str] = set()
     for number in range(1 + FAULTS.index(fault), _read_count(moments) + 1, len(FAULTS)):
         try:
             machine = FaultyMachine(*moments, fault=fault, fails_at=number)
@@ -124,7 +123,7 @@ def test_the_same_faults_over_settings_alone() -> None:
     for fault in FAULTS:
         for number in range(1, len(machine.reads) + 1):
             faulty = FaultyMachine(files, fault=fault, fails_at=number)
-            if judged_by_settings(faulty).verdict == STABLE:
+            if judged_by_settings(faulty).verdict == Outcome.STABLE:
                 false_calms.append((fault.__name__, faulty.failed_path))
     assert len(machine.reads) > _LEAST_READS // 2
     assert false_calms == []

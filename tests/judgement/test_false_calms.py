@@ -9,7 +9,7 @@ import pytest
 from noisewatch.errors import Absent
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.live import unreadable
 from tests.judgement.judging import answered, finding, judged
 from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
@@ -259,7 +259,7 @@ def test_only_what_the_kernel_says_is_not_there_is_known_not_to_be(number: int, 
 
 
 def test_nobody_knows_of_a_machine_that_stands_still_whether_it_swaps() -> None:
-    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish())
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     found = finding(judge(Case(snapshot, no_sample_reason="stands still")), "swapping")
     assert (found.status, found.answer.reason) == ("unknown", "stands still")
     assert finding(judge(Case(snapshot)), "swapping").answer.said == "hardly any swap is in use"

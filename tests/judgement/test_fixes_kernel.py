@@ -12,7 +12,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.example import Example
 from tests.judgement.judging import answered, finding, judged, quiet_calibration
 from tests.quiet.kernel import TRACING
@@ -229,7 +229,7 @@ def test_a_calibration_in_real_time_makes_the_throttle_a_warning() -> None:
     quiet = quiet_calibration()
     samples = replace(quiet.calibration.samples, is_realtime=True)
     calibrated = replace(quiet, calibration=replace(quiet.calibration, samples=samples))
-    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), Wish())
+    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), SnapshotOptions())
     severities = [
         finding(judge(Case(snapshot, calibrated=each)), "real-time-work-throttled").severity
         for each in (quiet, calibrated)

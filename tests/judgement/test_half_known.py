@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader, Tasks
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.model.interval.task_runs import run_tasks
@@ -139,7 +139,7 @@ def test_a_window_pinned_above_the_base_frequency_is_at_the_mercy_of_heat() -> N
 
 def _granted(granted: list[int], previous: Snapshot | None = None, seconds: float = 0.0) -> Snapshot:
     machine = WrittenMachine(quiet_files(seconds), answers=ANSWERS | {"pin to CPUs": {"granted": granted}})
-    snapshot = read_snapshot(machine, Wish(TARGET), previous=previous)
+    snapshot = read_snapshot(machine, SnapshotOptions(TARGET), previous=previous)
     return replace(snapshot, taken_at_ns=snapshot.taken_at_ns + round(seconds * 1e9))
 
 
@@ -155,8 +155,8 @@ def test_a_cpu_that_a_cpuset_took_away_while_we_looked_fails(granted: tuple[list
 
 def test_another_target_is_tried_anew() -> None:
     answers = ANSWERS | {"pin to CPUs": {"granted": [2]}}
-    before = read_snapshot(WrittenMachine(quiet_files(), answers=answers), Wish(frozenset({2})))
+    before = read_snapshot(WrittenMachine(quiet_files(), answers=answers), SnapshotOptions(frozenset({2})))
     other = WrittenMachine(quiet_files(), answers={"pin to CPUs 3": {"reason": "invalid argument"}})
-    after = read_snapshot(other, Wish(frozenset({3})), previous=before)
+    after = read_snapshot(other, SnapshotOptions(frozenset({3})), previous=before)
     assert before.pin_trial.granted == frozenset({2})
     assert after.pin_trial.reason == "invalid argument"

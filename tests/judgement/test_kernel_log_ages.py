@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.log import QUESTION
 from tests.judgement.judging import finding
 from tests.quiet_machine import ANSWERS, quiet_files
@@ -28,14 +28,15 @@ def test_ten_minutes_count(written_s: int, status: str, said: str) -> None:
     answers = {**ANSWERS, QUESTION: {"troubles": {"disk": [1, written_s * 1_000_000]}, "is_complete": True}}
     machine = WrittenMachine(quiet_files(), quiet_files(), answers=answers, seconds_between=_NOW_S - 1)
     machine.advance()
-    found = finding(judge(Case(read_snapshot(machine, Wish()))), "kernel-log-troubled")
+    found = finding(judge(Case(read_snapshot(machine, SnapshotOptions()))), "kernel-log-troubled")
     assert (found.status, found.answer.said) == (status, said)
 
 
 def test_who_may_not_read_the_log_is_told_so_and_no_more() -> None:
     answers = {question: answer for question, answer in ANSWERS.items() if question != QUESTION}
     found = finding(
-        judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=answers), Wish()))), "kernel-log-troubled"
+        judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=answers), SnapshotOptions()))),
+        "kernel-log-troubled",
     )
     assert (found.status, found.severity, found.answer.reason) == (
         "unknown",

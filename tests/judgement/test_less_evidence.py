@@ -7,8 +7,9 @@ from functools import cache
 import pytest
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import BLOCKING, NOT_APPLICABLE, PASS, Answer
+from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement.example import Example, all_examples
 from tests.judgement.judging import finding, judged
@@ -128,10 +129,10 @@ def _paths_by_check() -> dict[str, set[str]]:
 
 def _passes_otherwise(finding: Finding, sound: Answer) -> bool:
     """Whether it passes, or does not apply, for other reasons. Of what blocks, the evidence is a reason, too."""
-    is_calm = finding.status in (PASS, NOT_APPLICABLE)
+    is_calm = finding.status in (Status.PASS, Status.NOT_APPLICABLE)
     found = finding.answer
     is_same = (found.said, found.measured, found.reason) == (sound.said, sound.measured, sound.reason)
-    return is_calm and (not is_same or finding.check.severity == BLOCKING)
+    return is_calm and (not is_same or finding.check.severity == Severity.BLOCKING)
 
 
 def _concerned(example: Example, machine: WrittenMachine) -> list[str]:
@@ -169,7 +170,7 @@ def test_less_evidence_never_lets_a_check_pass_with_another_claim(how: str) -> N
         f"{check_id}: {found.status} where {path} is {how}: {found.answer.said} {found.answer.reason or ''}"
         for path, changed in _changed(how).items()
         for check_id, found in changed.items()
-        if sound[check_id].status == PASS and _passes_otherwise(found, sound[check_id].answer)
+        if sound[check_id].status == Status.PASS and _passes_otherwise(found, sound[check_id].answer)
         if found.answer.said not in OTHER_PROOFS and not any(fact.excuses(check_id, path, how) for fact in FACTS)
     ]
     assert otherwise == []

@@ -9,7 +9,7 @@ from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.calibrated import WORK_NS, written_calibration
 from tests.judgement.judging import finding
 from tests.quiet_machine import ANSWERS, CPUS, quiet_files
@@ -22,7 +22,7 @@ def _answer(slower: float, changes: dict[int, dict[str, object]] | None = None) 
     """Of a machine whose CPU 3 takes so many times as long as CPU 2."""
     other = written_calibration((3,), work=lambda at_ns: round(WORK_NS * slower))["cpus"][0]
     said = written_calibration((2, 3), changes={3: other, **(changes or {})})
-    snapshot = read_snapshot(WrittenMachine(without(quiet_files(), *_NO_CPUFREQ), answers=ANSWERS), Wish())
+    snapshot = read_snapshot(WrittenMachine(without(quiet_files(), *_NO_CPUFREQ), answers=ANSWERS), SnapshotOptions())
     case = Case(snapshot, calibrated=calibrated_with(parse_calibration(said), Budget()))
     return finding(judge(case), "target-cores-differ").answer
 

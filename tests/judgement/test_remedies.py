@@ -10,7 +10,7 @@ import pytest
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.operations.frame.frame import KINDS
@@ -24,7 +24,7 @@ def _case(changes: Files | None = None, modes: dict[str, int] | None = None) -> 
     files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | process(450, "mapper", 0, 5, allowed="0-3")
     files |= dict(changes or {})
     machine = WrittenMachine(files, answers=ANSWERS, modes=modes)
-    return Case(read_snapshot(machine, Wish(), TaskReader(asks_all_affinities=True)))
+    return Case(read_snapshot(machine, SnapshotOptions(), TaskReader(asks_all_affinities=True)))
 
 
 def _untuned() -> Case:
@@ -35,7 +35,9 @@ def _untuned() -> Case:
 def _culprit(
     kind: str, name: str = "x", *, tid: int | None = None, pid: int | None = None, irq: int | None = None
 ) -> Disturbance:
-    return Disturbance(kind, name, 2, 1_000, 0.1, 1.0, pid=pid or tid, tid=tid, irq=irq)
+    return Disturbance(
+        kind=kind, name=name, cpu=2, stolen_ns=1_000, share=0.1, rate_per_s=1.0, pid=pid or tid, tid=tid, irq=irq
+    )
 
 
 def _commands(culprit: Disturbance, case: Case | None = None) -> tuple[str | None, str | None, str | None]:

@@ -6,6 +6,7 @@ import pytest
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.rules import PROFILES, Rules
+from noisewatch.judgement.terms import Severity
 from tests.judgement.judging import finding, judged
 from tests.quiet_machine import ANSWERS, CPUS, quiet_files, stat_file
 from tests.written import Files, WrittenMachine, without
@@ -40,7 +41,7 @@ def test_only_what_is_selected_is_asked() -> None:
 
 @pytest.mark.parametrize(("severity", "status"), [("blocking", 1), ("warning", 0), ("information", 0)])
 def test_the_users_severity_outranks_the_profiles(severity: str, status: int) -> None:
-    rules = Rules("strict", severity_by_id={"turbo-enabled": severity})
+    rules = Rules("strict", severity_by_id={"turbo-enabled": Severity(severity)})
     assert judged(_machine(_BOOST), rules=rules).exit_status == status
 
 

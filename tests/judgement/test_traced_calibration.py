@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Finding, judge
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import Trace, parse_trace
 from noisewatch.model.calibration.attribution import Meanwhile
@@ -30,7 +30,9 @@ _PIECES = [0, 110 * _MS, 1, 110 * _MS, 115 * _MS, 5, 115 * _MS, 500 * _MS, 1]
 def _interrupted(trace: Trace | str) -> Finding:
     """Of a machine on which CPU 2 lost five milliseconds."""
     files = quiet_files() | process(30, "kworker/2:1", 2, 5, flags=0x0020_0000, allowed="0-3")
-    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), Wish(), TaskReader(asks_all_affinities=True))
+    snapshot = read_snapshot(
+        WrittenMachine(files, answers=ANSWERS), SnapshotOptions(), TaskReader(asks_all_affinities=True)
+    )
     samples = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
     calibrated = calibrated_with(samples, Budget(), frozenset({2}), Meanwhile(trace, snapshot))
     return finding(judge(Case(snapshot, calibrated=calibrated)), "target-cpus-interrupted")

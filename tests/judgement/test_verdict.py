@@ -9,6 +9,7 @@ import pytest
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Answer
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, compose, link_measurements
 from tests.judgement.judging import judged_by_settings
 from tests.quiet_machine import CPUS
@@ -18,8 +19,8 @@ from tests.written import WrittenMachine
 def _finding(
     status: str, severity: str = "blocking", answered_by: str | None = None, check_id: str = "a-check"
 ) -> Finding:
-    declared = replace(CATALOGUE[0], id=check_id, severity=severity, answered_by=answered_by)
-    return Finding(declared, Answer(status, "said"))
+    declared = replace(CATALOGUE[0], id=check_id, severity=Severity(severity), answered_by=answered_by)
+    return Finding(declared, Answer(Status(status), "said"))
 
 
 @pytest.mark.parametrize(

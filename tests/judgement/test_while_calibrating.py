@@ -12,7 +12,7 @@ from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import Finding, judge
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, parse_trace
 from noisewatch.model.calibration.attribution import Meanwhile
@@ -41,10 +41,10 @@ def _intervals(
     files = [quiet_files() | (before or {}), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
     machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[_OURS])
     task_reader = TaskReader(asks_all_affinities=True)
-    looks = [read_snapshot(machine, Wish(), task_reader)]
+    looks = [read_snapshot(machine, SnapshotOptions(), task_reader)]
     while machine.has_next:
         machine.advance()
-        looks.append(read_snapshot(machine, Wish(), task_reader, looks[-1]))
+        looks.append(read_snapshot(machine, SnapshotOptions(), task_reader, looks[-1]))
     sample, loaded = pairwise(looks)
     return [interval_between(*sample), interval_between(*loaded, loop_lost_share_by_cpu=lost)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.recording.replay import Recording
 from tests.lab.expected import ISOLATED_CPUS, finding
 from tests.lab.lab import Lab
@@ -126,7 +126,7 @@ def _columns(path: Path) -> list[tuple[int, ...]]:
     recording = Recording(str(path))
     seen: list[tuple[int, ...]] = []
     while not seen or recording.advance():
-        snapshot = read_snapshot(recording, Wish())
+        snapshot = read_snapshot(recording, SnapshotOptions())
         assert snapshot.interrupts is not None
         assert snapshot.online.online == frozenset(snapshot.interrupts.cpus)
         if seen[-1:] != [snapshot.interrupts.cpus]:

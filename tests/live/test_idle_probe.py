@@ -1,4 +1,4 @@
-"""The sentinel on this host, with a benchmark made on purpose: `pytest -m live`. Nobody else may use the last CPU."""
+"""The idle probe on this host, with a benchmark made on purpose: `pytest -m live`. Nobody else may use the last CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import descendants_of, is_alive, wait_until
 
 pytestmark = pytest.mark.live
 
-_PATIENCE_S = 90.0  # others' work on the CPU keeps the sentinel away
+_PATIENCE_S = 90.0  # others' work on the CPU keeps the idle probe away
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def _sampler(measures_idle: bool = False) -> Iterator[subprocess.Popen[bytes]]:
     options = SamplerOptions(
         machine=MachineOptions(cpus=str(CPU)),
         interval_s=0.5,
-        sentinel=measures_idle,
+        idle_probe=measures_idle,
         allowed=frozenset(os.sched_getaffinity(0)),
         observer=os.getpid(),
     )
@@ -48,7 +48,7 @@ def _frame_when(sampler: subprocess.Popen[bytes], *states: str) -> tuple[Frame, 
     while time.monotonic() < given_up:
         frame = decode_frame(sampler.stdout.readline())
         line = next(line for line in frame.cpus if line.cpu == CPU)
-        if line.sentinel in states:
+        if line.idle_probe in states:
             return frame, line
     raise AssertionError(f"it never was {' or '.join(states)}")
 
@@ -59,7 +59,7 @@ def _frame_when_quiet(sampler: subprocess.Popen[bytes]) -> tuple[Frame, CpuLine]
         return _frame_when(sampler, "measures")
     except AssertionError:
         _, line = _frame_when(sampler, "busy", "was busy", "measures")
-        if line.sentinel == "measures":
+        if line.idle_probe == "measures":
             raise
         pytest.skip(f"others use CPU {CPU} all the time")
 
@@ -85,12 +85,12 @@ def test_it_is_switched_on_and_off_through_standard_input() -> None:
         if sampler.stdin is None:
             raise AssertionError
         frame, _ = _frame_when(sampler, "off")
-        assert not frame.has_sentinel
+        assert not frame.has_idle_probe
         for wanted, states in ((True, ("starting", "measures", "busy", "was busy")), (False, ("off",))):
-            sampler.stdin.write(json.dumps({"sentinel": wanted}).encode() + b"\n")
+            sampler.stdin.write(json.dumps({"idle_probe": wanted}).encode() + b"\n")
             sampler.stdin.flush()
             frame, _ = _frame_when(sampler, *states)
-            assert frame.has_sentinel is wanted
+            assert frame.has_idle_probe is wanted
 
 
 def test_a_stopped_sampler_is_not_spun_for_and_a_killed_one_leaves_nothing() -> None:

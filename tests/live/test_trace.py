@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.tracefs.instances import MOUNTS, find_tracefs
 from noisewatch.operations.trace import KeptTrace, follow
@@ -145,7 +145,7 @@ def test_one_stretch_follows_the_other_without_switching_anything_on_or_off(trac
     kept, traces, made = KeptTrace(), [], []
     with noise(_WAKES):
         for _ in range(2):
-            found = follow(LiveMachine(), Wish(frozenset({CPU})), 1.0, lambda done_s: None, kept=kept)
+            found = follow(LiveMachine(), SnapshotOptions(frozenset({CPU})), 1.0, lambda done_s: None, kept=kept)
             traces.append(found.trace)
             names = _instances(tracefs, os.getpid())
             made.append({name: (tracefs / "instances" / name).stat().st_ino for name in names})

@@ -1,12 +1,11 @@
-"""Where the sentinel may spin, and what its slices come to."""
+"""Where the idle probe may spin, and what its slices come to."""
 
 from __future__ import annotations
 
 import pytest
 
 from noisewatch.machine.spinning.idle_probe.buffer import Slice
-from noisewatch.model.idle_probe import measured_in, why_not_to_spin
-from noisewatch.model.idle_probe_states import BUSY, LOCKED, OFFLINE, SIBLING_BUSY, UNKNOWN_LOAD
+from noisewatch.model.idle_probe import ProbeState, measured_in, why_not_to_spin
 from tests.model.interval.sampling import interval_of
 from tests.quiet_machine import CPUS, process, stat_file
 from tests.written import Files
@@ -17,7 +16,13 @@ def _hog(ran_ns: int, cpu: int = 2) -> tuple[Files, Files]:
 
 
 def test_slices_add_up_and_the_longest_gap_is_the_longest_of_all() -> None:
-    measured = measured_in([Slice(9, 2_000, 100, 2, 60), Slice(1, 1_000, 500, 1, 500), Slice(0, 1_000, 0, 0, 0)])
+    measured = measured_in(
+        [
+            Slice(start_ns=9, spun_ns=2_000, stolen_ns=100, gap_count=2, longest_gap_ns=60),
+            Slice(start_ns=1, spun_ns=1_000, stolen_ns=500, gap_count=1, longest_gap_ns=500),
+            Slice(start_ns=0, spun_ns=1_000, stolen_ns=0, gap_count=0, longest_gap_ns=0),
+        ]
+    )
     if measured is None:
         raise AssertionError
     assert (measured.spun_ns, measured.stolen_ns, measured.gap_count, measured.longest_gap_ns) == (4_000, 600, 3, 500)
@@ -26,14 +31,14 @@ def test_slices_add_up_and_the_longest_gap_is_the_longest_of_all() -> None:
 
 def test_without_spinning_nothing_is_known() -> None:
     assert measured_in([]) is None
-    assert measured_in([Slice(1, 0, 0, 0, 0)]) is None
+    assert measured_in([Slice(start_ns=1, spun_ns=0, stolen_ns=0, gap_count=0, longest_gap_ns=0)]) is None
 
 
 def test_on_an_idle_cpu_it_may_spin() -> None:
     assert why_not_to_spin(interval_of({}, {}), 2) is None
 
 
-@pytest.mark.parametrize(("ran_ns", "reason"), [(140_000_000, None), (160_000_000, BUSY)])
+@pytest.mark.parametrize(("ran_ns", "reason"), [(140_000_000, None), (160_000_000, ProbeState.BUSY)])
 def test_more_than_a_twentieth_of_the_time_is_work(ran_ns: int, reason: str | None) -> None:
     before, after = _hog(ran_ns)
     assert why_not_to_spin(interval_of(before, after), 2) == reason
@@ -42,7 +47,7 @@ def test_more_than_a_twentieth_of_the_time_is_work(ran_ns: int, reason: str | No
 def test_its_own_time_does_not_keep_it_away() -> None:
     before, after = _hog(300_000_000)
     busy = {"/proc/stat": stat_file({2: 30}, 300)}
-    assert why_not_to_spin(interval_of(before, {**after, **busy}), 2) == BUSY
+    assert why_not_to_spin(interval_of(before, {**after, **busy}), 2) == ProbeState.BUSY
     assert why_not_to_spin(interval_of(before, {**after, **busy}, own_pids=[900]), 2) is None
 
 
@@ -50,7 +55,7 @@ def test_it_does_not_take_from_a_benchmark_on_the_other_thread_of_the_core() -> 
     pair = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
     before, after = _hog(2_000_000_000, cpu=0)
     interval = interval_of({**before, **pair}, {**after, **pair})
-    assert (why_not_to_spin(interval, 2), why_not_to_spin(interval, 3)) == (SIBLING_BUSY, None)
+    assert (why_not_to_spin(interval, 2), why_not_to_spin(interval, 3)) == (ProbeState.SIBLING_BUSY, None)
 
 
 def test_what_the_hypervisor_takes_does_not_keep_it_away() -> None:
@@ -59,10 +64,10 @@ def test_what_the_hypervisor_takes_does_not_keep_it_away() -> None:
 
 
 def test_an_unknown_load_is_no_idleness() -> None:
-    assert why_not_to_spin(interval_of({}, {"/proc/stat": "cpu 1 2\n"}), 2) == UNKNOWN_LOAD
+    assert why_not_to_spin(interval_of({}, {"/proc/stat": "cpu 1 2\n"}), 2) == ProbeState.UNKNOWN_LOAD
 
 
-@pytest.mark.parametrize(("started", "reason"), [("1000", LOCKED), ("999", None)], ids=["alive", "gone"])
+@pytest.mark.parametrize(("started", "reason"), [("1000", ProbeState.LOCKED), ("999", None)], ids=["alive", "gone"])
 def test_a_benchmark_that_has_locked_the_machine_is_left_alone(started: str, reason: str | None) -> None:
     lock = process(900, "nightly.sh", 0, 0) | {"/run/lock/noisewatch.lock": f"900 {started} 4026531836 nightly.sh\n"}
     assert why_not_to_spin(interval_of(lock, lock), 2) == reason
@@ -70,4 +75,4 @@ def test_a_benchmark_that_has_locked_the_machine_is_left_alone(started: str, rea
 
 def test_a_cpu_that_is_offline_cannot_be_spun_on() -> None:
     offline = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
-    assert why_not_to_spin(interval_of(offline, offline), 3) == OFFLINE
+    assert why_not_to_spin(interval_of(offline, offline), 3) == ProbeState.OFFLINE

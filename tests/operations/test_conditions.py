@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.operations.frame.frame import Frame
@@ -19,7 +19,7 @@ def _frames(tmp_path: Path, *changes: Files) -> list[Frame]:
     """The quiet machine, so many times, with these files otherwise."""
     moments = [{**quiet_files(3.0 * number), **each} for number, each in enumerate(changes)]
     recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
-    return list(sample_frames(recording, Wish(), 1.0))
+    return list(sample_frames(recording, SnapshotOptions(), 1.0))
 
 
 def test_a_quiet_machine(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_the_temperature_is_asked_anew_and_what_cannot_be_read_is_unknown(tmp_pa
 
 def test_a_sensor_that_interrupts_a_target_cpu_is_not_asked_again(tmp_path: Path) -> None:
     machine = WrittenMachine(quiet_files(), answers=ANSWERS)
-    asked = read_snapshot(machine, Wish(frozenset({1}))).background.celsius_by_path
+    asked = read_snapshot(machine, SnapshotOptions(frozenset({1}))).background.celsius_by_path
     assert asked == {f"{CHIP}/temp1_input": 41.0}
-    assert read_snapshot(machine, Wish(frozenset({0}))).background.celsius_by_path == {}
+    assert read_snapshot(machine, SnapshotOptions(frozenset({0}))).background.celsius_by_path == {}
     pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
     paired = WrittenMachine(quiet_files() | pairs, answers=ANSWERS)
-    assert read_snapshot(paired, Wish(frozenset({2}))).background.celsius_by_path == {}
+    assert read_snapshot(paired, SnapshotOptions(frozenset({2}))).background.celsius_by_path == {}

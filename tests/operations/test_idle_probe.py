@@ -1,4 +1,4 @@
-"""When the sentinel spins, when it makes way, and what its frames tell. Its spinners are written here."""
+"""When the idle probe spins, when it makes way, and what its frames tell. Its spinners are written here."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotMeasure
-from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, RESTING, SPINNING, YIELDED, Slice
 from noisewatch.machine.spinning.idle_probe.run import Spun
-from noisewatch.model.idle_probe_states import BUSY, MEASURES, STARTING, WAS_BUSY
+from noisewatch.model.idle_probe import ProbeState
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.operations.frame.making import frame_of
-from noisewatch.operations.idle_probe import Sentinel
+from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.sampling import sample_frames
 from tests.model.interval.sampling import interval_of
 from tests.quiet_machine import process
@@ -40,7 +40,7 @@ class _Spinners:
         self.is_ended = False
         self.now_ns = 0
 
-    def let_spin(self, cpu: int, for_ns: int) -> None:
+    def renew_lease(self, cpu: int, for_ns: int) -> None:
         assert for_ns > 0
         self.spins.add(cpu)
 
@@ -48,7 +48,16 @@ class _Spinners:
         self.spins.discard(cpu)
 
     def spun(self, cpu: int, since_ns: int) -> Spun:
-        slices = tuple(Slice(self.now_ns - self.age_ns - place, 1_700_000, 17_000, 2, 15_000) for place in range(100))
+        slices = tuple(
+            Slice(
+                start_ns=self.now_ns - self.age_ns - place,
+                spun_ns=1_700_000,
+                stolen_ns=17_000,
+                gap_count=2,
+                longest_gap_ns=15_000,
+            )
+            for place in range(100)
+        )
         return Spun(self.state, self.error, slices)
 
     def end(self) -> None:
@@ -56,11 +65,11 @@ class _Spinners:
 
 
 class _Watched:
-    """A sentinel of the quiet machine's two target CPUs, a second at a time."""
+    """An idle probe of the quiet machine's two target CPUs, a second at a time."""
 
     def __init__(self) -> None:
         self.started: list[_Spinners] = []
-        self.sentinel = Sentinel(1.0, self._start)
+        self.idle_probe = IdleProbe(1.0, self._start)
         self.quiet, self.busy = interval_of({}, {}), interval_of(*_HOG)
         self._now_ns = 0
 
@@ -84,58 +93,58 @@ class _Watched:
         if self.started:
             self.spinners.now_ns = self._now_ns
         moved = replace(interval, after=after, before=replace(interval.before, taken_at_ns=self._now_ns - _SECOND_NS))
-        self.sentinel.follow(after, moved)
-        return self.sentinel.told_in(frame_of(after, moved, None, sampler_cpu_s=None))
+        self.idle_probe.follow(after, moved)
+        return self.idle_probe.annotate(frame_of(after, moved, None, sampler_cpu_s=None))
 
 
 def _wanted() -> _Watched:
     watched = _Watched()
-    watched.sentinel.want(True)
+    watched.idle_probe.want(True)
     return watched
 
 
 def test_it_is_off_until_it_is_wanted() -> None:
     watched = _Watched()
     frame = watched.frame(watched.quiet)
-    assert (watched.started, frame.has_sentinel) == ([], False)
-    assert {line.sentinel for line in frame.cpus} == {"off"}
+    assert (watched.started, frame.has_idle_probe) == ([], False)
+    assert {line.idle_probe for line in frame.cpus} == {"off"}
 
 
 def test_on_idle_target_cpus_it_measures() -> None:
     watched = _wanted()
     line = watched.follow(watched.quiet, 3)
     assert watched.spinners.spins == watched.spinners.cpus == {2, 3}
-    assert (line.sentinel, line.measured_ns, line.measured_stolen_share) == (MEASURES, 170_000_000, 0.01)
+    assert (line.idle_probe, line.measured_ns, line.measured_stolen_share) == (ProbeState.MEASURES, 170_000_000, 0.01)
     assert (line.gap_count, line.longest_gap_ns) == (200, 15_000)
 
 
 def test_of_other_cpus_nothing_is_told() -> None:
     watched = _wanted()
     lines = [line for line in watched.frame(watched.quiet).cpus if line.cpu not in (2, 3)]
-    assert {(line.sentinel, line.measured_stolen_share) for line in lines} == {("off", None)}
+    assert {(line.idle_probe, line.measured_stolen_share) for line in lines} == {("off", None)}
 
 
 def test_where_somebody_works_it_makes_way_and_says_so() -> None:
     watched = _wanted()
     watched.follow(watched.quiet, 3)
     line = watched.follow(watched.busy)
-    assert (line.sentinel, line.measured_stolen_share, watched.spinners.spins) == (BUSY, None, {3})
+    assert (line.idle_probe, line.measured_stolen_share, watched.spinners.spins) == (ProbeState.BUSY, None, {3})
 
 
 def test_it_comes_back_after_some_quiet_seconds_and_not_before() -> None:
     watched = _wanted()
     watched.follow(watched.busy, 2)
-    assert (watched.follow(watched.quiet, 4).sentinel, watched.spinners.spins) == (WAS_BUSY, {3})
-    assert (watched.follow(watched.quiet).sentinel, watched.spinners.spins) == (STARTING, {2, 3})
-    assert watched.follow(watched.quiet).sentinel == MEASURES
+    assert (watched.follow(watched.quiet, 4).idle_probe, watched.spinners.spins) == (ProbeState.WAS_BUSY, {3})
+    assert (watched.follow(watched.quiet).idle_probe, watched.spinners.spins) == (ProbeState.STARTING, {2, 3})
+    assert watched.follow(watched.quiet).idle_probe == ProbeState.MEASURES
 
 
 def test_a_spinner_that_gave_way_by_itself_rests_as_long() -> None:
     watched = _wanted()
     watched.follow(watched.quiet, 2)
     watched.spinners.state = YIELDED
-    assert (watched.follow(watched.quiet).sentinel, watched.spinners.spins) == (BUSY, set())
-    assert watched.follow(watched.quiet, 4).sentinel == WAS_BUSY
+    assert (watched.follow(watched.quiet).idle_probe, watched.spinners.spins) == (ProbeState.BUSY, set())
+    assert watched.follow(watched.quiet, 4).idle_probe == ProbeState.WAS_BUSY
     watched.follow(watched.quiet)
     assert watched.spinners.spins == {2, 3}
 
@@ -154,27 +163,27 @@ def test_a_spinner_that_does_not_measure_is_no_calm(state: int, error: int, age_
     watched.follow(watched.quiet, 2)
     watched.spinners.state, watched.spinners.error, watched.spinners.age_ns = state, error, age_ns
     line = watched.follow(watched.quiet)
-    assert (line.sentinel, line.measured_stolen_share) == (said, None)
+    assert (line.idle_probe, line.measured_stolen_share) == (said, None)
 
 
 def test_its_processes_are_known_as_ours_for_as_long_as_they_can_be_told() -> None:
     watched = _wanted()
     watched.follow(watched.quiet, 2)
-    watched.sentinel.want(False)
+    watched.idle_probe.want(False)
     assert watched.spinners.spins == set()
     watched.follow(watched.quiet, 10)
-    assert (watched.sentinel.own_pids, watched.spinners.is_ended) == (frozenset({77, 78}), False)
+    assert (watched.idle_probe.own_pids, watched.spinners.is_ended) == (frozenset({77, 78}), False)
     watched.follow(watched.quiet)
-    assert (watched.sentinel.own_pids, watched.spinners.is_ended) == (frozenset(), True)
+    assert (watched.idle_probe.own_pids, watched.spinners.is_ended) == (frozenset(), True)
 
 
 def test_wanted_again_it_goes_on_with_the_processes_that_it_has() -> None:
     watched = _wanted()
     watched.follow(watched.quiet, 2)
-    watched.sentinel.want(False)
+    watched.idle_probe.want(False)
     watched.follow(watched.quiet, 5)
-    watched.sentinel.want(True)
-    assert watched.follow(watched.quiet, 15).sentinel == MEASURES
+    watched.idle_probe.want(True)
+    assert watched.follow(watched.quiet, 15).idle_probe == ProbeState.MEASURES
     assert len(watched.started) == 1
 
 
@@ -183,8 +192,8 @@ def test_processes_that_are_gone_are_told_and_not_started_again() -> None:
     watched.follow(watched.quiet, 2)
     watched.spinners.failure = "it ended with status -9"
     frame = watched.frame(watched.quiet)
-    assert (frame.has_sentinel, frame.no_sentinel_reason) == (False, "it ended with status -9")
-    assert watched.frame(watched.quiet).no_sentinel_reason == "it ended with status -9"
+    assert (frame.has_idle_probe, frame.no_idle_probe_reason) == (False, "it ended with status -9")
+    assert watched.frame(watched.quiet).no_idle_probe_reason == "it ended with status -9"
     assert len(watched.started) == 1
 
 
@@ -193,11 +202,11 @@ def test_what_cannot_be_started_is_told() -> None:
         raise CannotMeasure("too many open files")
 
     interval = interval_of({}, {})
-    sentinel = Sentinel(1.0, refuse)
-    sentinel.want(True)
-    sentinel.follow(interval.after, interval)
-    frame = sentinel.told_in(frame_of(interval.after, interval, None, sampler_cpu_s=None))
-    assert frame.no_sentinel_reason == "too many open files"
+    idle_probe = IdleProbe(1.0, refuse)
+    idle_probe.want(True)
+    idle_probe.follow(interval.after, interval)
+    frame = idle_probe.annotate(frame_of(interval.after, interval, None, sampler_cpu_s=None))
+    assert frame.no_idle_probe_reason == "too many open files"
 
 
 def test_when_the_target_changes_it_moves_there() -> None:
@@ -206,12 +215,12 @@ def test_when_the_target_changes_it_moves_there() -> None:
     first = watched.spinners
     target = replace(watched.quiet.after.target, cpus=frozenset({1}))
     after = replace(watched.quiet.after, target=target, taken_at_ns=9 * _SECOND_NS)
-    watched.sentinel.follow(after, replace(watched.quiet, after=after))
+    watched.idle_probe.follow(after, replace(watched.quiet, after=after))
     assert (first.is_ended, watched.spinners.cpus) == (True, frozenset({1}))
 
 
 def test_a_copied_tree_is_not_spun_on(tmp_path: Path) -> None:
     watched = _wanted()
     tree = CopiedTree(str(quiet_tree(tmp_path, {})))
-    (only,) = sample_frames(tree, Wish(), 1.0, sentinel=watched.sentinel)
-    assert (watched.started, only.has_sentinel) == ([], False)
+    (only,) = sample_frames(tree, SnapshotOptions(), 1.0, idle_probe=watched.idle_probe)
+    assert (watched.started, only.has_idle_probe) == ([], False)

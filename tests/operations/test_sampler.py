@@ -18,7 +18,7 @@ class _Asked:
     def __init__(self) -> None:
         self.reading, self.writing = os.pipe()
         self.taken: list[object] = []
-        self.inbox = Inbox(self.reading, {"sentinel": self.taken.append})
+        self.inbox = Inbox(self.reading, {"idle_probe": self.taken.append})
 
     def after(self, *pieces: bytes) -> list[object]:
         for piece in pieces:
@@ -37,16 +37,16 @@ def asked() -> Iterator[_Asked]:
 
 
 def test_requests_are_taken_in_their_order(asked: _Asked) -> None:
-    assert asked.after(b'{"sentinel": true}\n{"sentinel": false}\n') == [True, False]
+    assert asked.after(b'{"idle_probe": true}\n{"idle_probe": false}\n') == [True, False]
 
 
 def test_a_request_may_come_in_pieces(asked: _Asked) -> None:
-    assert asked.after(b'{"senti', b'nel": true', b"}\n") == [True]
+    assert asked.after(b'{"idle_', b'probe": true', b"}\n") == [True]
 
 
 @pytest.mark.parametrize("junk", [b"rubbish\n", b"[1]\n", b'{"unknown": 5}\n', b"\xff\xfe\n", b"\n", b"x" * 60_000])
 def test_what_is_no_request_is_left_alone(asked: _Asked, junk: bytes) -> None:
-    assert asked.after(junk, b'\n{"sentinel": true}\n') == [True]
+    assert asked.after(junk, b'\n{"idle_probe": true}\n') == [True]
 
 
 def test_who_asked_and_is_gone_ends_the_wait(asked: _Asked) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.judgement.declaration import NOT_APPLICABLE
-from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.judgement.terms import Status
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kernel.tasks.own_process import STAT
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
@@ -15,7 +15,7 @@ from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TA
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.gate import examine
-from noisewatch.surfaces.cli.live import TerminalAudience
+from noisewatch.surfaces.cli.live import TerminalListener
 from tests.judgement.judging import finding
 from tests.quiet.process import own_stat
 from tests.quiet_machine import CPUS, process, quiet_files, stat_file
@@ -28,7 +28,7 @@ _MOMENTS = [quiet_files(3.0 * number) for number in range(4)]
 
 def _replayed(tmp_path: Path, *moments: Files) -> list[Frame]:
     recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
-    return list(sample_frames(recording, Wish(), 1.0))
+    return list(sample_frames(recording, SnapshotOptions(), 1.0))
 
 
 def _roles(frame: Frame) -> dict[int, str]:
@@ -68,7 +68,7 @@ def test_a_frame_tells_which_time_was_judged_at_least_five_seconds_where_there_w
 
 
 def test_a_copied_tree_is_one_frame_that_is_the_last(unchanged_tree: Path) -> None:
-    frames = list(sample_frames(CopiedTree(str(unchanged_tree)), Wish(), 1.0))
+    frames = list(sample_frames(CopiedTree(str(unchanged_tree)), SnapshotOptions(), 1.0))
     assert [(frame.is_last, frame.seconds) for frame in frames] == [(True, 0.0)]
     assert frames[0].target == (2, 3)
 
@@ -100,20 +100,20 @@ def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:
 def test_roles_tell_targets_siblings_and_the_others(tmp_path: Path) -> None:
     pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
     tree = CopiedTree(str(quiet_tree(tmp_path, pairs)))
-    (only,) = sample_frames(tree, Wish(frozenset({2})), 1.0)
+    (only,) = sample_frames(tree, SnapshotOptions(frozenset({2})), 1.0)
     assert _roles(only) == {0: SIBLING, 1: HOUSEKEEPING, 2: TARGET, 3: HOUSEKEEPING}
 
 
 def test_an_offline_cpu_has_a_line_that_says_so(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", f"{CPUS}/cpu1/online": "0\n"}
-    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(), 1.0)
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(), 1.0)
     assert _roles(only) == {0: HOUSEKEEPING, 1: OFFLINE, 2: TARGET, 3: TARGET}
     assert only.online_count == 3
 
 
 def test_an_offline_target_has_a_line_that_says_so(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
-    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), Wish(frozenset({3})), 1.0)
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(frozenset({3})), 1.0)
     assert _roles(only)[3] == OFFLINE
 
 
@@ -127,7 +127,7 @@ def test_an_unreadable_table_leaves_the_loss_unknown(tmp_path: Path) -> None:
 def test_a_damaged_recording_says_so_in_its_last_frame(tmp_path: Path) -> None:
     path = record(tmp_path / "machine.nw", *_MOMENTS)
     path.write_bytes(path.read_bytes()[:-60])
-    last = list(sample_frames(Recording(str(path)), Wish(), 1.0))[-1]
+    last = list(sample_frames(Recording(str(path)), SnapshotOptions(), 1.0))[-1]
     assert last.is_last
     assert "damaged after" in (last.remark or "")
 
@@ -146,5 +146,5 @@ def test_the_monitors_own_nice_value_is_not_told_as_the_benchmarks(tmp_path: Pat
     niced = [moment | {STAT: own_stat(nice=10)} for moment in _MOMENTS[:2]]
     assert "priority-lowered" not in {each.id for each in _replayed(tmp_path, *niced)[-1].findings}
     arguments = parse_arguments(["preflight", "--replay", str(record(tmp_path / "niced.nw", *niced))])
-    verdict = examine(arguments, frozenset({0}), frozenset({2, 3}), TerminalAudience())
-    assert finding(verdict, "priority-lowered").status == NOT_APPLICABLE
+    verdict = examine(arguments, frozenset({0}), frozenset({2, 3}), TerminalListener())
+    assert finding(verdict, "priority-lowered").status == Status.NOT_APPLICABLE

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from noisewatch.kernel.calibration import QUESTION
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import QUESTION as TRACE
 from noisewatch.machine import Json
@@ -98,7 +98,7 @@ def record(
                 machine.advance()
             if number in sampled_after:
                 recorder.ask(SAMPLE, lambda: True)
-            snapshot = read_snapshot(recorder, Wish(), task_reader, snapshot)
+            snapshot = read_snapshot(recorder, SnapshotOptions(), task_reader, snapshot)
             if number + 1 == (calibrated_after or len(moments)):
                 for question in measured:
                     recorder.ask(question, dict)

@@ -95,7 +95,7 @@ class Cgroup:
         return tuple(level.folder for level in self.levels)
 
 
-_UNSEEN = Cgroup(None, None, None, None, None)
+_UNSEEN = Cgroup(version=None, cpu_quota_share=None, throttled_periods=None, limited_by=None, limit_text=None)
 _NEVER = Throttling(0, 0)
 
 
@@ -151,11 +151,11 @@ def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
     limit = reader.parsed(f"{folder}/cpu.max", parse_cpu_max)
     text = reader.text_or_none(f"{folder}/cpu.max")
     level = CgroupLevel(
-        folder,
-        limit[0] if limit is not None else None,
-        reader.parsed(f"{folder}/cpu.stat", parse_throttling),
-        text.strip() if text is not None else None,
-        limit[1] if limit is not None else None,
+        folder=folder,
+        quota_share=limit[0] if limit is not None else None,
+        throttling=reader.parsed(f"{folder}/cpu.stat", parse_throttling),
+        limit_text=text.strip() if text is not None else None,
+        period_us=limit[1] if limit is not None else None,
     )
     return _at_the_border(reader, level, mount, names)
 
@@ -184,7 +184,11 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> CgroupLevel:
         return _at_the_border(reader, level, mount, names)
     period_us = reader.parsed(f"{folder}/cpu.cfs_period_us", _parse_period_us)
     return CgroupLevel(
-        folder, quota_us / period_us if period_us else None, throttling, str(quota_us), period_us or None
+        folder=folder,
+        quota_share=quota_us / period_us if period_us else None,
+        throttling=throttling,
+        limit_text=str(quota_us),
+        period_us=period_us or None,
     )
 
 

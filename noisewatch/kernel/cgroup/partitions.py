@@ -97,7 +97,13 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     place = previous.root if previous is not None else _read_root(reader, root)
     isolated = listed if listed is not None or walk.unseen is not None else _isolated_by(found.values())
     everything = tuple(found[folder] for folder in sorted(found))
-    return Partitions(isolated, everything, place, walk.unseen, frozenset(walk.interface_files))
+    return Partitions(
+        isolated=isolated,
+        all=everything,
+        root=place,
+        unseen=walk.unseen,
+        interface_files=frozenset(walk.interface_files),
+    )
 
 
 def _has_none(reader: Reader) -> bool:
@@ -194,4 +200,4 @@ def _read_partition(reader: Reader, folder: str) -> tuple[str | None, list[Parti
     kind, invalid_reason = known
     wanted = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False)
     has = reader.parsed(f"{folder}/cpuset.cpus.effective", parse_cpu_list)
-    return kind, [Partition(folder, kind, invalid_reason, wanted, has)]
+    return kind, [Partition(folder=folder, kind=kind, invalid_reason=invalid_reason, wanted=wanted, has=has)]

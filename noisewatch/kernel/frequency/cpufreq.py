@@ -91,7 +91,7 @@ def read_frequency(
         may_ask_current = cpu not in undisturbed or _is_asking_harmless(reader, cpu, release)
         clocks[cpu] = _read_now(reader, limits, folder, may_ask_current)
     driver = previous.driver if previous is not None else _read_driver(reader, cpus, folders)
-    return Frequency(driver, turbo, turbo_path, turbo_by_cpu, clocks)
+    return Frequency(driver=driver, turbo=turbo, turbo_path=turbo_path, turbo_by_cpu=turbo_by_cpu, cpus=clocks)
 
 
 def _read_limits(reader: Reader, cpu: int, folder: str | None, asked: CpuFrequency | None) -> CpuFrequency:

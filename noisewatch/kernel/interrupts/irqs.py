@@ -78,7 +78,9 @@ def _read_irq(reader: Reader, number: int, description: str, release: str | None
     kind = kind_of(str(number), description or ", ".join(actions))
     is_fixed = actions in _KERNELS_OWN or kind != DEVICE
     movable = False if is_fixed else _read_movable(reader, number, release)
-    return Irq(number, allowed, effective, movable, actions, None, kind)
+    return Irq(
+        irq=number, allowed=allowed, effective=effective, movable=movable, actions=actions, device=None, kind=kind
+    )
 
 
 def _with_devices(reader: Reader, found: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:

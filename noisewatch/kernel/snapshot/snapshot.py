@@ -84,7 +84,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SnapshotOptions:
     """What the user wants to be looked at."""
 
     cpus: CpuSet | None = None
@@ -94,7 +94,7 @@ class Wish:
 
 
 def read_snapshot(
-    machine: Machine, wish: Wish, task_reader: TaskReader | None = None, previous: Snapshot | None = None
+    machine: Machine, wish: SnapshotOptions, task_reader: TaskReader | None = None, previous: Snapshot | None = None
 ) -> Snapshot:
     """The machine now. Threads are read where a `task_reader` is given; `previous` spares what cannot have changed.
 
@@ -103,7 +103,9 @@ def read_snapshot(
     return machine.within_deadline(lambda: _read(machine, wish, task_reader, previous))
 
 
-def _read(machine: Machine, wish: Wish, task_reader: TaskReader | None, previous: Snapshot | None) -> Snapshot:
+def _read(
+    machine: Machine, wish: SnapshotOptions, task_reader: TaskReader | None, previous: Snapshot | None
+) -> Snapshot:
     machine.begin_snapshot()
     reader = Reader(machine)
     if machine.is_live and (wish.is_discreet or previous is not None):
@@ -208,7 +210,7 @@ def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], 
     return read_hardware(reader, target.cpus, topology)
 
 
-def _jobs(reader: Reader, wish: Wish, previous: Snapshot | None) -> Jobs | None:
+def _jobs(reader: Reader, wish: SnapshotOptions, previous: Snapshot | None) -> Jobs | None:
     """Asked once a run: to ask every few seconds would be a job by itself."""
     if previous is not None and previous.jobs is not None:
         return previous.jobs

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import parse_command_line, read_command_line
-from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, TELLING_OPTIONS
+from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, RELEVANT_OPTIONS
 
 Options = Mapping[str, tuple[str, ...]]
 _VALUE = r"""(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'\n#]*))"""
@@ -87,4 +87,4 @@ def _more_of_grub(reader: Reader) -> list[str] | None:
 
 
 def _telling(options: Options | None) -> Options | None:
-    return None if options is None else {name: each for name, each in options.items() if name in TELLING_OPTIONS}
+    return None if options is None else {name: each for name, each in options.items() if name in RELEVANT_OPTIONS}

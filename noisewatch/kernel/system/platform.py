@@ -21,7 +21,7 @@ from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
 from noisewatch.kernel.system.hypervisor import NONE, read_hypervisor
 from noisewatch.kernel.system.release import read_command_line, read_release
 from noisewatch.kernel.system.vulnerabilities import Vulnerabilities, read_vulnerabilities
-from noisewatch.machine.recording.privacy import HOST_NAME, TELLING_OPTIONS
+from noisewatch.machine.recording.privacy import HOST_NAME, RELEVANT_OPTIONS
 from noisewatch.text import clean
 
 __all__ = ["DMI", "NONE", "UNIDENTIFIED", "Platform", "read_platform"]
@@ -84,7 +84,7 @@ def read_platform(reader: Reader) -> Platform:
 
 def _read_options(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
     options = read_command_line(reader)
-    return None if options is None else {name: options[name] for name in options if name in TELLING_OPTIONS}
+    return None if options is None else {name: options[name] for name in options if name in RELEVANT_OPTIONS}
 
 
 def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:

@@ -98,7 +98,16 @@ class OwnProcess:
     is_in_user_namespace: bool | None  # where a capability is one for this process's namespace alone
 
 
-UNKNOWN_PROCESS = OwnProcess(None, None, None, None, None, None, None, None)
+UNKNOWN_PROCESS = OwnProcess(
+    scheduling=None,
+    parent=None,
+    personality=None,
+    status=None,
+    limits=None,
+    environment=None,
+    seccomp_mode=None,
+    is_in_user_namespace=None,
+)
 
 
 def parse_scheduling(stat: str) -> Scheduling:

@@ -61,9 +61,9 @@ def _read_group(reader: Reader, folder: str, name: str) -> ServiceGroup:
     path = f"{folder}/cpuset.cpus.effective"
     allowed = reader.parsed(path, parse_cpu_list, expected=False)
     return ServiceGroup(
-        name,
-        folder,
-        allowed is not None or not reader.is_absent(path),
-        allowed,
-        reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False),
+        name=name,
+        folder=folder,
+        has_limit=allowed is not None or not reader.is_absent(path),
+        allowed=allowed,
+        wanted=reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False),
     )

@@ -70,9 +70,11 @@ def events_on_target(formats: Formats) -> Mapping[int, Event]:
     events: dict[int, Event] = {}
     switch, nmi, expire = formats(_SWITCH), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
-        events[switch.id] = Event(SWITCH, "thread", "", _word(switch, "next_pid"), _word(switch, "next_comm"))
+        events[switch.id] = Event(
+            action=SWITCH, kind="thread", name="", word=_word(switch, "next_pid"), second=_word(switch, "next_comm")
+        )
     if nmi is not None:
-        events[nmi.id] = Event(NMI, "nmi", "NMI", None, _word(nmi, "delta_ns"))
+        events[nmi.id] = Event(action=NMI, kind="nmi", name="NMI", word=None, second=_word(nmi, "delta_ns"))
     if expire is not None:
         events[expire.id] = Event(EXPIRE, second=_word(expire, "function"))
     for name, (kind, field) in _NOISES.items():
@@ -80,7 +82,12 @@ def events_on_target(formats: Formats) -> Mapping[int, Event]:
         if noise is not None:
             number = _word(noise, field) if field is not None else None
             events[noise.id] = Event(
-                NOISE, kind, "NMI" if kind == "nmi" else "", number, _word(noise, "duration"), _word(noise, "desc")
+                action=NOISE,
+                kind=kind,
+                name="NMI" if kind == "nmi" else "",
+                word=number,
+                second=_word(noise, "duration"),
+                text=_word(noise, "desc"),
             )
     for (entry, exit_), (kind, field) in _FRAMED.items():
         begins, ends = formats(entry), formats(exit_)
@@ -97,11 +104,14 @@ def events_of_senders(formats: Formats) -> Mapping[int, Event]:
     """The same of what is traced on all CPUs: who calls whom, and who starts whom."""
     found = {name: format for name in _SENDS if (format := formats(name)) is not None}
     events = {
-        each.id: Event(SEND, "ipi", name, _word(each, "cpu"), _word(each, _SENDS[name])) for name, each in found.items()
+        each.id: Event(action=SEND, kind="ipi", name=name, word=_word(each, "cpu"), second=_word(each, _SENDS[name]))
+        for name, each in found.items()
     }
     born = formats(BIRTHS)
     if born is not None:
-        events[born.id] = Event(BORN, "thread", "", _word(born, "pid"), _word(born, "clone_flags"))
+        events[born.id] = Event(
+            action=BORN, kind="thread", name="", word=_word(born, "pid"), second=_word(born, "clone_flags")
+        )
     return events
 
 

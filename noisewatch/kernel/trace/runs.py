@@ -57,7 +57,7 @@ class TracedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Spells:
+class RunStats:
     """How often it had the CPU, and for how long, interruptions of its own left out."""
 
     count: int
@@ -76,7 +76,7 @@ class CpuPieces:
     unseen_switches: int  # after which the time since the event before was counted for whoever was seen then
     unseen_ns: int  # all that time
     sources: tuple[TracedSource, ...]
-    spells: tuple[Spells, ...]  # as many as sources
+    spells: tuple[RunStats, ...]  # as many as sources
     start_ns: tuple[int, ...]
     end_ns: tuple[int, ...]
     source: tuple[int, ...]  # the number of the source
@@ -125,11 +125,11 @@ def parse_trace(answer: Json) -> Trace:
     """The trace that a collector put down. Raises Malformed."""
     threads = {tid: _parse_thread(tid, said) for tid, said in field_of(answer, "threads", dict).items()}
     return Trace(
-        count_of(answer, "begin_ns"),
-        count_of(answer, "length_ns"),
-        tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
-        tuple(_parse_cpu(said, threads) for said in field_of(answer, "cpus", list)),
-        OSNOISE if answer.get("tracer") == OSNOISE else EVENTS,
+        begin_ns=count_of(answer, "begin_ns"),
+        length_ns=count_of(answer, "length_ns"),
+        untold=tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
+        cpus=tuple(_parse_cpu(said, threads) for said in field_of(answer, "cpus", list)),
+        tracer=OSNOISE if answer.get("tracer") == OSNOISE else EVENTS,
     )
 
 
@@ -140,7 +140,13 @@ def _parse_thread(tid: str, said: Json) -> Thread:
     name = clean(str(said.get("name") or "?"))
     is_kernel = said.get("is_kernel")
     is_worker = is_kernel is None and name.startswith(_KERNELS)
-    return Thread(int(tid), name, pid, is_kernel is True or is_worker, _parse_parent(said.get("parent")))
+    return Thread(
+        tid=int(tid),
+        name=name,
+        pid=pid,
+        is_kernel=is_kernel is True or is_worker,
+        parent=_parse_parent(said.get("parent")),
+    )
 
 
 def _parse_parent(said: Json) -> Parent | None:
@@ -162,16 +168,16 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
     ):
         raise Malformed("pieces of a trace one after the other", str(words[:3]))
     return CpuPieces(
-        count_of(said, "cpu"),
-        _known(said, "lost_events"),
-        count_of(said, "lost_pieces"),
-        count_of(said, "unseen_switches"),
-        _unseen_ns(said),
-        sources,
-        spells,
-        starts,
-        ends,
-        numbers,
+        cpu=count_of(said, "cpu"),
+        lost_events=_known(said, "lost_events"),
+        lost_pieces=count_of(said, "lost_pieces"),
+        unseen_switches=count_of(said, "unseen_switches"),
+        unseen_ns=_unseen_ns(said),
+        sources=sources,
+        spells=spells,
+        start_ns=starts,
+        end_ns=ends,
+        source=numbers,
     )
 
 
@@ -203,11 +209,11 @@ def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
     return TracedSource(kind, name, thread=sender, function=called, vector=name)
 
 
-def _parse_spells(said: Json) -> Spells:
+def _parse_spells(said: Json) -> RunStats:
     if not isinstance(said, list) or len(said) != 4 or not all(map(is_count_in, said[:3])):
         raise Malformed("[count, ns, longest, lengths] of a trace", str(said))
     words = said[3]
     if not isinstance(words, list) or len(words) % 2 or not all(map(is_count_in, words)):
         raise Malformed("lengths of a trace", str(words))
     count, own_ns, max_ns = said[:3]
-    return Spells(count, own_ns, max_ns, dict(zip(words[::2], words[1::2], strict=True)))
+    return RunStats(count, own_ns, max_ns, dict(zip(words[::2], words[1::2], strict=True)))

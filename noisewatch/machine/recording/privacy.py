@@ -31,7 +31,7 @@ MITIGATION_OPTIONS = frozenset(
         *("spectre_v2", "spectre_v2_user", "srbds", "ssbd", "tsa", "tsx", "tsx_async_abort", "vmscape"),
     }
 )
-TELLING_OPTIONS = MITIGATION_OPTIONS | frozenset(
+RELEVANT_OPTIONS = MITIGATION_OPTIONS | frozenset(
     {
         *("isolcpus", "nohz", "nohz_full", "rcu_nocbs", "rcu_nocb_poll", "irqaffinity", "threadirqs", "skew_tick"),
         *("nosmt", "preempt", "psi", "numa_balancing", "transparent_hugepage"),
@@ -147,7 +147,7 @@ def _telling_assignments(text: str) -> str:
 
 
 def _is_telling(word: str) -> bool:
-    return word.partition("=")[0] in TELLING_OPTIONS
+    return word.partition("=")[0] in RELEVANT_OPTIONS
 
 
 def _is_reference(word: str) -> bool:

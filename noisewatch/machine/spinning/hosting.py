@@ -1,4 +1,4 @@
-"""How a host of spinners begins, the calibration's and the sentinel's: what it was told, and where to write."""
+"""How a host of spinners begins, the calibration's and the idle probe's: what it was told, and where to write."""
 
 from __future__ import annotations
 

@@ -95,13 +95,13 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
             suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
     return Attribution(
-        causes,
-        culprits,
-        reason,
-        suspects,
-        by_quota,
-        {cpu: stops for cpu, stops in long.items() if stops and cpu not in by_quota},
-        _others(samples, meanwhile, whole),
+        causes_by_cpu=causes,
+        culprits_by_cpu=culprits,
+        reason=reason,
+        suspects_by_cpu=suspects,
+        quota_by_cpu=by_quota,
+        long_stops_by_cpu={cpu: stops for cpu, stops in long.items() if stops and cpu not in by_quota},
+        others_by_cpu=_others(samples, meanwhile, whole),
         is_live=snapshot is not None and snapshot.is_live,
     )
 
@@ -155,7 +155,17 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
     unseen = share - sum(each.share or 0.0 for each in found if "thread" in each.kind)
     if unseen > max(share / 2, _LEAST_UNSEEN):
         ns = round(unseen * interval.length_ns)
-        found.append(Disturbance("unexplained", ENDED, samples.cpu, ns, unseen, None, is_inferred=True))
+        found.append(
+            Disturbance(
+                kind="unexplained",
+                name=ENDED,
+                cpu=samples.cpu,
+                stolen_ns=ns,
+                share=unseen,
+                rate_per_s=None,
+                is_inferred=True,
+            )
+        )
     return _costliest_first(found)
 
 

@@ -87,7 +87,16 @@ def causes_by_trace(
         if not parts or rest_ns > max(2 * usual_ns * len(shares), kernel_ns):
             causes.append(GapCause(*nobody, start, length, kernel_ns, parts))
         else:
-            causes.append(GapCause(parts[0].source.kind, parts[0].name, start, length, kernel_ns, parts))
+            causes.append(
+                GapCause(
+                    kind=parts[0].source.kind,
+                    name=parts[0].name,
+                    start_ns=start,
+                    length_ns=length,
+                    kernel_ns=kernel_ns,
+                    parts=parts,
+                )
+            )
     return causes
 
 

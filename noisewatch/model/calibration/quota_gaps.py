@@ -141,7 +141,9 @@ def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ..
 
 def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) -> Disturbance:
     ns = None if share is None else round(share * quotas.length_ns)
-    return Disturbance(QUOTA, name, samples.cpu, ns, share, None, is_inferred=True)
+    return Disturbance(
+        kind=QUOTA, name=name, cpu=samples.cpu, stolen_ns=ns, share=share, rate_per_s=None, is_inferred=True
+    )
 
 
 def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:

@@ -77,7 +77,14 @@ def _load(
     missing_ns = interval_ns - accounted_ns
     if exact_ns is None and missing_ns > _SLACK_NS:
         exact_ns = tasks_ns + sum(known) + missing_ns
-    return CpuLoad(tasks_ns, exact_ns, parts[0], parts[1], parts[2], after.steal_ns)
+    return CpuLoad(
+        tasks_ns=tasks_ns,
+        exact_tasks_ns=exact_ns,
+        irq_ns=parts[0],
+        softirq_ns=parts[1],
+        steal_ns=parts[2],
+        steal_since_boot_ns=after.steal_ns,
+    )
 
 
 def _exact_ns(before: RunTime | None, after: RunTime | None, ticked_ns: int, interval_ns: int) -> int | None:

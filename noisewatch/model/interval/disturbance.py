@@ -54,7 +54,7 @@ class Disturbance:
 
 def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     """All that disturbed the CPU, the costliest first."""
-    return interval.derived((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
+    return interval.cached((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
 
 
 def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
@@ -115,14 +115,28 @@ def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 def _unexplained(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     rest_ns = interval.unexplained_ns(cpu)
     if rest_ns:
-        yield Disturbance("unexplained", "time of no thread seen", cpu, rest_ns, rest_ns / interval.length_ns, None)
+        yield Disturbance(
+            kind="unexplained",
+            name="time of no thread seen",
+            cpu=cpu,
+            stolen_ns=rest_ns,
+            share=rest_ns / interval.length_ns,
+            rate_per_s=None,
+        )
 
 
 def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     if load is not None and load.steal_ns:
         share = load.steal_ns / interval.length_ns
-        yield Disturbance("outside", "hypervisor (steal time)", cpu, load.steal_ns, share, None)
+        yield Disturbance(
+            kind="outside",
+            name="hypervisor (steal time)",
+            cpu=cpu,
+            stolen_ns=load.steal_ns,
+            share=share,
+            rate_per_s=None,
+        )
 
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
@@ -150,7 +164,15 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     for throttle, ns in ran_ns.items():
         stopped_ns = None if throttle.ns is None else min(throttle.ns, max(interval.length_ns - ns, 0))
         share = None if stopped_ns is None else stopped_ns / interval.length_ns
-        yield Disturbance("quota", throttle.name, cpu, stopped_ns, share, None, is_inferred=True)
+        yield Disturbance(
+            kind="quota",
+            name=throttle.name,
+            cpu=cpu,
+            stolen_ns=stopped_ns,
+            share=share,
+            rate_per_s=None,
+            is_inferred=True,
+        )
 
 
 def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:

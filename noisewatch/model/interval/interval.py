@@ -58,7 +58,7 @@ class Interval:
     def seconds(self) -> float:
         return self.length_ns / NS_PER_S
 
-    def derived(self, key: Hashable, derive: Callable[[], T]) -> T:
+    def cached(self, key: Hashable, derive: Callable[[], T]) -> T:
         """What `derive` makes of this interval, made once: an interval never changes, and many checks ask the same."""
         if key not in self._derived:
             self._derived[key] = derive()

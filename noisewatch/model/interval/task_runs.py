@@ -56,7 +56,18 @@ def own_loops(
         if cpu in load_by_cpu
     }
     return [
-        TaskRun(cpu, 0, 0, "noisewatch", False, False, True, ns, None, are_children=True)
+        TaskRun(
+            cpu=cpu,
+            tid=0,
+            pid=0,
+            name="noisewatch",
+            is_kernel=False,
+            is_bound=False,
+            is_own=True,
+            ran_ns=ns,
+            allowed=None,
+            are_children=True,
+        )
         for cpu, ns in had_ns.items()
         if ns > 0
     ]

@@ -53,7 +53,7 @@ class TracedCpu:
     cpu: int
     lost_events: int | None  # None is unknown
     unseen_switches: int
-    works: Culprit | None
+    main_thread: Culprit | None
     culprits: tuple[Culprit, ...]  # the costliest first
 
     @property
@@ -116,7 +116,7 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
         for source in cpu.sources
     )
     traced = _traced(replace(cpu, sources=sources), length_ns, irqs)
-    found = (traced.works, *traced.culprits) if traced.works is not None else traced.culprits
+    found = (traced.main_thread, *traced.culprits) if traced.main_thread is not None else traced.culprits
     return Others(tuple(each.disturbance for each in found), cpu.unseen_ns)
 
 
@@ -158,7 +158,11 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     if works is not None and (works.disturbance.share or 0.0) < MOSTLY:
         works = None
     return TracedCpu(
-        cpu.cpu, cpu.lost_events, cpu.unseen_switches, works, tuple(each for each in found if each is not works)
+        cpu=cpu.cpu,
+        lost_events=cpu.lost_events,
+        unseen_switches=cpu.unseen_switches,
+        main_thread=works,
+        culprits=tuple(each for each in found if each is not works),
     )
 
 

@@ -12,7 +12,7 @@ from noisewatch.model.calibration.gap_causes import Part, crowds_in, parts_of
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Interruption:
     """Time without a break, since the trace began, in which others had the CPU."""
 
     start_ns: int
@@ -20,14 +20,18 @@ class Stretch:
     parts: tuple[Part, ...]  # the longest first
 
 
-def longest_stretches(pieces: CpuPieces, works_tid: int | None, irqs: Irqs | None, most: int) -> tuple[Stretch, ...]:
+def longest_interruptions(
+    pieces: CpuPieces, works_tid: int | None, irqs: Irqs | None, most: int
+) -> tuple[Interruption, ...]:
     """The longest that others than the thread had, the longest first; idleness ends a stretch as the thread does."""
-    found = heapq.nlargest(most, _stretches(pieces, works_tid), key=lambda each: each[1] - each[0])
+    found = heapq.nlargest(most, _interruptions(pieces, works_tid), key=lambda each: each[1] - each[0])
     crowds = crowds_in(pieces, irqs)
-    return tuple(Stretch(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in found)
+    return tuple(
+        Interruption(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in found
+    )
 
 
-def _stretches(pieces: CpuPieces, works_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
+def _interruptions(pieces: CpuPieces, works_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
     """Begin, end and shares by source of each."""
     begin = end = 0
     shares: dict[int, int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 
 
 def style_of_label(label: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisewatch.judgement.counts import Counts
-from noisewatch.judgement.gravity import Gravity
-from noisewatch.model.idle_probe_states import OFF
+from noisewatch.judgement.terms import Gravity
+from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.conditions import UNKNOWN_CONDITIONS, Conditions, decoded_conditions
 from noisewatch.operations.frame.finding_line import FindingLine
 
@@ -34,7 +34,7 @@ class CpuLine:
     current_khz: int | None = None
     governor: str | None = None
     taken_ns_per_s: tuple[int, ...] | None = None  # by each of KINDS; of target CPUs
-    sentinel: str = OFF  # how it is there: it measures, or why it does not
+    idle_probe: str = ProbeState.OFF  # or why it could not start
     measured_ns: int | None = None  # that it spun lately, and of that ...
     measured_stolen_share: float | None = None  # ... what others took
     gap_count: int | None = None
@@ -88,8 +88,8 @@ class Frame:
     is_last: bool = False
     remark: str | None = None
     conditions: Conditions = UNKNOWN_CONDITIONS
-    has_sentinel: bool = False  # whether it is on; where it spins, the CPUs' lines tell
-    no_sentinel_reason: str | None = None  # why it is not, although it is wanted
+    has_idle_probe: bool = False  # whether it is on; where it spins, the CPUs' lines tell
+    no_idle_probe_reason: str | None = None  # why it is not, although it is wanted
     counts: Counts | None = None  # of all checks that were judged, by their status
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.finding_words import by_gravity, commands_of, left_to_people, sentence
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
@@ -139,4 +139,12 @@ def _finding_line(finding: Finding, gravity: Gravity) -> FindingLine:
     said = said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
     _, fix = next(iter(commands_of(finding.answer.fix)), (None, None))
     is_command = fix is not None and fix != left_to_people(finding.answer.fix)
-    return FindingLine(finding.check.id, finding.status, finding.weight, gravity, said, fix, is_command)
+    return FindingLine(
+        id=finding.check.id,
+        status=finding.status,
+        weight=finding.weight,
+        gravity=gravity,
+        said=said,
+        fix=fix,
+        is_command=is_command,
+    )

@@ -11,11 +11,11 @@ from noisewatch import __version__
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli.option_groups import (
     add_budget,
+    add_idle_probe,
     add_interval,
     add_machine_options,
     add_output,
     add_record,
-    add_sentinel,
     add_tracer,
 )
 from noisewatch.surfaces.cli.preflight_options import fill_preflight
@@ -170,7 +170,7 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
     add_machine_options(parser, None)
     add_interval(parser, 1.0)
     _add_screen(parser)
-    add_sentinel(parser)
+    add_idle_probe(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in _COMMANDS.items():
         _FILL[name](commands.add_parser(name, help=summary, description=summary))

@@ -15,7 +15,7 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.allowed import allowed_now
 from noisewatch.operations.calibrate import calibrate_cpus
-from noisewatch.operations.machines import open_machine, parse_cpus, wish_of
+from noisewatch.operations.machines import open_machine, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import move_aside
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish, recorded
 from noisewatch.surfaces.cli.live import LivePicture
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
 def _calibrate(machine: Machine, arguments: Namespace, against: CpuSet | None) -> tuple[CpuSet, Calibrated]:
     if isinstance(machine, Recording):
         machine.go_to_aside()
-    asked, task_reader = wish_of(machine_options(arguments), machine), TaskReader()
+    asked, task_reader = snapshot_options(machine_options(arguments), machine), TaskReader()
     snapshot = read_snapshot(machine, asked, task_reader)
     remark = move_aside(snapshot)
     if remark is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.rules import Rules
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.format import SAMPLE
@@ -17,9 +17,9 @@ from noisewatch.machine.tracefs.instances import remove_stale_where_mounted
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.pinning import move_aside
-from noisewatch.operations.progress import Audience
+from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.cli.calibration import budget_of, calibration_wish
-from noisewatch.surfaces.cli.live import TerminalAudience
+from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.cli.values import SHORTEST_SAMPLE_S
 
 _PROGRESS_EVERY_S = 0.5
@@ -32,10 +32,10 @@ class Examination:
     """A machine, what is to be looked at, and what the options say of how."""
 
     machine: Machine
-    wish: Wish
+    wish: SnapshotOptions
     rules: Rules
     arguments: Namespace
-    audience: Audience = field(default_factory=TerminalAudience)
+    audience: ProgressListener = field(default_factory=TerminalListener)
     own_cpu_share: float | None = None  # noisewatch's own during the last sample, of one CPU
     doing: str = "sampling"  # for the line of progress
     _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))

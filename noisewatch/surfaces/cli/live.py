@@ -59,7 +59,7 @@ class LivePicture:
         return f"\r\x1b[{self._drawn}A" if self._drawn else ""
 
 
-class TerminalAudience:
+class TerminalListener:
     """Watches an examination for the command line."""
 
     def __init__(self) -> None:

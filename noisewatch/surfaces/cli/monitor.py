@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
 from noisewatch.operations.allowed import allowed_now
-from noisewatch.operations.machines import open_machine, parse_cpus, wish_of
+from noisewatch.operations.machines import open_machine, parse_cpus, snapshot_options
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.cli.machines import machine_options
 from noisewatch.surfaces.cli.terminal import is_interactive, width
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
     from noisewatch.judgement.verdict import Verdict
     from noisewatch.machine import Machine
-    from noisewatch.operations.progress import Audience
+    from noisewatch.operations.progress import ProgressListener
     from noisewatch.surfaces.tui.overlays.overlay import Sources
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -32,18 +32,18 @@ def run(arguments: Namespace) -> int:
     machine = open_machine(machine_options(arguments))
     if arguments.cpus is not None:
         parse_cpus("--cpus", arguments.cpus, machine)  # told before the screen is taken over
-    if arguments.sentinel and not machine.is_live:
-        raise UsageError(f"--sentinel: {machine.name} is not this host as it is now, and cannot be spun on")
+    if arguments.idle_probe and not machine.is_live:
+        raise UsageError(f"--idle-probe: {machine.name} is not this host as it is now, and cannot be spun on")
     if not is_interactive():
-        if arguments.sentinel:
-            raise UsageError("--sentinel: one picture is too short to measure; it needs a terminal, or see calibrate")
+        if arguments.idle_probe:
+            raise UsageError("--idle-probe: one picture is too short to measure; it needs a terminal, or see calibrate")
         return _print_once(arguments)
     from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 
     options = SamplerOptions(
         machine=machine_options(arguments),
         interval_s=arguments.interval,
-        sentinel=arguments.sentinel,
+        idle_probe=arguments.idle_probe,
         allowed=allowed_now(),
         observer=os.getpid(),
     )
@@ -64,7 +64,7 @@ def sources_of(arguments: Namespace) -> Sources:
 
     allowed = allowed_now()
 
-    def examined(cpus: CpuSet, audience: Audience) -> Verdict:
+    def examined(cpus: CpuSet, audience: ProgressListener) -> Verdict:
         from noisewatch.surfaces.cli.gate import examine
 
         return examine(arguments, allowed, cpus, audience)
@@ -96,7 +96,7 @@ def _model_of(machine: Machine, arguments: Namespace) -> ScreenModel:
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
     model = ScreenModel()
-    for frame in sample_frames(machine, wish_of(machine_options(arguments), machine), arguments.interval):
+    for frame in sample_frames(machine, snapshot_options(machine_options(arguments), machine), arguments.interval):
         model.add(frame)
         if machine.is_live and frame.seconds > 0:
             break

@@ -40,10 +40,10 @@ def add_interval(parser: ArgumentParser, default: object) -> None:
     )
 
 
-def add_sentinel(parser: ArgumentParser) -> None:
+def add_idle_probe(parser: ArgumentParser) -> None:
     """Whether the monitor measures while it watches."""
     parser.add_argument(
-        "--sentinel",
+        "--idle-probe",
         action="store_true",
         help="measure what idle target CPUs lose, by spinning on each for 2 %% of the time (in the monitor: S)",
     )

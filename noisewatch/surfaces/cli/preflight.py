@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.finding_words import summary_of_verdict
-from noisewatch.judgement.verdict import STABLE
-from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.judgement.terms import Outcome
+from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.surfaces.cli.calibration import recorded
 from noisewatch.surfaces.cli.examination import Examination
 from noisewatch.surfaces.cli.lock import locked
@@ -22,7 +22,7 @@ from noisewatch.surfaces.cli.step_summary import fill_step_summary
 from noisewatch.surfaces.cli.terminal import takes_colour, width
 from noisewatch.surfaces.cli.waiting import verdict_in_time
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
 
 def run(arguments: Namespace) -> int:
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
         source = stack.enter_context(recorded(machine, arguments.record))
         lock = stack.enter_context(locked(machine, arguments.lock))
         examination = Examination(
-            source, replace(wish_of(machine_options(arguments), source), asks_jobs=True), rules, arguments
+            source, replace(snapshot_options(machine_options(arguments), source), asks_jobs=True), rules, arguments
         )
         verdict, has_run_out = verdict_in_time(examination, arguments.wait, lock)
         wanted = FORMATS[arguments.format]
@@ -47,13 +47,18 @@ def run(arguments: Namespace) -> int:
             script.write(verdict)
         if output is not None:
             in_colour = takes_colour(arguments.output)
-            occasion = Occasion(
-                exit_status, time.time(), examination.own_cpu_share, width(), in_colour, arguments.verbose
+            occasion = RenderOptions(
+                exit_status=exit_status,
+                at_s=time.time(),
+                own_cpu_share=examination.own_cpu_share,
+                width=width(),
+                in_colour=in_colour,
+                is_verbose=arguments.verbose,
             )
             output.write(wanted.render(verdict, occasion).encode("utf-8", "replace"))
         else:
             print(summary_of_verdict(verdict, exit_status), file=sys.stderr)
-        if lock is not None and verdict.verdict != STABLE:
+        if lock is not None and verdict.verdict != Outcome.STABLE:
             lock.give_back()
             print("noisewatch: the machine is not locked, as it is not fit", file=sys.stderr)
     if wanted.fills_step_summary:

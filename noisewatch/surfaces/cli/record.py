@@ -8,11 +8,11 @@ from argparse import Namespace
 
 from noisewatch.errors import UsageError
 from noisewatch.kernel.calibration import CalibrationWish
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.operations.calibrate import calibrate_cpus
-from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.pinning import move_aside
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.surfaces.cli.live import LivePicture
@@ -30,7 +30,7 @@ def run(arguments: Namespace) -> int:
     machine = open_machine(machine_options(arguments))
     if not machine.is_live:
         raise UsageError("only this host can be recorded")
-    wish = wish_of(machine_options(arguments), machine)
+    wish = snapshot_options(machine_options(arguments), machine)
     try:
         with open(arguments.file, "wb") as output:
             recorder = Recorder(machine, output, arguments.interval, arguments.identify)
@@ -56,7 +56,7 @@ def _tell(file: str, moments: int, seconds: float, size_bytes: int, is_whole: bo
     print(f"noisewatch: {file}: {said}", file=sys.stderr)
 
 
-def _record(recorder: Recorder, wish: Wish, duration_s: float, interval_s: float) -> Snapshot:
+def _record(recorder: Recorder, wish: SnapshotOptions, duration_s: float, interval_s: float) -> Snapshot:
     """The first moment is read in full, the affinities of all threads included."""
     progress = Progress("recording")
     task_reader = TaskReader(asks_all_affinities=True)

@@ -10,9 +10,10 @@ from typing import TypeVar
 from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.checks.tasks.lock import machine_locked
-from noisewatch.judgement.declaration import SEVERITIES, Check
+from noisewatch.judgement.declaration import Check
 from noisewatch.judgement.limit import FAILS, Limit
 from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.terms import Severity
 from noisewatch.surfaces.cli.values import limit_value
 
 T = TypeVar("T")
@@ -72,11 +73,11 @@ def _pairs(option: str, texts: Iterable[str], parse: Callable[[str, str], T]) ->
         yield parse(name.strip(), value.strip())
 
 
-def _severity(name: str, value: str) -> tuple[str, str]:
+def _severity(name: str, value: str) -> tuple[str, Severity]:
     found = check_named(name, "--severity")
-    meant = [severity for severity in SEVERITIES if value and severity.startswith(value)]
+    meant = [severity for severity in Severity if value and severity.startswith(value)]
     if len(meant) != 1:
-        raise UsageError(_unknown(f"--severity {name}", value, "severity", SEVERITIES))
+        raise UsageError(_unknown(f"--severity {name}", value, "severity", Severity))
     return found.id, meant[0]
 
 

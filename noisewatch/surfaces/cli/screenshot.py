@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.cli.monitor import sources_of
@@ -86,7 +86,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
     machine = open_machine(machine_options(arguments))
     if arguments.at is not None and not isinstance(machine, Recording):
         raise UsageError("--at: only a recording has other moments (--replay FILE)")
-    wish = wish_of(machine_options(arguments), machine)
+    wish = snapshot_options(machine_options(arguments), machine)
     app = MonitorApp(glyphs=UNICODE, sources=sources_of(arguments))
     begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:

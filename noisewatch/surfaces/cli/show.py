@@ -7,7 +7,7 @@ from argparse import Namespace
 
 from noisewatch.kernel.snapshot.snapshot import read_snapshot
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.reports.machine.json import describe_snapshot
@@ -18,7 +18,7 @@ def run(arguments: Namespace) -> int:
     """Prints the machine as read; of a recording its last moment."""
     machine = open_machine(machine_options(arguments))
     with opened_output(arguments.output) as output:
-        wish = wish_of(machine_options(arguments), machine)
+        wish = snapshot_options(machine_options(arguments), machine)
         if isinstance(machine, Recording):
             machine.go_to_end()
         snapshot = read_snapshot(machine, wish)

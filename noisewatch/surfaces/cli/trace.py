@@ -9,7 +9,7 @@ from argparse import Namespace
 from noisewatch.errors import UsageError
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.machines import open_machine, wish_of
+from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.pinning import move_aside
 from noisewatch.operations.trace import follow
 from noisewatch.surfaces.cli.calibration import recorded
@@ -30,7 +30,7 @@ def run(arguments: Namespace) -> int:
         try:
             followed = follow(
                 source,
-                wish_of(machine_options(arguments), source),
+                snapshot_options(machine_options(arguments), source),
                 arguments.duration,
                 lambda done_s: progress.show(done_s, arguments.duration),
                 _stand_aside,

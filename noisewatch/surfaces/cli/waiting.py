@@ -6,7 +6,8 @@ import sys
 import time
 from dataclasses import replace
 
-from noisewatch.judgement.verdict import STABLE, Verdict, judge
+from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.surfaces.cli.examination import Examination
 from noisewatch.surfaces.cli.lock import Lock
 
@@ -27,10 +28,10 @@ def verdict_in_time(examination: Examination, seconds: float, lock: Lock | None)
         if lock is not None:
             lock.take()
         verdict = _look(examination, may_fail=seconds == 0)
-        if verdict.verdict == STABLE and lock is not None and not lock.take():
+        if verdict.verdict == Outcome.STABLE and lock is not None and not lock.take():
             verdict = _as_locked(verdict, lock)  # somebody had it, and it looked free
         left_s = until_s - time.monotonic()
-        is_fit = verdict.verdict == STABLE
+        is_fit = verdict.verdict == Outcome.STABLE
         if is_fit or left_s <= 0:
             return verdict, seconds > 0 and not is_fit
         if not told:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import encode_frame
 from noisewatch.operations.sampling import sample_frames
@@ -15,7 +15,7 @@ _FIRST = 3  # what is read once, and later only now and then
 
 def sampler_ms(recording: Path) -> float:
     """CPU time of a frame, in ms, the reading of the recording included, which stands in for that of the files."""
-    frames = sample_frames(Recording(str(recording)), Wish(), interval_s=1.0)
+    frames = sample_frames(Recording(str(recording)), SnapshotOptions(), interval_s=1.0)
     for _ in range(_FIRST):
         next(frames)
     started_s, count = time.process_time(), 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.terms import Severity
 from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 from tests.judgement.example import Example
@@ -112,7 +113,7 @@ _DISKS = [
         for rules in (
             Rules(ignored=frozenset({"disk-array-rebuilds"})),
             Rules(selected=frozenset({"disks-busy"})),
-            Rules(severity_by_id={"disk-array-rebuilds": "information"}),
+            Rules(severity_by_id={"disk-array-rebuilds": Severity.INFORMATION}),
         )
     ),
     Example("disks-busy", "unknown", {}, "came, went", after=_busy(nvme0n1=-5)),

@@ -58,7 +58,9 @@ def test_an_invalid_partition_is_kept_with_the_kernels_reason() -> None:
     files = MOUNTED | {f"{CGROUP}/cgroup.controllers": "cpuset\n"}
     files |= _group("bench", f"isolated invalid ({OVERLAP})", "2-3", "0-7")
     wanted, has = frozenset({2, 3}), frozenset(range(8))
-    assert _read(files).all == (Partition(f"{CGROUP}/bench", "isolated", OVERLAP, wanted, has),)
+    assert _read(files).all == (
+        Partition(folder=f"{CGROUP}/bench", kind="isolated", invalid_reason=OVERLAP, wanted=wanted, has=has),
+    )
     assert _read(files).isolated == frozenset()
 
 

@@ -23,7 +23,16 @@ ALL = frozenset(range(8))
 
 
 def _place(cpu: int, *siblings: int) -> CpuPlace:
-    return CpuPlace(cpu, None, None, None, frozenset(siblings), None, None, None)
+    return CpuPlace(
+        cpu=cpu,
+        core=None,
+        package=None,
+        node=None,
+        siblings=frozenset(siblings),
+        last_level_cache=None,
+        kind=None,
+        capacity=None,
+    )
 
 
 def _choose(
@@ -34,7 +43,9 @@ def _choose(
     boot_core: tuple[int, ...] = (0,),
 ) -> tuple[CpuSet, str]:
     """The target's CPUs and why these, where CPUs are isolated at boot."""
-    isolation = Isolation(isolated, Partitions(frozenset()), None, None, None)
+    isolation = Isolation(
+        boot=isolated, partitions=Partitions(frozenset()), nohz_full=None, rcu_nocbs=None, isolcpus=None
+    )
     target = choose_target(requested, isolation, online, own, {0: _place(0, *boot_core)} if boot_core else {})
     return target.cpus, target.chosen_by
 

@@ -114,7 +114,9 @@ def test_an_architecture_without_packages_shows_minus_one() -> None:
 
 
 def test_a_cpu_of_which_nothing_is_told_is_unknown_in_everything() -> None:
-    assert _place({}) == CpuPlace(0, None, None, None, None, None, None, None)
+    assert _place({}) == CpuPlace(
+        cpu=0, core=None, package=None, node=None, siblings=None, last_level_cache=None, kind=None, capacity=None
+    )
 
 
 def test_only_cpus_that_are_online_have_a_place() -> None:

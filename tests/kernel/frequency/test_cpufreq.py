@@ -47,7 +47,16 @@ def _read_live(release: str | None) -> tuple[Frequency, WrittenMachine, Reader]:
 def test_a_cpu_has_a_governor_a_clock_and_its_limits() -> None:
     (clock,) = _read(_cpufreq(3, base_frequency="2400000", energy_performance_preference="power"), 3).cpus.values()
     expected = CpuFrequency(
-        3, "performance", 2900000, 1200000, 3000000, 800000, 3100000, 2400000, "power", clock.driver
+        cpu=3,
+        governor="performance",
+        current_khz=2900000,
+        min_khz=1200000,
+        max_khz=3000000,
+        hardware_min_khz=800000,
+        hardware_max_khz=3100000,
+        base_khz=2400000,
+        energy_preference="power",
+        driver=clock.driver,
     )
     assert clock == expected
 

@@ -20,7 +20,16 @@ _ANY: frozenset[int] = frozenset()
 
 
 def _place(cpu: int, package: int | None, *siblings: int) -> CpuPlace:
-    return CpuPlace(cpu, cpu, package, 0, frozenset({cpu, *siblings}), None, None, None)
+    return CpuPlace(
+        cpu=cpu,
+        core=cpu,
+        package=package,
+        node=0,
+        siblings=frozenset({cpu, *siblings}),
+        last_level_cache=None,
+        kind=None,
+        capacity=None,
+    )
 
 
 def _counters(**count_by_name: str) -> dict[str, str]:
@@ -180,7 +189,13 @@ _RAPL = _zone(
     constraint_1_power_limit_uw="65000000",
     constraint_1_max_power_uw="125000000",
 )
-_LIMIT = PowerLimit(f"{POWERCAP}/intel-rapl:0/constraint_1_power_limit_uw", 0, True, 65_000_000, 125_000_000)
+_LIMIT = PowerLimit(
+    path=f"{POWERCAP}/intel-rapl:0/constraint_1_power_limit_uw",
+    package=0,
+    is_enabled=True,
+    limit_uw=65_000_000,
+    rated_uw=125_000_000,
+)
 
 
 def test_the_long_term_limit_of_each_package_is_found_by_its_name() -> None:

@@ -135,7 +135,9 @@ def test_without_the_table_the_folders_of_an_irq_are_named_after_its_actions() -
 
 
 def test_an_irq_of_which_nothing_is_told_is_unknown_in_everything() -> None:
-    assert _read({"/proc/irq/24/spurious": ""}).by_number[24] == Irq(24, None, None, None, (), None)
+    assert _read({"/proc/irq/24/spurious": ""}).by_number[24] == Irq(
+        irq=24, allowed=None, effective=None, movable=None, actions=(), device=None
+    )
 
 
 @pytest.mark.parametrize(

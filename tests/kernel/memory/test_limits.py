@@ -48,7 +48,9 @@ def test_without_a_limit_on_any_level_there_is_none() -> None:
 def test_the_narrower_of_both_limits_counts_with_what_is_used_and_cached() -> None:
     limits = _read(_V2 | _level("/a", "4096", "2048") | _level("/a/b"))
     texts = {"memory.max": "4096", "memory.high": "2048"}
-    assert limits.limits == (MemoryLimit(f"{ROOT}/a", 2048, 700, 27, 7, texts),)
+    assert limits.limits == (
+        MemoryLimit(folder=f"{ROOT}/a", limit_bytes=2048, used_bytes=700, cached_bytes=27, hits=7, text_by_file=texts),
+    )
     assert limits.unread is None
 
 
@@ -127,7 +129,16 @@ def test_the_first_version_counts_its_hits_as_failures() -> None:
         f"{V1}/a/memory.stat": "cache 5\ntotal_inactive_file 20\ntotal_active_file 3\n",
     }
     limits = _read(files)
-    assert limits.limits == (MemoryLimit(f"{V1}/a", 4096, 700, 23, 12, {"memory.limit_in_bytes": "4096"}),)
+    assert limits.limits == (
+        MemoryLimit(
+            folder=f"{V1}/a",
+            limit_bytes=4096,
+            used_bytes=700,
+            cached_bytes=23,
+            hits=12,
+            text_by_file={"memory.limit_in_bytes": "4096"},
+        ),
+    )
     assert limits.unread is None
 
 

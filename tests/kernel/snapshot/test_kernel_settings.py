@@ -120,8 +120,14 @@ def test_a_slice_without_the_file_sets_no_limit() -> None:
     }
     folder = "/sys/fs/cgroup"
     assert read_services(reading(files)).groups == (
-        ServiceGroup("system.slice", f"{folder}/system.slice", True, frozenset({0, 1}), frozenset()),
-        ServiceGroup("user.slice", f"{folder}/user.slice", False, None, None),
+        ServiceGroup(
+            name="system.slice",
+            folder=f"{folder}/system.slice",
+            has_limit=True,
+            allowed=frozenset({0, 1}),
+            wanted=frozenset(),
+        ),
+        ServiceGroup(name="user.slice", folder=f"{folder}/user.slice", has_limit=False, allowed=None, wanted=None),
     )
     missing_from_a_copy = read_services(reading(files, is_copy=True)).groups
     assert missing_from_a_copy is not None

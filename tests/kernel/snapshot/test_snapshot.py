@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import BARE, SECOND_NS, Files, WrittenMachine, reading, without
@@ -25,7 +25,7 @@ def _snapshots(*moments: Files, seconds_between: float = 3.0) -> tuple[list[Snap
         if number:
             machine.advance()
             machine.reads.clear()
-        snapshots.append(read_snapshot(machine, Wish(), task_reader, snapshots[-1] if snapshots else None))
+        snapshots.append(read_snapshot(machine, SnapshotOptions(), task_reader, snapshots[-1] if snapshots else None))
     return snapshots, machine
 
 
@@ -92,13 +92,13 @@ def test_a_governor_that_changes_is_seen_at_once() -> None:
 
 def test_without_a_task_reader_no_process_is_looked_at() -> None:
     machine = WrittenMachine(quiet_files(), answers=ANSWERS)
-    assert read_snapshot(machine, Wish()).tasks is None
+    assert read_snapshot(machine, SnapshotOptions()).tasks is None
     assert [path for path in machine.reads if path.startswith("/proc/700")] == []
 
 
 def test_the_wish_of_the_user_is_the_target() -> None:
     machine = WrittenMachine(quiet_files(), answers=ANSWERS)
-    assert read_snapshot(machine, Wish(frozenset({1}))).target.cpus == {1}
+    assert read_snapshot(machine, SnapshotOptions(frozenset({1}))).target.cpus == {1}
 
 
 def test_the_reason_of_a_setting_is_kept_as_long_as_the_setting() -> None:

@@ -54,7 +54,9 @@ def test_host_and_kernel_are_told_and_cleaned() -> None:
 
 def test_a_machine_that_tells_nothing_is_unknown_in_everything() -> None:
     platform = _read({}, is_copy=True)
-    assert platform == Platform(None, None, None, None, None, virtual_because=platform.virtual_because)
+    assert platform == Platform(
+        host=None, kernel=None, cpu_model=None, virtual=None, container=None, virtual_because=platform.virtual_because
+    )
     assert platform.virtual_because is not None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.crontabs import CronJob, Crontabs, parse_crontab, read_crontabs
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, WallClock, ask_clock, read_jobs
 from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION, Timer, ask_timers, parse_timers, read_timers
@@ -133,11 +133,11 @@ def test_a_clock_that_makes_no_sense_is_unknown(answer: object) -> None:
 
 def test_jobs_are_asked_for_once_a_run_and_only_if_wished() -> None:
     machine = WrittenMachine(quiet_files(), quiet_files(30.0), answers=ANSWERS, seconds_between=30.0)
-    assert read_snapshot(machine, Wish()).jobs is None
+    assert read_snapshot(machine, SnapshotOptions()).jobs is None
     assert "/etc/crontab" not in machine.reads
-    first = read_snapshot(machine, Wish(asks_jobs=True))
+    first = read_snapshot(machine, SnapshotOptions(asks_jobs=True))
     machine.advance()
-    second = read_snapshot(machine, Wish(asks_jobs=True), None, first)
+    second = read_snapshot(machine, SnapshotOptions(asks_jobs=True), None, first)
     assert second.jobs is first.jobs
     assert first.jobs is not None
     assert machine.reads.count("/etc/crontab") == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from noisewatch.errors import UsageError
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
@@ -29,7 +29,7 @@ def recorded(*moments: Files, identify: bool = False) -> tuple[bytes, list[Snaps
     snapshots: list[Snapshot] = []
     for _ in moments:
         snapshots.append(
-            read_snapshot(recorder, Wish(), task_reader, snapshots[-1] if snapshots else None),
+            read_snapshot(recorder, SnapshotOptions(), task_reader, snapshots[-1] if snapshots else None),
         )
         machine.advance()
     recorder.close()
@@ -61,9 +61,9 @@ def written(root: Path, content: bytes) -> str:
 def replayed(recording: Recording) -> list[Snapshot]:
     """A snapshot of each moment."""
     task_reader = TaskReader(asks_all_affinities=True)
-    snapshots = [read_snapshot(recording, Wish(), task_reader)]
+    snapshots = [read_snapshot(recording, SnapshotOptions(), task_reader)]
     while recording.advance():
-        snapshots.append(read_snapshot(recording, Wish(), task_reader, snapshots[-1]))
+        snapshots.append(read_snapshot(recording, SnapshotOptions(), task_reader, snapshots[-1]))
     return snapshots
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.kernel.cgroup.mounts import MOUNT_ROOTS
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.privacy import GRUB, HOST_NAME, KERNEL_COMMAND_LINE, KERNEL_INSTALL, Scrubber
@@ -84,9 +84,9 @@ def test_arguments_of_processes_are_never_read() -> None:
     files = quiet_files() | {f"/proc/{pid}/cmdline": "mysqld\0--password=secret\0" for pid in (1, 2, 700)}
     machine = WrittenMachine(files, files, answers=ANSWERS)
     task_reader = TaskReader(asks_all_affinities=True)
-    before = read_snapshot(machine, Wish(), task_reader)
+    before = read_snapshot(machine, SnapshotOptions(), task_reader)
     machine.advance()
-    read_snapshot(machine, Wish(), task_reader, before)
+    read_snapshot(machine, SnapshotOptions(), task_reader, before)
     command_lines = {path for path in machine.reads if path.startswith("/proc/") and path.endswith("/cmdline")}
     assert command_lines == {KERNEL_COMMAND_LINE}
     assert [path for path in machine.reads if path.endswith(("/environ", "/loginuid"))] == []

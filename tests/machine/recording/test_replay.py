@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import Absent, Unreadable
-from noisewatch.kernel.snapshot.snapshot import Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import KEY_FRAME_EVERY, Recorder
@@ -113,11 +113,11 @@ def test_the_cpus_that_were_asked_for_are_the_target_of_a_replay_until_others_ar
         for asked in (None, frozenset({0})):
             sink.seek(0)
             recorder = Recorder(machine, sink, interval_s=1.0)
-            recorded = read_snapshot(recorder, Wish(asked)).target
+            recorded = read_snapshot(recorder, SnapshotOptions(asked)).target
             recorder.close()
-            assert read_snapshot(Recording(str(path)), Wish()).target == recorded
+            assert read_snapshot(Recording(str(path)), SnapshotOptions()).target == recorded
     assert (recorded.cpus, recorded.chosen_by) == (frozenset({0}), "as requested")
-    assert read_snapshot(Recording(str(path)), Wish(frozenset({5}))).target.cpus == {5}
+    assert read_snapshot(Recording(str(path)), SnapshotOptions(frozenset({5}))).target.cpus == {5}
 
 
 def test_a_recording_is_not_this_host(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_key_frame_holds_what_was_last_asked_long_before(tmp_path: Path) -> No
     content, snapshots = recorded(*[quiet_files()] * (KEY_FRAME_EVERY + 1))
     header, *frames = lines_of(content)
     recording = Recording(written(tmp_path, packed([header, frames[-1]])))
-    alone = read_snapshot(recording, Wish())
+    alone = read_snapshot(recording, SnapshotOptions())
     assert alone.platform.cpu_model == snapshots[0].platform.cpu_model == "A Processor @ 3.00GHz"
     assert alone.irqs == snapshots[0].irqs
 
@@ -176,7 +176,7 @@ def test_a_key_frame_alone_tells_all_processes_that_live(tmp_path: Path) -> None
     content, snapshots = recorded(*[quiet_files()] * (KEY_FRAME_EVERY + 1))
     header, *frames = lines_of(content)
     recording = Recording(written(tmp_path, packed([header, frames[-1]])))
-    assert read_snapshot(recording, Wish(), TaskReader(asks_all_affinities=True)).tasks == snapshots[0].tasks
+    assert read_snapshot(recording, SnapshotOptions(), TaskReader(asks_all_affinities=True)).tasks == snapshots[0].tasks
 
 
 def test_what_a_key_frame_does_not_mention_is_no_longer_known(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The sentinel's slices, its sheet, and its processes: short ones, on whatever CPU there is."""
+"""The idle probe's slices, its sheet, and its processes: short ones, on whatever CPU there is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from itertools import pairwise
 
 import pytest
 
-from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, RESTING, SHEET_WORDS, SPINNING, TID, Sheet
+from noisewatch.machine.spinning.idle_probe.buffer import (
+    MOVED,
+    REFUSED,
+    RESTING,
+    SHEET_WORDS,
+    SPINNING,
+    TID,
+    SharedBuffer,
+)
 from noisewatch.machine.spinning.idle_probe.run import Spinners
 from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE, PERIOD_NS, SPIN_NS, WARM_NS, slice_start_ns
 from noisewatch.machine.spinning.loops import PYTHON, load_core
@@ -24,8 +32,8 @@ _CORES = sorted({PYTHON, load_core().NAME})
 _FOR_LONG_NS = 60 * 10**9
 
 
-def _sheet() -> Sheet:
-    return Sheet(memoryview(bytearray(8 * SHEET_WORDS)).cast("q"))
+def _sheet() -> SharedBuffer:
+    return SharedBuffer(memoryview(bytearray(8 * SHEET_WORDS)).cast("q"))
 
 
 @contextmanager
@@ -88,7 +96,7 @@ def test_a_spinner_measures_while_it_may_and_rests_when_it_may_no_longer(core: s
         assert spinners.spun(_CPU, 0).slices == ()
 
         def has_spun() -> bool:
-            spinners.let_spin(_CPU, _FOR_LONG_NS)  # a busy host makes it give way
+            spinners.renew_lease(_CPU, _FOR_LONG_NS)  # a busy host makes it give way
             return len(spinners.spun(_CPU, 0).slices) >= 3
 
         wait_until(has_spun)
@@ -102,7 +110,7 @@ def test_a_spinner_measures_while_it_may_and_rests_when_it_may_no_longer(core: s
 def test_it_rests_until_it_is_let_and_when_nobody_puts_its_end_off() -> None:
     with _spinners() as spinners:
         wait_until(lambda: spinners.spun(_CPU, 0).state == RESTING)
-        spinners.let_spin(_CPU, 0)
+        spinners.renew_lease(_CPU, 0)
         assert spinners.spun(_CPU, 0).slices == ()
 
 
@@ -110,7 +118,7 @@ def test_it_is_pinned_and_gives_way_to_all_others() -> None:
     with _spinners() as spinners:
 
         def has_begun() -> bool:
-            spinners.let_spin(_CPU, _FOR_LONG_NS)
+            spinners.renew_lease(_CPU, _FOR_LONG_NS)
             return spinners.spun(_CPU, 0).state == SPINNING
 
         wait_until(has_begun)
@@ -124,7 +132,7 @@ def test_one_that_was_moved_says_so_and_goes_back_when_it_is_let_again() -> None
     with _spinners() as spinners:
 
         def is_now(state: int) -> bool:
-            spinners.let_spin(_CPU, _FOR_LONG_NS)
+            spinners.renew_lease(_CPU, _FOR_LONG_NS)
             return spinners.spun(_CPU, 0).state == state
 
         wait_until(lambda: is_now(SPINNING))
@@ -143,7 +151,7 @@ def test_a_cpu_that_cannot_be_pinned_to_says_so() -> None:
     with _spinners(cpu=4095) as spinners:
 
         def is_refused() -> bool:
-            spinners.let_spin(4095, _FOR_LONG_NS)
+            spinners.renew_lease(4095, _FOR_LONG_NS)
             return spinners.spun(4095, 0).state == REFUSED
 
         wait_until(is_refused)
@@ -174,7 +182,7 @@ def test_a_killed_sampler_leaves_no_spinner_behind(spins: bool) -> None:
         "from noisewatch.machine.spinning.idle_probe.run import Spinners\n"
         f"spinners = Spinners({{{_CPU}}}, 'python')\n"
         f"while spinners.spun({_CPU}, 0).state == 0: time.sleep(0.01)\n"
-        f"spinners.let_spin({_CPU}, {_FOR_LONG_NS if spins else 0})\n"
+        f"spinners.renew_lease({_CPU}, {_FOR_LONG_NS if spins else 0})\n"
         "print(*spinners.pids, flush=True)\n"
         "time.sleep(60)\n"
     )

@@ -6,7 +6,7 @@ from collections import Counter
 
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
-from noisewatch.kernel.trace.runs import CpuPieces, Parent, Spells, Thread, Trace, TracedSource
+from noisewatch.kernel.trace.runs import CpuPieces, Parent, RunStats, Thread, Trace, TracedSource
 from noisewatch.model.calibration.attribution import Meanwhile, attribution_of, gap_culprits
 from noisewatch.model.calibration.gap_causes import (
     ANOTHER_THREAD,
@@ -31,7 +31,19 @@ _SOURCES = (
     TracedSource("softirq", "BLOCK"),
 )
 _SPIN, _HOGS, _TICKS, _DISK, _FLUSH, _BLOCK = range(1, 7)
-_IRQS = Irqs(None, {36: Irq(36, None, None, True, ("virtio1-req.0",), "Virtio block device (vda)")})
+_IRQS = Irqs(
+    None,
+    {
+        36: Irq(
+            irq=36,
+            allowed=None,
+            effective=None,
+            movable=True,
+            actions=("virtio1-req.0",),
+            device="Virtio block device (vda)",
+        )
+    },
+)
 
 
 def _gaps(*gaps: tuple[int, int], switches: int = 0) -> Gaps:
@@ -49,7 +61,18 @@ def _samples(gaps: Gaps) -> CpuSamples:
 
 def _pieces(*pieces: tuple[int, int, int], lost: int | None = 0, cut: int = 0) -> CpuPieces:
     starts, ends, sources = zip(*pieces, strict=True)
-    return CpuPieces(1, lost, cut, 0, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
+    return CpuPieces(
+        cpu=1,
+        lost_events=lost,
+        lost_pieces=cut,
+        unseen_switches=0,
+        unseen_ns=0,
+        sources=_SOURCES,
+        spells=(RunStats(0, 0, 0, {}),) * len(_SOURCES),
+        start_ns=starts,
+        end_ns=ends,
+        source=sources,
+    )
 
 
 def test_a_gap_goes_to_whoever_had_most_of_it() -> None:
@@ -81,7 +104,15 @@ def test_a_gap_in_which_only_the_loop_itself_was_seen_came_from_outside() -> Non
 
 
 def test_where_a_kernel_does_not_tell_of_all_interrupts_nobody_knows() -> None:
-    samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5_000, 3_000))),))
+    samples = CalibrationSamples(
+        core="native",
+        begin_ns=0,
+        length_ns=1,
+        threshold_ns=1_000,
+        is_realtime=False,
+        command=(),
+        cpus=(_samples(_gaps((5_000, 3_000))),),
+    )
     for untold, kind in ((("NMIs",), "outside"), (("softirqs",), "unexplained")):
         attribution = attribution_of(samples, Meanwhile(Trace(0, 1, untold, (_pieces((0, 90_000, _SPIN)),))))
         assert [each.kind for each in attribution.causes_by_cpu[1]] == [kind]
@@ -144,14 +175,30 @@ def test_gaps_at_any_time_are_no_ticks_and_nobody_knows() -> None:
 
 
 def test_without_a_trace_all_is_inferred_and_the_reason_is_kept() -> None:
-    samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5, 2_000))),))
+    samples = CalibrationSamples(
+        core="native",
+        begin_ns=0,
+        length_ns=1,
+        threshold_ns=1_000,
+        is_realtime=False,
+        command=(),
+        cpus=(_samples(_gaps((5, 2_000))),),
+    )
     attribution = attribution_of(samples, Meanwhile("permission denied"))
     assert attribution.reason == "permission denied"
     assert [each.disturbance.is_inferred for each in attribution.culprits_by_cpu[1]] == [True]
 
 
 def test_a_trace_that_lost_events_is_not_believed() -> None:
-    samples = CalibrationSamples("native", 0, 1, 1_000, False, (), (_samples(_gaps((5, 2_000))),))
+    samples = CalibrationSamples(
+        core="native",
+        begin_ns=0,
+        length_ns=1,
+        threshold_ns=1_000,
+        is_realtime=False,
+        command=(),
+        cpus=(_samples(_gaps((5, 2_000))),),
+    )
     for lost, cut in ((3, 0), (None, 0), (0, 1)):
         trace = Trace(0, 1, (), (_pieces((0, 3_000, _TICKS), lost=lost, cut=cut),))
         attribution = attribution_of(samples, Meanwhile(trace))
@@ -161,11 +208,22 @@ def test_a_trace_that_lost_events_is_not_believed() -> None:
 
 def test_gaps_of_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
     parent = Parent(900, "make", is_process=False)
-    threads = [Thread(tid, "cc1", None, False, parent) for tid in range(1_000, 1_300)]
+    threads = [Thread(tid=tid, name="cc1", pid=None, is_kernel=False, parent=parent) for tid in range(1_000, 1_300)]
     sources = tuple(TracedSource("thread", "cc1", thread=thread) for thread in threads)
-    spells, starts = (Spells(1, 9_000, 9_000, {}),) * 300, tuple(range(0, 6_000_000, 20_000))
+    spells, starts = (RunStats(1, 9_000, 9_000, {}),) * 300, tuple(range(0, 6_000_000, 20_000))
     ends = tuple(start + 9_000 for start in starts)
-    pieces = CpuPieces(1, 0, 0, 0, 0, sources, spells, starts, ends, tuple(range(300)))
+    pieces = CpuPieces(
+        cpu=1,
+        lost_events=0,
+        lost_pieces=0,
+        unseen_switches=0,
+        unseen_ns=0,
+        sources=sources,
+        spells=spells,
+        start_ns=starts,
+        end_ns=ends,
+        source=tuple(range(300)),
+    )
     gaps = _gaps(*((start, 10_000) for start in starts))
     (culprit,) = gap_culprits(causes_by_trace(_samples(gaps), pieces, 0, None), 1, 10_000_000)
     told = culprit.disturbance
@@ -179,7 +237,18 @@ def test_a_long_gap_of_many_that_came_and_went_is_theirs_and_not_of_the_one_who_
         *(TracedSource("thread", "cc1", thread=Thread(tid, "cc1", None, False)) for tid in range(1_000, 1_004)),
     )
     edges = (0, 40_000, 60_000, 80_000, 100_000, 120_000)
-    pieces = CpuPieces(1, 0, 0, 0, 0, sources, (Spells(1, 1, 1, {}),) * 5, edges[:-1], edges[1:], tuple(range(5)))
+    pieces = CpuPieces(
+        cpu=1,
+        lost_events=0,
+        lost_pieces=0,
+        unseen_switches=0,
+        unseen_ns=0,
+        sources=sources,
+        spells=(RunStats(1, 1, 1, {}),) * 5,
+        start_ns=edges[:-1],
+        end_ns=edges[1:],
+        source=tuple(range(5)),
+    )
     (cause,) = causes_by_trace(_samples(_gaps((0, 120_500))), pieces, 0, None)
     assert (cause.name, cause.pid, cause.thread) == ("cc1 (4 ended threads)", None, None)
     assert [(part.name, part.ns) for part in cause.parts] == [("cc1 (4 ended threads)", 80_000), ("make", 40_000)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps, Samples
-from noisewatch.kernel.trace.runs import CpuPieces, Spells, Thread, Trace, TracedSource
+from noisewatch.kernel.trace.runs import CpuPieces, RunStats, Thread, Trace, TracedSource
 from noisewatch.model.calibration.attribution import Attribution, Meanwhile, attribution_of
 from noisewatch.model.calibration.quota_gaps import HIDDEN, name_of_hidden
 from tests.model.interval.sampling import interval_of
@@ -37,7 +37,15 @@ def _samples(gaps: Sequence[_Gap], work: Sequence[int] = (), length_ms: int = 10
         work=Samples(tuple(starts), tuple(work)),
         spinner_tid=50,
     )
-    return CalibrationSamples("native", 0, length_ms * _MS + sum(work), 1_000, False, (), (said,))
+    return CalibrationSamples(
+        core="native",
+        begin_ns=0,
+        length_ns=length_ms * _MS + sum(work),
+        threshold_ns=1_000,
+        is_realtime=False,
+        command=(),
+        cpus=(said,),
+    )
 
 
 def _group(throttled: int, usec: int, cpu_max: str = "50000 100000") -> Files:
@@ -64,7 +72,18 @@ def _hidden(trace: Trace | str = "permission denied") -> Meanwhile:
 
 def _trace(*pieces: tuple[int, int, int]) -> Trace:
     starts, ends, sources = zip(*sorted(pieces), strict=True)
-    cpu = CpuPieces(1, 0, 0, 0, 0, _SOURCES, (Spells(0, 0, 0, {}),) * len(_SOURCES), starts, ends, sources)
+    cpu = CpuPieces(
+        cpu=1,
+        lost_events=0,
+        lost_pieces=0,
+        unseen_switches=0,
+        unseen_ns=0,
+        sources=_SOURCES,
+        spells=(RunStats(0, 0, 0, {}),) * len(_SOURCES),
+        start_ns=starts,
+        end_ns=ends,
+        source=sources,
+    )
     return Trace(0, 10_000 * _MS, (), (cpu,))
 
 
@@ -123,7 +142,7 @@ _PIECE = 200 * _US
 _LONG_WORK = [_PIECE] * 500 + [150 * _MS + _PIECE] + [_PIECE] * 4_000 + [150 * _MS + _PIECE] + [_PIECE] * 500
 
 
-def _stretches(source: int, *, are_stops_idle: bool) -> list[tuple[int, int, int]]:
+def _interruptions(source: int, *, are_stops_idle: bool) -> list[tuple[int, int, int]]:
     """All pieces of that work, after a second of looking for gaps."""
     found, at_ns = [], 1000 * _MS
     for length in _LONG_WORK:
@@ -134,11 +153,11 @@ def _stretches(source: int, *, are_stops_idle: bool) -> list[tuple[int, int, int
 
 def test_two_long_stops_of_the_work_in_which_the_trace_saw_nobody_look_like_a_quota() -> None:
     """As of a period of a second, of which few fit into a calibration."""
-    idle, spun = (_stretches(_LOOP, are_stops_idle=is_idle) for is_idle in (True, False))
+    idle, spun = (_interruptions(_LOOP, are_stops_idle=is_idle) for is_idle in (True, False))
     quota = attribution_of(_samples([], _LONG_WORK), _hidden(_trace(*idle))).quota_by_cpu[1]
     assert quota.name == HIDDEN
     assert quota.share == pytest.approx(0.3 / 2.3, rel=0.01)
-    for trace in (_trace(*spun), _trace(*_stretches(_HOGS, are_stops_idle=False)), "permission denied"):
+    for trace in (_trace(*spun), _trace(*_interruptions(_HOGS, are_stops_idle=False)), "permission denied"):
         attribution = attribution_of(_samples([], _LONG_WORK), _hidden(trace))
         assert attribution.quota_by_cpu == {}
         assert attribution.long_stops_by_cpu == {1: (150 * _MS, 150 * _MS)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import Interval, interval_between
 from tests.quiet_machine import ANSWERS, quiet_files
@@ -22,9 +22,9 @@ def interval_of(
         **options,  # type: ignore[arg-type]  # passed through
     )
     task_reader = TaskReader(asks_all_affinities=asks_all)
-    snapshots = [read_snapshot(machine, Wish(), task_reader)]
+    snapshots = [read_snapshot(machine, SnapshotOptions(), task_reader)]
     while machine.has_next:
         machine.advance()
-        snapshots.append(read_snapshot(machine, Wish(), task_reader, snapshots[-1]))
+        snapshots.append(read_snapshot(machine, SnapshotOptions(), task_reader, snapshots[-1]))
     first, *middle, last = snapshots
     return interval_between(first, last, middle)

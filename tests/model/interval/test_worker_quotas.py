@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval, interval_between
@@ -44,10 +44,10 @@ def _interval(*gone: str, stopped_ms: int = 1400, ran_ms: int = 1500, more: Sequ
         answers=ANSWERS,
     )
     task_reader = TaskReader()
-    snapshots = [read_snapshot(machine, Wish(), task_reader)]
+    snapshots = [read_snapshot(machine, SnapshotOptions(), task_reader)]
     while machine.has_next:
         machine.advance()
-        snapshots.append(read_snapshot(machine, Wish(), task_reader, snapshots[-1]))
+        snapshots.append(read_snapshot(machine, SnapshotOptions(), task_reader, snapshots[-1]))
     _, before, after = snapshots
     return interval_between(before, after)
 
@@ -94,8 +94,8 @@ def test_who_is_not_stopped_or_hardly_works_or_cannot_be_asked_has_no_quota_to_n
 def test_nobody_is_asked_for_its_groups_where_nobody_works() -> None:
     machine = WrittenMachine(quiet_files(), quiet_files(3.0), answers=ANSWERS)
     task_reader = TaskReader()
-    first = read_snapshot(machine, Wish(), task_reader)
+    first = read_snapshot(machine, SnapshotOptions(), task_reader)
     machine.advance()
     machine.reads.clear()
-    read_snapshot(machine, Wish(), task_reader, first)
+    read_snapshot(machine, SnapshotOptions(), task_reader, first)
     assert [path for path in machine.reads if path.endswith("/cgroup") and path != "/proc/self/cgroup"] == []

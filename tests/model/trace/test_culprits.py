@@ -50,8 +50,8 @@ def test_those_that_have_had_the_cpu_for_long_stand_by_themselves() -> None:
 
 def test_a_crowd_is_never_what_works_there() -> None:
     traced = _traced(*[15 * _MS] * 100)
-    assert traced.works is not None
-    assert traced.works.disturbance.name == "bench"
+    assert traced.main_thread is not None
+    assert traced.main_thread.disturbance.name == "bench"
 
 
 def test_a_thread_that_had_ended_has_no_process_and_a_worker_of_the_kernels_is_one_all_the_same() -> None:
@@ -100,7 +100,10 @@ def test_no_time_is_lost_by_it() -> None:
     assert apart.stolen_ns == together.stolen_ns
 
 
-_IRQS = Irqs(None, {11: Irq(11, None, None, False, ("arch_timer",), None, "tick")})
+_IRQS = Irqs(
+    None,
+    {11: Irq(irq=11, allowed=None, effective=None, movable=False, actions=("arch_timer",), device=None, kind="tick")},
+)
 
 
 def _kinds(irqs: Irqs | None, hz: int | None, *sources: list[Any], count: int = 100) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.kernel.trace.runs import CpuPieces, parse_trace
-from noisewatch.model.trace.interruptions import longest_stretches
+from noisewatch.model.trace.interruptions import longest_interruptions
 from tests.traced import written_trace
 
 _BENCH, _TICK, _DISK, _BLOCK, _WORKER = 1, 2, 3, 4, 5
@@ -16,7 +16,7 @@ def _pieces(*pieces: tuple[int, int, int]) -> CpuPieces:
 
 
 def _found(pieces: CpuPieces, most: int = 9) -> list[tuple[int, int, list[tuple[str, int]]]]:
-    stretches = longest_stretches(pieces, 900, None, most)
+    stretches = longest_interruptions(pieces, 900, None, most)
     return [(each.start_ns, each.length_ns, [(part.name, part.ns) for part in each.parts]) for each in stretches]
 
 

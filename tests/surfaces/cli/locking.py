@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kernel.tasks.machine_lock import PATH
 from noisewatch.machine.live import LiveMachine
 from noisewatch.surfaces.cli.arguments import parse_arguments
@@ -35,7 +35,7 @@ def main() -> int:
     path, *options = sys.argv[1:]
     arguments = parse_arguments([*_ASKED, *options])
     machine = LockedElsewhere(path)
-    examination = Examination(machine, Wish(), rules_of(arguments), arguments)
+    examination = Examination(machine, SnapshotOptions(), rules_of(arguments), arguments)
     verdict, _ = verdict_in_time(examination, arguments.wait, Lock(machine, path))
     (found,) = [each for each in verdict.findings if each.check.id == "machine-locked"]
     print(f"{verdict.verdict}: {found.answer.reason or found.answer.said}", flush=True)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.surfaces.reports.machine.json import describe_snapshot
 from noisewatch.surfaces.reports.machine.text import text_of_snapshot
 from noisewatch.surfaces.reports.verdict.json import describe_verdict
@@ -47,11 +47,11 @@ def test_every_report_of_a_preflight_ends_in_its_verdict(fault: object) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_show_has_a_text_and_a_json_whatever_read_fails(fault: object) -> None:
     sound = WrittenMachine(quiet_files(), answers=ANSWERS)
-    read_snapshot(sound, Wish())
+    read_snapshot(sound, SnapshotOptions())
     sizes = []
     for number in _its_share(fault, len(sound.reads)):
         machine = FaultyMachine(quiet_files(), fault=fault, fails_at=number)  # type: ignore[arg-type]  # from FAULTS
-        snapshot = read_snapshot(machine, Wish())
+        snapshot = read_snapshot(machine, SnapshotOptions())
         sizes.append(min(len(text_of_snapshot(snapshot)), len(json.dumps(describe_snapshot(snapshot)))))
     assert len(sizes) > 25
     assert min(sizes) > 300
@@ -59,11 +59,13 @@ def test_show_has_a_text_and_a_json_whatever_read_fails(fault: object) -> None:
 
 def test_show_names_each_file_that_was_denied() -> None:
     sound = WrittenMachine(quiet_files(), answers=ANSWERS)
-    read_snapshot(sound, Wish())
+    read_snapshot(sound, SnapshotOptions())
     unnamed = []
     for number in range(1, len(sound.reads) + 1):
         machine = FaultyMachine(quiet_files(), fault=denied, fails_at=number)
-        unreadable = {each["path"] for each in describe_snapshot(read_snapshot(machine, Wish()))["unreadable"]}
+        unreadable = {
+            each["path"] for each in describe_snapshot(read_snapshot(machine, SnapshotOptions()))["unreadable"]
+        }
         path = machine.failed_path or ""
         if path in quiet_files() and path not in unreadable:
             unnamed.append(path)

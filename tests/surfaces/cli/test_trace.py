@@ -28,7 +28,7 @@ def test_culprits_come_by_what_they_took_and_the_work_itself_is_none(run: Run, r
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
     assert lines[0] == "noisewatch trace · CPU 2 · 2.0 s · by the kernel's trace"
     assert lines[2] == "CPU 2: bench (pid 890, thread 900) had 95.0%, others took 0.62%"
-    told = lines.index("  the longest stretches without bench (pid 890, thread 900)")
+    told = lines.index("  the longest interruptions without bench (pid 890, thread 900)")
     table = lines[4:told]
     rows = [line.split() for line in table]
     assert [row[0] for row in rows] == ["kernel-thread", "tick", "ipi", "irq", "softirq", "ipi"]
@@ -60,7 +60,7 @@ def test_json_has_the_lengths_of_each(run: Run, recording: Path) -> None:
 
 def test_the_longest_stretches_without_the_work_come_with_what_was_in_them(run: Run, recording: Path) -> None:
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
-    told = lines.index("  the longest stretches without bench (pid 890, thread 900)")
+    told = lines.index("  the longest interruptions without bench (pid 890, thread 900)")
     rows = [" ".join(line.split()) for line in lines[told + 2 : lines.index("what helps") - 1]]
     assert rows == ["0.000900 s 3 ms kworker/2:1 3 ms", "0.000400 s 8 µs timer tick 8 µs"]
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json

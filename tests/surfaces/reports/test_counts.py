@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.judgement.declaration import FAIL, UNKNOWN, WARN
+from noisewatch.judgement.terms import Status
 from noisewatch.judgement.verdict import Verdict, compose
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.reports.parts.colours import STYLES, painted
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.text import render
 from noisewatch.surfaces.tui.app.window_report import window_reports
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -28,12 +28,12 @@ _COUNTED = re.compile(r"\d+ fail.*?\d+ pass")
 
 def _mixed(is_strict: bool = False) -> Verdict:
     """Each status with each severity, some blocking questions answered by a measurement."""
-    statuses = (FAIL, WARN, UNKNOWN)
+    statuses = (Status.FAIL, Status.WARN, Status.UNKNOWN)
     findings = tuple(
         replace(
             each,
             answer=replace(each.answer, status=statuses[at % 4], said="found", reason="unread", severity=None),
-            answered_by="noise-floor-above-budget" if statuses[at % 4] == UNKNOWN and at % 3 == 0 else None,
+            answered_by="noise-floor-above-budget" if statuses[at % 4] == Status.UNKNOWN and at % 3 == 0 else None,
         )
         if at % 4 < 3
         else each
@@ -86,7 +86,7 @@ def test_the_counts_are_those_of_the_findings_in_json(make: Callable[[], Verdict
 
 
 def _rows_of_text(verdict: Verdict) -> list[tuple[str, str]]:
-    report = render(verdict, Occasion(verdict.exit_status, 0.0, width=100_000, is_verbose=True))
+    report = render(verdict, RenderOptions(verdict.exit_status, 0.0, width=100_000, is_verbose=True))
     rows = re.findall(r"^(\S+) +([a-z0-9, -]+) \((\w+)\)", report, re.MULTILINE)
     return [(label, weight) for label, names, weight in rows for _ in names.split(", ")]
 
@@ -141,14 +141,14 @@ def test_a_verdict_has_the_same_colour_in_the_report_and_on_the_screen(
     make: Callable[[], Verdict], word: str, style: str
 ) -> None:
     verdict = make()
-    report = render(verdict, Occasion(verdict.exit_status, 0.0, in_colour=True))
+    report = render(verdict, RenderOptions(verdict.exit_status, 0.0, in_colour=True))
     assert painted(word, style) in report.splitlines()[-1]
     model = model_of(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
     assert header_rows(model, 100, UNICODE)[0][-1][1] == style
 
 
 def test_what_is_unknown_is_yellow_everywhere_and_nothing_else_has_its_style() -> None:
-    report = render(unknown_verdict(), Occasion(3, 0.0, in_colour=True))
+    report = render(unknown_verdict(), RenderOptions(3, 0.0, in_colour=True))
     assert painted("UNKNOWN", "unknown") in report
     assert all("yellow" in STYLES[name] for name in ("unknown", "doubt"))
     assert len(set(STYLES.values())) == len(STYLES)

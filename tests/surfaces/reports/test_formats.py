@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion, format_named_in
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions, format_named_in
 from noisewatch.text import clean
 from tests import MACHINES
 from tests.judgement.judging import judged
@@ -227,7 +227,7 @@ def test_a_format_is_found_in_a_wrong_command_line(line: str, named: str | None)
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_only_text_is_in_colour(name: str) -> None:
-    report = FORMATS[name].render(failed_verdict(), Occasion(1, AT_S, in_colour=True))
+    report = FORMATS[name].render(failed_verdict(), RenderOptions(1, AT_S, in_colour=True))
     assert ("\x1b" in report) == (name == "text")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.judgement.declaration import FAIL, PASS, UNKNOWN, WARN
+from noisewatch.judgement.terms import Status
 from noisewatch.judgement.verdict import Verdict
 from tests import MACHINES
 from tests.surfaces.reports.consumers import perfdata, read_nagios
@@ -79,7 +79,7 @@ def test_counts_and_measured_values_are_performance_data() -> None:
 def test_values_are_digits_in_units_that_plugins_may_use(
     unit: str | None, measured: float, limit: float | None, value: str, thresholds: str
 ) -> None:
-    verdict = _with_answer("target-cpu-busy", status=FAIL, unit=unit, measured=measured, limit=limit)
+    verdict = _with_answer("target-cpu-busy", status=Status.FAIL, unit=unit, measured=measured, limit=limit)
     report = rendered("nagios", verdict)
     assert perfdata(report)["target-cpu-busy"] == (value, thresholds)
     assert read_nagios(report) != []
@@ -93,17 +93,17 @@ def test_what_is_no_number_is_no_performance_data(measured: object) -> None:
 @pytest.mark.parametrize(
     ("check_id", "status", "measured", "thresholds"),
     [
-        ("target-cpu-busy", FAIL, 3, ";;2"),
-        ("target-cpu-busy", FAIL, 1, ";;2:"),  # too little
-        ("target-cpu-busy", FAIL, 2, ""),  # something else is the matter
-        ("target-cpu-busy", PASS, 1, ";;2"),
-        ("target-cpu-busy", PASS, 3, ";;2:"),
-        ("target-cpu-busy", WARN, 1, ";;2"),
-        ("target-cpu-busy", WARN, 3, ";2"),
-        ("target-cpu-busy", UNKNOWN, 1, ""),
-        ("target-cpu-busy", FAIL, -1, ""),
-        ("pressure-stall", FAIL, 3, ";2"),  # a warning
-        ("nmi-watchdog-runs", FAIL, 3, ""),  # information only
+        ("target-cpu-busy", Status.FAIL, 3, ";;2"),
+        ("target-cpu-busy", Status.FAIL, 1, ";;2:"),  # too little
+        ("target-cpu-busy", Status.FAIL, 2, ""),  # something else is the matter
+        ("target-cpu-busy", Status.PASS, 1, ";;2"),
+        ("target-cpu-busy", Status.PASS, 3, ";;2:"),
+        ("target-cpu-busy", Status.WARN, 1, ";;2"),
+        ("target-cpu-busy", Status.WARN, 3, ";2"),
+        ("target-cpu-busy", Status.UNKNOWN, 1, ""),
+        ("target-cpu-busy", Status.FAIL, -1, ""),
+        ("pressure-stall", Status.FAIL, 3, ";2"),  # a warning
+        ("nmi-watchdog-runs", Status.FAIL, 3, ""),  # information only
     ],
 )
 def test_a_threshold_is_crossed_where_the_check_complains(

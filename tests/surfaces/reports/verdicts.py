@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from noisewatch.judgement.declaration import FAIL, IGNORED, NOT_APPLICABLE, UNKNOWN, WARN, Fix
+from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict, compose
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from tests.judgement.judging import judged
 from tests.quiet_machine import process, quiet_files, quiet_machine, stat_file
 from tests.surfaces.running import record
@@ -51,21 +52,21 @@ HOSTILE_NAMES = (
     " ",
 )  # fmt: skip
 # What the findings of the hostile verdict are, by check.
-_STATUS_BY_ID: Mapping[str, str] = {
-    "tasks-on-target": FAIL,
-    "device-interrupts-on-target": FAIL,
-    "target-not-isolated": WARN,
-    "governor-not-performance": UNKNOWN,
-    "frequency-window-open": UNKNOWN,
-    "default-irq-affinity-includes-target": FAIL,
-    "on-battery": NOT_APPLICABLE,
-    "turbo-enabled": IGNORED,
+_STATUS_BY_ID: Mapping[str, Status] = {
+    "tasks-on-target": Status.FAIL,
+    "device-interrupts-on-target": Status.FAIL,
+    "target-not-isolated": Status.WARN,
+    "governor-not-performance": Status.UNKNOWN,
+    "frequency-window-open": Status.UNKNOWN,
+    "default-irq-affinity-includes-target": Status.FAIL,
+    "on-battery": Status.NOT_APPLICABLE,
+    "turbo-enabled": Status.IGNORED,
 }
 
 
 def rendered(name: str, verdict: Verdict) -> str:
     """The report in a format, as the command line would write it."""
-    return FORMATS[name].render(verdict, Occasion(FORMATS[name].exit_status(verdict), AT_S, 0.01))
+    return FORMATS[name].render(verdict, RenderOptions(FORMATS[name].exit_status(verdict), AT_S, 0.01))
 
 
 @cache
@@ -77,20 +78,20 @@ def quiet_verdict() -> Verdict:
 @cache
 def warned_verdict() -> Verdict:
     """Stable, with a warning."""
-    return _with(quiet_verdict(), {"target-not-isolated": WARN}, "cpu 2 is not isolated")
+    return _with(quiet_verdict(), {"target-not-isolated": Status.WARN}, "cpu 2 is not isolated")
 
 
 @cache
 def unknown_verdict() -> Verdict:
     """One blocking question has no answer."""
-    return _with(quiet_verdict(), {"governor-not-performance": UNKNOWN}, "no such file")
+    return _with(quiet_verdict(), {"governor-not-performance": Status.UNKNOWN}, "no such file")
 
 
 @cache
-def strict_verdict(status: str) -> Verdict:
+def strict_verdict(status: Status) -> Verdict:
     """Unstable for a warning, or an unknown, alone."""
     return replace(
-        _with(quiet_verdict(), {"target-not-isolated": status}, "because"), verdict="unstable", is_strict=True
+        _with(quiet_verdict(), {"target-not-isolated": status}, "because"), verdict=Outcome.UNSTABLE, is_strict=True
     )
 
 
@@ -104,7 +105,7 @@ def failed_verdict() -> Verdict:
 def verdict_on_nothing() -> Verdict:
     """No question was asked at all."""
     verdict = quiet_verdict()
-    return _with(verdict, {finding.check.id: IGNORED for finding in verdict.findings}, "not selected")
+    return _with(verdict, {finding.check.id: Status.IGNORED for finding in verdict.findings}, "not selected")
 
 
 def hostile_verdict(name: str) -> Verdict:
@@ -112,7 +113,7 @@ def hostile_verdict(name: str) -> Verdict:
     return _with(quiet_verdict(), _STATUS_BY_ID, name)
 
 
-def _with(verdict: Verdict, status_by_id: Mapping[str, str], text: str) -> Verdict:
+def _with(verdict: Verdict, status_by_id: Mapping[str, Status], text: str) -> Verdict:
     findings = tuple(
         _turned(finding, status_by_id[finding.check.id], text) if finding.check.id in status_by_id else finding
         for finding in verdict.findings
@@ -120,12 +121,14 @@ def _with(verdict: Verdict, status_by_id: Mapping[str, str], text: str) -> Verdi
     return replace(verdict, findings=findings, verdict=compose(findings))
 
 
-def _turned(finding: Finding, status: str, text: str) -> Finding:
+def _turned(finding: Finding, status: Status, text: str) -> Finding:
     culprits = (
-        Disturbance("thread", text, 2, 1_500_000_000, 0.5, None, pid=900),
-        Disturbance("irq", text, 3, 1_000, 0.001, 30.0, irq=24, is_inferred=True),
+        Disturbance(kind="thread", name=text, cpu=2, stolen_ns=1_500_000_000, share=0.5, rate_per_s=None, pid=900),
+        Disturbance(
+            kind="irq", name=text, cpu=3, stolen_ns=1_000, share=0.001, rate_per_s=30.0, irq=24, is_inferred=True
+        ),
     )
-    wrong = status in (FAIL, WARN)
+    wrong = status in (Status.FAIL, Status.WARN)
     answer = replace(
         finding.answer,
         status=status,

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import (
     HOUSEKEEPING,
@@ -28,30 +28,43 @@ _UNPLUGGED_AT, _UNKNOWN_FROM, _STORM = 70, 80, (*range(40, 52), *range(96, 101))
 _TICK_NS = 2_000
 _FINDINGS = (
     FindingLine(
-        "device-interrupts-on-target",
-        "fail",
-        "blocking",
-        Gravity.FAILED,
-        "eth0 interrupts CPU 2 31204 times a second",
-        "echo 0-1 > …",
+        id="device-interrupts-on-target",
+        status="fail",
+        weight="blocking",
+        gravity=Gravity.FAILED,
+        said="eth0 interrupts CPU 2 31204 times a second",
+        fix="echo 0-1 > …",
     ),
     FindingLine(
-        "target-cpu-busy",
-        "fail",
-        "blocking",
-        Gravity.FAILED,
-        "CPU 2 was busy for 14% of the time",
-        "taskset -pc 0-1 2211",
+        id="target-cpu-busy",
+        status="fail",
+        weight="blocking",
+        gravity=Gravity.FAILED,
+        said="CPU 2 was busy for 14% of the time",
+        fix="taskset -pc 0-1 2211",
     ),
     FindingLine(
-        "hypervisor-steal",
-        "unknown",
-        "blocking",
-        Gravity.UNANSWERED,
-        "what the hypervisor took from CPU 3 is not known",
+        id="hypervisor-steal",
+        status="unknown",
+        weight="blocking",
+        gravity=Gravity.UNANSWERED,
+        said="what the hypervisor took from CPU 3 is not known",
     ),
-    FindingLine("turbo-enabled", "warn", "warning", Gravity.WARNED, "turbo is on", "echo 1 > …/no_turbo"),
-    FindingLine("throttled", "unknown", "warning", Gravity.OPEN, "no CPU tells whether it was throttled"),
+    FindingLine(
+        id="turbo-enabled",
+        status="warn",
+        weight="warning",
+        gravity=Gravity.WARNED,
+        said="turbo is on",
+        fix="echo 1 > …/no_turbo",
+    ),
+    FindingLine(
+        id="throttled",
+        status="unknown",
+        weight="warning",
+        gravity=Gravity.OPEN,
+        said="no CPU tells whether it was throttled",
+    ),
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.judgement.counts import Counts
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
@@ -29,15 +29,33 @@ def cpu_line(cpu: int, role: str = HOUSEKEEPING, lost_ns: float | None = 20_000.
 
 def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = TARGET, **rest: Any) -> CulpritLine:
     """A thread that takes so much a second."""
-    line = CulpritLine(cpu, role, "thread", name, 4711, 4711, None, lost_ns, is_estimate=False)
+    line = CulpritLine(
+        cpu=cpu,
+        role=role,
+        kind="thread",
+        name=name,
+        pid=4711,
+        tid=4711,
+        rate_per_s=None,
+        stolen_ns_per_s=lost_ns,
+        is_estimate=False,
+    )
     return replace(line, **rest)
 
 
 def findings(failed: tuple[str, ...] = (), unknown: tuple[str, ...] = ()) -> tuple[FindingLine, ...]:
     """Checks that failed, and checks without an answer that leave the verdict open."""
     return (
-        *(FindingLine(name, "fail", "blocking", Gravity.FAILED, f"{name} was found") for name in failed),
-        *(FindingLine(name, "unknown", "blocking", Gravity.UNANSWERED, f"{name} is not known") for name in unknown),
+        *(
+            FindingLine(id=name, status="fail", weight="blocking", gravity=Gravity.FAILED, said=f"{name} was found")
+            for name in failed
+        ),
+        *(
+            FindingLine(
+                id=name, status="unknown", weight="blocking", gravity=Gravity.UNANSWERED, said=f"{name} is not known"
+            )
+            for name in unknown
+        ),
     )
 
 

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.measured import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise_floor import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.units import describe_ns
 
 
@@ -28,15 +18,15 @@ from noisewatch.units import describe_ns
     id="noise-floor-above-budget",
     area=AREA,
     question="Will samples of the wanted length vary less than the budget allows?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(MICROBENCHMARK,),
     limits=(
         Limit(
-            "fails",
-            "relative standard deviation of samples",
-            0.01,
-            "share",
-            "set by --max-cv, for samples as long as --at",
+            key="fails",
+            name="relative standard deviation of samples",
+            value=0.01,
+            unit="share",
+            reason="set by --max-cv, for samples as long as --at",
             set_by="--max-cv",
         ),
     ),
@@ -77,19 +67,27 @@ def noise_floor_above_budget(case: Case) -> Answer:
     if above:
         cause = dominating_cause(calibrated, floor)
         return Answer(
-            FAIL,
+            Status.FAIL,
             f"{said}; too much on {name_cpus(above)}, mostly {cause.said}",
-            floor.cv_expected,
-            budget.max_cv,
-            "share",
+            measured=floor.cv_expected,
+            limit=budget.max_cv,
+            unit="share",
             cpus=above,
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
         )
     reason = why_incomplete(calibrated) or _why_undecided(calibrated, said)
     if reason is not None:
-        return Answer(UNKNOWN, said, floor.cv_expected, budget.max_cv, "share", reason=reason, evidence=evidence)
-    return Answer(PASS, said, floor.cv_expected, budget.max_cv, "share", evidence=evidence)
+        return Answer(
+            Status.UNKNOWN,
+            said,
+            measured=floor.cv_expected,
+            limit=budget.max_cv,
+            unit="share",
+            reason=reason,
+            evidence=evidence,
+        )
+    return Answer(Status.PASS, said, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
 
 
 _TOO_LITTLE = "too little was measured: calibrate longer"
@@ -113,17 +111,29 @@ def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
     return None
 
 
-_STOLEN_PASSES = Limit("passes", "stolen share that passes", 0.0005, "share", "the ticks of an otherwise idle CPU")
-_STOLEN_FAILS = Limit("fails", "stolen share that fails", 0.005, "share", "half of a change of 1 %")
-_GAP_PASSES = Limit("gap-passes", "longest gap that passes", 100_000, "ns", "an interrupt with its softirq")
-_GAP_FAILS = Limit("gap-fails", "longest gap that fails", 1_000_000, "ns", "something else was scheduled")
+_STOLEN_PASSES = Limit(
+    key="passes",
+    name="stolen share that passes",
+    value=0.0005,
+    unit="share",
+    reason="the ticks of an otherwise idle CPU",
+)
+_STOLEN_FAILS = Limit(
+    key="fails", name="stolen share that fails", value=0.005, unit="share", reason="half of a change of 1 %"
+)
+_GAP_PASSES = Limit(
+    key="gap-passes", name="longest gap that passes", value=100_000, unit="ns", reason="an interrupt with its softirq"
+)
+_GAP_FAILS = Limit(
+    key="gap-fails", name="longest gap that fails", value=1_000_000, unit="ns", reason="something else was scheduled"
+)
 
 
 @check(
     id="target-cpus-interrupted",
     area=AREA,
     question="Does a loop on the target CPUs run without interruption?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: gaps",),
     limits=(_STOLEN_PASSES, _STOLEN_FAILS, _GAP_PASSES, _GAP_FAILS),
     why=(
@@ -133,7 +143,7 @@ _GAP_FAILS = Limit("gap-fails", "longest gap that fails", 1_000_000, "ns", "some
     remedy="Move away what tasks-on-target and device-interrupts-on-target name; what is left is outside this system.",
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
     asks_calibration=True,
-    severity_in={LATENCY: BLOCKING, STRICT: BLOCKING},
+    severity_in={LATENCY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
 )
 def target_cpus_interrupted(case: Case) -> Answer:
     calibrated = case.calibrated
@@ -166,9 +176,20 @@ def target_cpus_interrupted(case: Case) -> Answer:
         )
         culprits = culprits_on(case, worst.cpu)
         fix = remedy_of(culprits[0], case).fix if culprits else None
-        return Answer(FAIL, said, stolen, case.bound(_STOLEN_FAILS), "share", cpus, None, evidence, culprits, fix)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=stolen,
+            limit=case.bound(_STOLEN_FAILS),
+            unit="share",
+            cpus=cpus,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+            fix=fix,
+        )
     if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "no gaps were looked for on some of the CPUs"
-        return Answer(UNKNOWN, said, stolen, reason=reason, evidence=evidence)
-    status = PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else WARN
-    return Answer(status, said, stolen, case.bound(_STOLEN_FAILS), "share", evidence=evidence)
+        return Answer(Status.UNKNOWN, said, measured=stolen, reason=reason, evidence=evidence)
+    status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
+    return Answer(status, said, measured=stolen, limit=case.bound(_STOLEN_FAILS), unit="share", evidence=evidence)

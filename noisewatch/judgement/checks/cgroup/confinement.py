@@ -8,20 +8,10 @@ from itertools import cycle
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, pin, write
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
 from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.partitions import Partition
 from noisewatch.kernel.tasks.threads import Task
 
@@ -32,7 +22,7 @@ _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
     id="partition-invalid",
     area="isolation",
     question="Are the cgroup partitions for the target CPUs valid?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=("/sys/fs/cgroup/**/cpuset.cpus.partition",),
     why=(
         "Making a partition succeeds and may read back invalid, or become so when another group claims its CPUs: "
@@ -49,7 +39,7 @@ def partition_invalid(case: Case) -> Answer:
     if concerned:
         said = "; ".join(map(_describe, concerned))
         cpus = frozenset().union(*(each.wanted or frozenset() for each in concerned))
-        return Answer(FAIL, said, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
+        return Answer(Status.FAIL, said, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
     if partitions.unseen is not None:
         return unknown(partitions.unseen)
     if partitions.isolated is None:
@@ -60,7 +50,7 @@ def partition_invalid(case: Case) -> Answer:
     if not partitions.all:
         return not_applicable("there is no cgroup partition")
     said = "all valid" if not invalid else f"valid for the target CPUs; {'; '.join(map(_describe, invalid))}"
-    return Answer(PASS, said, evidence=evidence)
+    return Answer(Status.PASS, said, evidence=evidence)
 
 
 def _describe(partition: Partition) -> str:
@@ -81,7 +71,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     id="threads-confined-to-isolated-cpus",
     area="isolation",
     question="Is every thread that is confined to isolated CPUs pinned to one of them?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
     why=(
         "Isolated CPUs have no load balancer: threads that may use several of them stay where they started, often "
@@ -92,7 +82,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
         "themselves."
     ),
     sources=(_CPUSET_DOC, "https://docs.kernel.org/admin-guide/kernel-parameters.html"),
-    severity_in={PARALLEL: BLOCKING},
+    severity_in={PARALLEL: Severity.BLOCKING},
 )
 def threads_confined_to_isolated_cpus(case: Case) -> Answer:
     isolated, tasks = case.snapshot.isolation.isolated, case.snapshot.tasks
@@ -113,13 +103,13 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
     if crowds:
         said = "; ".join(_describe_crowd(threads) for threads in crowds)
         cpus = frozenset().union(*(thread.allowed or frozenset() for threads in crowds for thread in threads))
-        return Answer(WARN, said, cpus=cpus, fix=_pin_each(crowds))
+        return Answer(Status.WARN, said, cpus=cpus, fix=_pin_each(crowds))
     unseen = why_unseen(case)
     if unseen is not None:
         return unknown(unseen)
     if any(task.allowed is None and task.cpu in isolated for task in others):
         return unknown("not all tasks could be asked where they may run")
-    return Answer(PASS, "no process has several threads that share isolated CPUs")
+    return Answer(Status.PASS, "no process has several threads that share isolated CPUs")
 
 
 def _describe_crowd(threads: list[Task]) -> str:

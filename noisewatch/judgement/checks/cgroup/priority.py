@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import FAIL, PASS, WARN, WARNING, Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.cgroup.weights import UNCLAMPED, CpuWeight, CpuWeights
 from noisewatch.kernel.tasks.own_process import STAT, Scheduling
 from noisewatch.text import clean
 
-_NICE = Limit("nice", "nice value that passes", 0, "nice", "each step above it takes a fifth of the weight")
-_WEIGHT = Limit("weight", "weight of a cgroup that passes", 1.0, "of the default", "less than others get by default")
+_NICE = Limit(
+    key="nice",
+    name="nice value that passes",
+    value=0,
+    unit="nice",
+    reason="each step above it takes a fifth of the weight",
+)
+_WEIGHT = Limit(
+    key="weight",
+    name="weight of a cgroup that passes",
+    value=1.0,
+    unit="of the default",
+    reason="less than others get by default",
+)
 _LOWERED_BY_POLICY = {3: "batch", 5: "idle"}  # in linux/sched.h
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 6: "deadline", 7: "ext"} | _LOWERED_BY_POLICY
 _AS_EVERYBODY = 0
@@ -21,7 +34,7 @@ _AS_EVERYBODY = 0
     id="priority-lowered",
     area="virtual",
     question="Will the benchmark weigh as much as other tasks?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(STAT, MEMBERSHIP, "cpu.weight, cpu.idle, cpu.uclamp.max (v2), cpu.shares (v1), from here to the root"),
     limits=(_NICE, _WEIGHT),
     why=(
@@ -49,14 +62,14 @@ def priority_lowered(case: Case) -> Answer:
     if grave or slight:
         said, fix = "; ".join([*grave, *slight]), _fix(case, weights)
         if grave:
-            return Answer(FAIL, said, evidence=evidence, fix=fix)
-        return Answer(WARN, said, reason=_why_unread(case, own, weights), evidence=evidence, fix=fix)
+            return Answer(Status.FAIL, said, evidence=evidence, fix=fix)
+        return Answer(Status.WARN, said, reason=_why_unread(case, own, weights), evidence=evidence, fix=fix)
     why_not = _why_unread(case, own, weights)
     if own is None or weights is None or why_not is not None:
         return unknown(why_not or "unknown")
     if not weights.reaches_root:
         return unknown("inside a container: what weight it has cannot be seen")
-    return Answer(PASS, f"nice {own.nice}, and no cgroup that weighs less than others", evidence=evidence)
+    return Answer(Status.PASS, f"nice {own.nice}, and no cgroup that weighs less than others", evidence=evidence)
 
 
 def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:

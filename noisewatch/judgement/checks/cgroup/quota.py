@@ -8,8 +8,9 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, WARN, Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.limit import MINIMUM
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.model.interval.disturbance import Disturbance
@@ -18,7 +19,11 @@ from noisewatch.model.interval.throttles import Throttle, uncounted_between
 from noisewatch.units import describe_ns
 
 _THROTTLED = Limit(
-    "fails", "throttled periods in the sample", 0, "periods", "each one stops all threads for tens of milliseconds"
+    key="fails",
+    name="throttled periods in the sample",
+    value=0,
+    unit="periods",
+    reason="each one stops all threads for tens of milliseconds",
 )
 
 
@@ -26,7 +31,7 @@ _THROTTLED = Limit(
     id="cpu-quota",
     area="quota",
     question="May the benchmark use its CPUs all the time?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(
         MEMBERSHIP,
         MOUNT_ROOTS,
@@ -63,7 +68,9 @@ def cpu_quota(case: Case) -> Answer:
         known = cgroup.known_quota_share
         said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
         fix = lift(cgroup.limited_by, cgroup.limit_text)
-        return Answer(FAIL, said, known, wanted, "CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
+        return Answer(
+            Status.FAIL, said, measured=known, limit=wanted, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
+        )
     inferred = _looks_throttled(case, evidence)
     if inferred is not None:
         return inferred
@@ -79,8 +86,10 @@ def cpu_quota(case: Case) -> Answer:
             return replace(unknown(stood_still(f"{uncounted[0].folder}/cpu.stat")), evidence=evidence)
         said = f"a quota of {quota:g} CPUs covers the {wanted} target CPUs"
         fix = lift(cgroup.limited_by, cgroup.limit_text)
-        return Answer(WARN, said, quota, wanted, "CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
-    return Answer(PASS, "no quota", evidence=evidence)
+        return Answer(
+            Status.WARN, said, measured=quota, limit=wanted, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
+        )
+    return Answer(Status.PASS, "no quota", evidence=evidence)
 
 
 def _uncounted(case: Case) -> list[CgroupLevel]:
@@ -99,7 +108,16 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
     said = f"throttled in {periods} period{'s' if periods != 1 else ''} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
-    return Answer(FAIL, said, periods, 0, "periods", evidence=evidence, culprits=_culprits(case), fix=fix)
+    return Answer(
+        Status.FAIL,
+        said,
+        measured=periods,
+        limit=0,
+        unit="periods",
+        evidence=evidence,
+        culprits=_culprits(case),
+        fix=fix,
+    )
 
 
 def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
@@ -110,7 +128,17 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
     worst = culprits[0]
     said = f"{worst.share or 0.0:.1%} of CPU {worst.cpu} is lost to {worst.name}"
     cpus = frozenset(each.cpu for each in culprits)
-    return Answer(FAIL, said, worst.share, None, "share", cpus, None, evidence, culprits)
+    return Answer(
+        Status.FAIL,
+        said,
+        measured=worst.share,
+        limit=None,
+        unit="share",
+        cpus=cpus,
+        reason=None,
+        evidence=evidence,
+        culprits=culprits,
+    )
 
 
 def _long_stops_said(case: Case) -> list[str]:

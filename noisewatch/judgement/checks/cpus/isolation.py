@@ -9,21 +9,11 @@ from collections.abc import Iterable, Sequence
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, boot_options, pin, write
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.many_threads import Members, many_threads
 from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
 from noisewatch.kernel.cgroup.partitions import Partition
@@ -36,7 +26,7 @@ from noisewatch.model.interval.interval import Interval
     id="target-not-isolated",
     area="isolation",
     question="Does the scheduler's load balancer leave the target CPUs alone?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(
         f"{CPUS}/isolated",
         "/sys/fs/cgroup/cpuset.cpus.isolated",
@@ -51,7 +41,7 @@ from noisewatch.model.interval.interval import Interval
         "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset",
         "https://docs.kernel.org/admin-guide/kernel-parameters.html",
     ),
-    severity_in={STRICT: BLOCKING},
+    severity_in={STRICT: Severity.BLOCKING},
     not_asked_in={PARALLEL: "several threads need the load balancer; tasks-on-target tells who else runs there"},
 )
 def target_not_isolated(case: Case) -> Answer:
@@ -64,14 +54,14 @@ def target_not_isolated(case: Case) -> Answer:
         "partition": None if isolation.partition is None else sorted(isolation.partition),
     }
     if not open_cpus and case.target:
-        return Answer(PASS, f"{name_cpus(case.target)}: isolated", cpus=case.target, evidence=evidence)
+        return Answer(Status.PASS, f"{name_cpus(case.target)}: isolated", cpus=case.target, evidence=evidence)
     said = f"{name_cpus(open_cpus)}: not isolated"
     if isolation.partition is None:
         said += " at boot; whether a cgroup partition isolates it is unknown"
     if isolation.partition is not None:
-        return Answer(FAIL, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
+        return Answer(Status.FAIL, said, cpus=open_cpus, evidence=evidence, fix=_isolate(case))
     why_not = case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts")
-    return Answer(WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=_isolate(case))
+    return Answer(Status.WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=_isolate(case))
 
 
 def _isolate(case: Case) -> Fix:
@@ -112,11 +102,11 @@ def _made_as_before(partition: Partition) -> str | None:
 INIT = frozenset({1, 2})  # and kthreadd
 
 _TASK_SHARE = Limit(
-    "fails",
-    "share of a target CPU that one task may use",
-    0.005,
-    "share",
-    "below the 1 % that benchmarks want to resolve, above what scheduler ticks and kernel threads need",
+    key="fails",
+    name="share of a target CPU that one task may use",
+    value=0.005,
+    unit="share",
+    reason="below the 1 % that benchmarks want to resolve, above what scheduler ticks and kernel threads need",
 )
 
 
@@ -124,7 +114,7 @@ _TASK_SHARE = Limit(
     id="tasks-on-target",
     area="isolation",
     question="Did any other task run on a target CPU, and may any?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(
         "/proc/PID/task/TID/{stat,schedstat,status,sched}",
         "/proc/stat and /proc/schedstat over the sample",
@@ -160,12 +150,12 @@ def tasks_on_target(case: Case) -> Answer:
         if movable and blamed[0].tid not in movable:
             said += f"; only {', '.join(task.name for task in movable.values())} can be moved"
         return Answer(
-            FAIL,
+            Status.FAIL,
             said,
-            worst,
-            case.bound(_TASK_SHARE),
-            "share",
-            cpus,
+            measured=worst,
+            limit=case.bound(_TASK_SHARE),
+            unit="share",
+            cpus=cpus,
             culprits=culprits,
             fix=move_threads(case, blamed),
         )
@@ -225,12 +215,19 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
     unseen = why_unseen(case)
     if unseen is not None:
         said = f"{ran}, as far as is known: {unseen}"
-        return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
+        return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
     if allowed or unasked:
         count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
         said = f"{ran}, but {count} of {len(tasks)} tasks may run there"
-        return Answer(WARN, said, share, case.bound(_TASK_SHARE), "share", evidence=evidence)
-    return Answer(PASS, f"{ran}, and no task may", share, case.bound(_TASK_SHARE), "share", evidence=evidence)
+        return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
+    return Answer(
+        Status.PASS,
+        f"{ran}, and no task may",
+        measured=share,
+        limit=case.bound(_TASK_SHARE),
+        unit="share",
+        evidence=evidence,
+    )
 
 
 def _describe(culprit: Disturbance) -> str:

@@ -7,21 +7,10 @@ from collections.abc import Iterable
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, boot_options, write_per_cpu
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.rules import MEMORY
-from noisewatch.judgement.surroundings import busiest, cache_neighbourhoods, uncached, why_no_cache
+from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
@@ -29,14 +18,18 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
 _SIBLING_QUIET = Limit(
-    "passes", "busy share of an isolated sibling that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
+    key="passes",
+    name="busy share of an isolated sibling that passes",
+    value=0.01,
+    unit="share",
+    reason="two ticks of 10 ms in a sample of 3 s",
 )
 _SIBLING_BUSY = Limit(
-    "fails",
-    "busy share of a sibling that fails",
-    0.05,
-    "share",
-    "a thread on the sibling slows its neighbour by a third and more while it runs: 5 % of the time is visible",
+    key="fails",
+    name="busy share of a sibling that fails",
+    value=0.05,
+    unit="share",
+    reason="a thread on the sibling slows its neighbour by a third and more while it runs: 5 % of the time is visible",
 )
 _CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
@@ -45,7 +38,7 @@ _CANNOT_SEE = "cannot see which CPUs of its host share a core"
     id="busy-sibling",
     area="target",
     question="Is the other hardware thread of each target core idle?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", "/proc/stat over the sample"),
     limits=(_SIBLING_QUIET, _SIBLING_BUSY),
     why=(
@@ -66,7 +59,7 @@ def busy_sibling(case: Case) -> Answer:
     if foreign:
         return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
     answer = _with_siblings(case) if case.siblings else _without_siblings(case)
-    if answer.status != FAIL and case.doubtful_siblings:
+    if answer.status != Status.FAIL and case.doubtful_siblings:
         doubtful = f"{name_cpus(case.doubtful_siblings)}, on a core of the target: neither known online nor offline"
         return unknown(f"{doubtful} ({CPUS}/online, {CPUS}/offline)")
     return answer
@@ -77,10 +70,10 @@ def _without_siblings(case: Case) -> Answer:
     pairs = [cpu for cpu, core in cores.items() if (core - {cpu}) & case.target]
     if pairs:
         said = f"CPUs {format_cpu_list(pairs)} share cores among themselves: two benchmarks there disturb each other"
-        return Answer(WARN, said, cpus=frozenset(pairs))
+        return Answer(Status.WARN, said, cpus=frozenset(pairs))
     if case.snapshot.platform.virtual == NONE:
-        return Answer(PASS, "no other thread shares a target core")
-    return Answer(WARN, f"no sibling shows, but {case.guest_words} {_CANNOT_SEE}")
+        return Answer(Status.PASS, "no other thread shares a target core")
+    return Answer(Status.WARN, f"no sibling shows, but {case.guest_words} {_CANNOT_SEE}")
 
 
 def _with_siblings(case: Case) -> Answer:
@@ -93,7 +86,7 @@ def _with_siblings(case: Case) -> Answer:
     )
     if case.interval is None:
         return Answer(
-            WARN,
+            Status.WARN,
             f"siblings on {listed} are online; how busy they are was not sampled",
             cpus=case.siblings,
             fix=fix,
@@ -106,28 +99,39 @@ def _with_siblings(case: Case) -> Answer:
     if loaded:
         said = f"sibling on {name_cpus(loaded)}: {worst:.0%} busy"
         culprits = tuple(_sibling_culprit(case, cpu) for cpu in sorted(loaded))
-        return Answer(FAIL, said, worst, case.bound(_SIBLING_BUSY), "share", loaded, None, evidence, culprits, fix)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=worst,
+            limit=case.bound(_SIBLING_BUSY),
+            unit="share",
+            cpus=loaded,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+            fix=fix,
+        )
     why_untold = why_untimed(case, case.interval, case.siblings)
     if len(known) < len(busy) or why_untold is not None:
-        return Answer(UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
     isolated = case.snapshot.isolation.isolated or frozenset()
     is_quiet = worst <= case.bound(_SIBLING_QUIET) and case.siblings <= isolated
     said = f"sibling on {listed}: online, {worst:.1%} busy"
     if is_quiet and case.snapshot.platform.virtual != NONE:
         said += f"; {case.guest_words} {_CANNOT_SEE}"
         is_quiet = False
-    status = PASS if is_quiet else WARN
+    status = Status.PASS if is_quiet else Status.WARN
     return Answer(
         status,
         said,
-        worst,
-        case.bound(_SIBLING_BUSY),
-        "share",
-        case.siblings,
-        None,
-        evidence,
-        (),
-        None if status == PASS else fix,
+        measured=worst,
+        limit=case.bound(_SIBLING_BUSY),
+        unit="share",
+        cpus=case.siblings,
+        reason=None,
+        evidence=evidence,
+        culprits=(),
+        fix=None if status == Status.PASS else fix,
     )
 
 
@@ -137,20 +141,33 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     sources = disturbances_of(interval, cpu) if interval is not None else []
     share = interval.busy_share(cpu) if interval is not None else None
     if not sources:
-        return Disturbance("sibling", "unknown work", cpu, None, share, None)
+        return Disturbance(kind="sibling", name="unknown work", cpu=cpu, stolen_ns=None, share=share, rate_per_s=None)
     most = sources[0]
-    return Disturbance("sibling", most.name, cpu, None, share, None, pid=most.pid, tid=most.tid)
+    return Disturbance(
+        kind="sibling",
+        name=most.name,
+        cpu=cpu,
+        stolen_ns=None,
+        share=share,
+        rate_per_s=None,
+        pid=most.pid,
+        tid=most.tid,
+    )
 
 
 _CACHE_QUIET = Limit(
-    "passes", "load of all cache neighbours together that passes", 0.3, "CPUs", "what services at rest add up to"
+    key="passes",
+    name="load of all cache neighbours together that passes",
+    value=0.3,
+    unit="CPUs",
+    reason="what services at rest add up to",
 )
 _CACHE_BUSY = Limit(
-    "fails",
-    "load of all cache neighbours together that fails",
-    0.9,
-    "CPUs",
-    "one neighbour that never rests can sweep the cache, or fill the way to memory, however many others idle",
+    key="fails",
+    name="load of all cache neighbours together that fails",
+    value=0.9,
+    unit="CPUs",
+    reason="one neighbour that never rests can sweep the cache, or fill the way to memory, however many others idle",
 )
 _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 
@@ -159,7 +176,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     id="busy-cache-neighbour",
     area="target",
     question="Are the other CPUs of the target's last-level cache idle?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample"),
     limits=(_CACHE_QUIET, _CACHE_BUSY),
     why=(
@@ -170,7 +187,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
     asks_rates=True,
     answered_by="memory-unsteady",
-    severity_in={MEMORY: BLOCKING},
+    severity_in={MEMORY: Severity.BLOCKING},
     is_hidden_from_guests=True,
 )
 def busy_cache_neighbour(case: Case) -> Answer:
@@ -195,21 +212,49 @@ def busy_cache_neighbour(case: Case) -> Answer:
     said = f"{name_cpus(working)}, in one {what} with the target: {load:.1f} CPUs busy" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         culprits = busiest(interval, worst)
-        return Answer(FAIL, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, culprits)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=load,
+            limit=case.bound(_CACHE_BUSY),
+            unit="CPUs",
+            cpus=working,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+        )
     why_untold = why_untimed(case, interval, frozenset(busy))
     if len(known) < len(busy) or why_untold is not None:
-        return Answer(UNKNOWN, said, load, reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
+        return Answer(
+            Status.UNKNOWN, said, measured=load, reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence
+        )
     if uncached(case):
-        return Answer(UNKNOWN, said, load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
+        return Answer(Status.UNKNOWN, said, measured=load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
     if load > case.bound(_CACHE_QUIET):
         said += f" (passes up to {case.bound(_CACHE_QUIET):g})"
         return Answer(
-            WARN, said, load, case.bound(_CACHE_BUSY), "CPUs", working, None, evidence, busiest(interval, worst)
+            Status.WARN,
+            said,
+            measured=load,
+            limit=case.bound(_CACHE_BUSY),
+            unit="CPUs",
+            cpus=working,
+            reason=None,
+            evidence=evidence,
+            culprits=busiest(interval, worst),
         )
     if case.snapshot.platform.virtual != NONE:
         reason = f"{said}; {case.guest_words} cannot see who else is in its cache"
-        return Answer(UNKNOWN, said, load, case.bound(_CACHE_BUSY), "CPUs", reason=reason, evidence=evidence)
-    return Answer(PASS, said, load, case.bound(_CACHE_BUSY), "CPUs", evidence=evidence)
+        return Answer(
+            Status.UNKNOWN,
+            said,
+            measured=load,
+            limit=case.bound(_CACHE_BUSY),
+            unit="CPUs",
+            reason=reason,
+            evidence=evidence,
+        )
+    return Answer(Status.PASS, said, measured=load, limit=case.bound(_CACHE_BUSY), unit="CPUs", evidence=evidence)
 
 
 def _has_read(case: Case, cache: CpuSet | None) -> bool:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, boot_options, pin, write
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kernel.system.release import COMMAND_LINE
 from noisewatch.kernel.tasks.threads import Task
@@ -39,8 +29,8 @@ def _has(case: Case, option: str) -> bool | None:
     id="target-not-tickless",
     area="scheduler",
     question="Does the scheduler's tick stop on the target CPUs while one thread runs there?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{CPUS}/nohz_full", "/proc/config.gz (CONFIG_NO_HZ_FULL)"),
     why=(
         "The tick interrupts a working CPU 100 to 1000 times a second, 1 to 5 µs each time. Whether it has really "
@@ -58,19 +48,19 @@ def target_not_tickless(case: Case) -> Answer:
     evidence = {"nohz_full": sorted(tickless)}
     ticking = case.target - tickless
     if case.target and not ticking:
-        return Answer(PASS, f"{name_cpus(case.target)}: the tick can stop", cpus=case.target, evidence=evidence)
+        return Answer(Status.PASS, f"{name_cpus(case.target)}: the tick can stop", cpus=case.target, evidence=evidence)
     wanted = (tickless | case.target) - _BOOT_CPU
     is_possible = ticking - _BOOT_CPU and case.online - wanted
     fix = Fix(None, boot_options(f"nohz_full={format_cpu_list(wanted)}"), None) if is_possible else None
-    return Answer(FAIL, f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, evidence=evidence, fix=fix)
+    return Answer(Status.FAIL, f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, evidence=evidence, fix=fix)
 
 
 @check(
     id="rcu-callbacks-on-target",
     area="scheduler",
     question="Is what RCU has put off run on other CPUs than the target?",
-    severity=INFORMATION,
-    severity_in={STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={STRICT: Severity.WARNING},
     reads=(COMMAND_LINE, f"{CPUS}/nohz_full", "/proc/PID/task/TID/status of rcuo threads", "/proc/config.gz"),
     why=(
         "The kernel frees much of its memory later, in callbacks on the CPU that asked for it: in a softirq behind a "
@@ -91,7 +81,7 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         option = boot_options(f"rcu_nocbs={format_cpu_list(offloaded | case.target)}")
         said = f"{name_cpus(kept)}: callbacks are run where they arise{why_not}"
         fix = None if why_not else Fix(None, option, None)
-        return Answer(FAIL, said, cpus=kept, evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, said, cpus=kept, evidence=evidence, fix=fix)
     if not _can_offload(case):
         return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option says nothing
     return _where_threads_run(case, evidence)
@@ -120,7 +110,7 @@ def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
     isolated = case.snapshot.isolation.isolated or frozenset()
     tasks = case.snapshot.tasks
     if case.target <= isolated:
-        return Answer(PASS, "offloaded, and the target CPUs are isolated", evidence=evidence)
+        return Answer(Status.PASS, "offloaded, and the target CPUs are isolated", evidence=evidence)
     if tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
     threads = [task for task in tasks.by_tid.values() if task.is_kernel and task.name.startswith("rcuo")]
@@ -128,10 +118,10 @@ def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
     if may_come:
         cpus = frozenset().union(*(task.allowed or frozenset() for task in may_come)) & case.target
         said = f"offloaded to {len(may_come)} threads that may run on {name_cpus(cpus)}"
-        return Answer(WARN, said, cpus=cpus, evidence=evidence, fix=_pin_threads(case, may_come))
+        return Answer(Status.WARN, said, cpus=cpus, evidence=evidence, fix=_pin_threads(case, may_come))
     if not threads or not tasks.is_complete or any(task.allowed is None for task in threads):
         return unknown("not all rcuo threads could be asked where they may run")
-    return Answer(PASS, "offloaded to threads on other CPUs", evidence=evidence)
+    return Answer(Status.PASS, "offloaded to threads on other CPUs", evidence=evidence)
 
 
 def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
@@ -149,8 +139,8 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
     id="workqueues-on-target",
     area="scheduler",
     question="Is the kernel's unbound work kept off the target CPUs?",
-    severity=INFORMATION,
-    severity_in={STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={STRICT: Severity.WARNING},
     reads=(f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask"),
     why=(
         "Writing back to disks, encrypting, and much of what drivers put off is done by kernel threads that may run "
@@ -167,9 +157,9 @@ def workqueues_on_target(case: Case) -> Answer:
     may_come = [name for name in queues.own_by_queue if (queues.allowed_to(name) or frozenset()) & case.target]
     evidence = {"allowed": sorted(queues.allowed), "queues": sorted(may_come)}
     if not shared:
-        return Answer(PASS, "unbound work runs on other CPUs", evidence=evidence)
+        return Answer(Status.PASS, "unbound work runs on other CPUs", evidence=evidence)
     said = f"unbound work may run on {name_cpus(shared)}"
-    return Answer(FAIL, said, cpus=shared, evidence=evidence, fix=confine_work(case, queues))
+    return Answer(Status.FAIL, said, cpus=shared, evidence=evidence, fix=confine_work(case, queues))
 
 
 def confine_work(case: Case, queues: Workqueues) -> Fix | None:

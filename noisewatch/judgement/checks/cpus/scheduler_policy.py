@@ -5,18 +5,9 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, persist_per_cpu, write_per_cpu
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import unread
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
@@ -31,7 +22,7 @@ _OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes t
     id="services-on-target",
     area="scheduler",
     question="Are services and sessions started on other CPUs than the target?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(INIT_STATUS, "/sys/fs/cgroup/{system,user,machine}.slice/cpuset.cpus.effective"),
     why=(
         "All that systemd starts inherits its affinity and the CPUs of its slice. A timer or a login in the middle of "
@@ -69,11 +60,11 @@ def services_on_target(case: Case) -> Answer:
     if shared:
         names = ", ".join(each.name for each in coming) or "what systemd starts"
         said = f"{names} may use {name_cpus(shared)}"
-        return Answer(FAIL, said, cpus=shared, evidence=evidence, fix=_confine(case, list(coming)))
+        return Answer(Status.FAIL, said, cpus=shared, evidence=evidence, fix=_confine(case, list(coming)))
     silent = next((each for each, cpus in allowed.items() if cpus is None), None)
     if silent is not None:
         return unknown(case.why_unknown(f"{silent.folder}/cpuset.cpus.effective"))
-    return Answer(PASS, "systemd starts everything on other CPUs", evidence=evidence)
+    return Answer(Status.PASS, "systemd starts everything on other CPUs", evidence=evidence)
 
 
 def _allowed_to(group: ServiceGroup, inherited: CpuSet) -> CpuSet | None:
@@ -117,7 +108,7 @@ def _allow(group: ServiceGroup, listed: str, how_long: str = "") -> str:
     id="custom-scheduler-loaded",
     area="scheduler",
     question="Is the kernel's own scheduler at work?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(Knob.SCHED_EXT_STATE, Knob.SCHED_EXT_OPS),
     why=(
         "A scheduler loaded as a BPF program places tasks and cuts their time by rules of its own, which may change "
@@ -132,17 +123,17 @@ def custom_scheduler_loaded(case: Case) -> Answer:
     if state not in ("disabled", "enabled", "enabling", "disabling"):
         return unread(case, Knob.SCHED_EXT_STATE)
     if state == "disabled":
-        return Answer(PASS, "no other scheduler is loaded", evidence={"state": state})
+        return Answer(Status.PASS, "no other scheduler is loaded", evidence={"state": state})
     name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "one without a name")
     fix = Fix("echo S | sudo tee /proc/sysrq-trigger", "disable the service that loads it", None)
-    return Answer(FAIL, f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
+    return Answer(Status.FAIL, f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
 
 
 @check(
     id="clock-waits-for-tick",
     area="scheduler",
     question="Does the clock of tickless CPUs follow something else than their tick?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{CPUS}/nohz_full", f"{CPUS}/cpuN/cpufreq/scaling_driver", f"{CPUS}/cpuN/cpufreq/scaling_governor"),
     why=(
         "Without hardware that chooses the clock by itself, intel_pstate moves it when the scheduler looks at the "
@@ -170,13 +161,13 @@ def clock_waits_for_tick(case: Case) -> Answer:
     waiting = {cpu: str(clock.governor) for cpu, clock in clocks.items() if _follows_the_tick(clock)}
     if waiting:
         said = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
-        return Answer(FAIL, said, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
+        return Answer(Status.FAIL, said, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
     silent = [cpu for cpu, clock in clocks.items() if _is_silent(clock)]
     if silent:
         folder = f"{CPUS}/cpu{silent[0]}/cpufreq"
         names = ("scaling_driver", "scaling_governor", "energy_performance_preference")
         return unknown(case.why_unknown(*(f"{folder}/{name}" for name in names), folder))
-    return Answer(PASS, "the clock does not wait for the tick", evidence=evidence)
+    return Answer(Status.PASS, "the clock does not wait for the tick", evidence=evidence)
 
 
 def _follows_the_tick(clock: CpuFrequency) -> bool:

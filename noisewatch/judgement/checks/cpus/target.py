@@ -5,16 +5,8 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, write_per_cpu
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    Answer,
-    Fix,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.target import PinTrial
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
@@ -24,7 +16,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     id="target-cpu-unusable",
     area="target",
     question="Are the target CPUs online, and can a process be pinned to exactly them?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(f"{CPUS}/online", "sched_setaffinity(2), tried on a sleeping thread of ours"),
     why=(
         "A pin that a container's or a partition's cpuset narrows without a word makes the benchmark run elsewhere, "
@@ -53,7 +45,7 @@ def target_cpu_unusable(case: Case) -> Answer:
             undo=write_per_cpu(dict.fromkeys(offline, 0), "online"),
         )
         return Answer(
-            FAIL,
+            Status.FAIL,
             f"{name_cpus(offline)}: not online",
             cpus=offline,
             evidence={"online_by": online.said_by},
@@ -69,13 +61,13 @@ def target_cpu_unusable(case: Case) -> Answer:
             return unknown("pinning could not be tried")
         return not_applicable(f"{listed}: online by {online.said_by}; pinning is tried on a live machine only")
     if trial.granted is None:
-        return Answer(FAIL, f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target, evidence=evidence)
+        return Answer(Status.FAIL, f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target, evidence=evidence)
     refused = case.target - trial.granted
     if refused:
         granted = format_cpu_list(trial.granted)
         said = f"pinned to {listed}, the kernel grants {granted} only: a cpuset excludes the rest"
-        return Answer(FAIL, said, cpus=refused, evidence=evidence)
-    return Answer(PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
+        return Answer(Status.FAIL, said, cpus=refused, evidence=evidence)
+    return Answer(Status.PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
 
 
 def _worst_trial(case: Case) -> PinTrial:

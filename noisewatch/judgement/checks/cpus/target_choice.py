@@ -9,24 +9,12 @@ from typing import Any
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    INFORMATION,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.measured import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.surroundings import uncached, why_no_cache
+from noisewatch.judgement.shared_caches import uncached, why_no_cache
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.core_ranking import NAME as RANKING
 from noisewatch.kernel.cpus.topology import HYBRID, NODES
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -38,7 +26,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     id="no-housekeeping-cpu",
     area="target",
     question="Is a CPU left for all other work?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{CPUS}/online", f"{CPUS}/cpuN/topology/thread_siblings_list"),
     why=(
         "Interrupts, kernel threads, services and noisewatch itself have to run somewhere. Where every CPU is a "
@@ -46,7 +34,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     ),
     remedy="Choose fewer target CPUs with --cpus.",
     sources=("https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html",),
-    severity_in={PARALLEL: INFORMATION},
+    severity_in={PARALLEL: Severity.INFORMATION},
 )
 def no_housekeeping_cpu(case: Case) -> Answer:
     if case.snapshot.online.online is None:
@@ -59,20 +47,28 @@ def no_housekeeping_cpu(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/cpu{unplaced[0]}/topology/thread_siblings_list"))
     if free:
         return Answer(
-            PASS, f"{name_cpus(free)} for all other work", len(free), 1, "CPUs", evidence=evidence, limit_role=MINIMUM
+            Status.PASS,
+            f"{name_cpus(free)} for all other work",
+            measured=len(free),
+            limit=1,
+            unit="CPUs",
+            evidence=evidence,
+            limit_role=MINIMUM,
         )
     if case.siblings:
         said = f"all other work is left to {name_cpus(case.siblings)}, on the cores of the target"
     else:
         said = "every online CPU is a target"
-    return Answer(FAIL, said, 0, 1, "CPUs", case.target, evidence=evidence, limit_role=MINIMUM)
+    return Answer(
+        Status.FAIL, said, measured=0, limit=1, unit="CPUs", cpus=case.target, evidence=evidence, limit_role=MINIMUM
+    )
 
 
 @check(
     id="boot-cpu-is-target",
     area="target",
     question="Is CPU 0 left out of the target?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{CPUS}/online", "/proc/stat"),
     why=(
         "The CPU that booted usually keeps the time for all, takes the interrupts that nobody has moved, and can "
@@ -80,28 +76,40 @@ def no_housekeeping_cpu(case: Case) -> Answer:
     ),
     remedy="Choose other CPUs with --cpus.",
     sources=("https://docs.kernel.org/admin-guide/kernel-parameters.html", "https://docs.kernel.org/timers/no_hz.html"),
-    severity_in={PARALLEL: INFORMATION},
+    severity_in={PARALLEL: Severity.INFORMATION},
 )
 def boot_cpu_is_target(case: Case) -> Answer:
     if 0 not in case.target and case.target:
         is_at_work = 0 in case.online
         said = "CPU 0 is left to other work" if is_at_work else "CPU 0 is no target, nor known to be online"
-        return Answer(PASS, said)
+        return Answer(Status.PASS, said)
     if case.snapshot.online.online is None or not case.target:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.running - case.target:
         return not_applicable("every online CPU is a target, and none could be chosen instead")
-    return Answer(FAIL, "CPU 0 is a target", cpus=frozenset({0}))
+    return Answer(Status.FAIL, "CPU 0 is a target", cpus=frozenset({0}))
 
 
 _ALIKE = Limit(
-    "passes", "difference in the cores' strength that passes", 0.02, "share", "what the clocks of equal cores differ by"
+    key="passes",
+    name="difference in the cores' strength that passes",
+    value=0.02,
+    unit="share",
+    reason="what the clocks of equal cores differ by",
 )
 _WORK_ALIKE = Limit(
-    "measured-passes", "difference in measured speed that passes", 0.05, "share", "between equal cores that are busy"
+    key="measured-passes",
+    name="difference in measured speed that passes",
+    value=0.05,
+    unit="share",
+    reason="between equal cores that are busy",
 )
 _WORK_DIFFERS = Limit(
-    "fails", "difference in measured speed that fails", 0.2, "share", "kinds of core differ by a quarter and more"
+    key="fails",
+    name="difference in measured speed that fails",
+    value=0.2,
+    unit="share",
+    reason="kinds of core differ by a quarter and more",
 )
 
 
@@ -109,7 +117,7 @@ _WORK_DIFFERS = Limit(
     id="target-cores-differ",
     area="target",
     question="Are the target CPUs cores of one kind?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(
         f"{CPUS}/cpuN/cpu_capacity",
         f"{CPUS}/cpuN/regs/identification/midr_el1 (ARM), or /proc/cpuinfo (CPU implementer, CPU part)",
@@ -125,11 +133,11 @@ _WORK_DIFFERS = Limit(
     ),
     remedy="Choose CPUs of one kind with --cpus; cap the highest frequency of the favoured ones.",
     sources=("https://docs.kernel.org/admin-guide/pm/amd-pstate.html", _CPU_LIST_DOC),
-    severity_in={PARALLEL: BLOCKING},
+    severity_in={PARALLEL: Severity.BLOCKING},
 )
 def target_cores_differ(case: Case) -> Answer:
     if len(case.target) == 1:
-        return Answer(PASS, "there is one target CPU")
+        return Answer(Status.PASS, "there is one target CPU")
     places = {cpu: place for cpu in sorted(case.target) if (place := case.snapshot.topology.get(cpu)) is not None}
     kinds = {cpu: place.kind for cpu, place in places.items() if place.kind is not None}
     designs = {cpu: place.design for cpu, place in places.items() if place.design is not None}
@@ -141,7 +149,7 @@ def target_cores_differ(case: Case) -> Answer:
     for what, known in (("kinds", kinds), ("designs", designs)):
         if len(set(known.values())) > 1:
             said = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(known).items())
-            return Answer(FAIL, f"cores of several {what}: {said}", cpus=case.target, evidence=evidence)
+            return Answer(Status.FAIL, f"cores of several {what}: {said}", cpus=case.target, evidence=evidence)
     is_one_design = len(designs) == len(case.target) and bool(strengths)
     if (len(kinds) < len(case.target) and not is_one_design) or not case.target:
         return _measured(case)
@@ -152,11 +160,19 @@ def target_cores_differ(case: Case) -> Answer:
         if difference > case.bound(_ALIKE):
             weaker = frozenset(cpu for cpu, each in strength_by_cpu.items() if each < most)
             said = f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others"
-            return Answer(WARN, said, difference, case.bound(_ALIKE), "share", weaker, evidence=evidence)
+            return Answer(
+                Status.WARN,
+                said,
+                measured=difference,
+                limit=case.bound(_ALIKE),
+                unit="share",
+                cpus=weaker,
+                evidence=evidence,
+            )
     untold = _told_of_some(case, {"design": designs, "rank": _ranks(case)})
     if untold is not None:
         return unknown(untold)
-    return Answer(PASS, f"{name_cpus(case.target)}: one kind of core", cpus=case.target, evidence=evidence)
+    return Answer(Status.PASS, f"{name_cpus(case.target)}: one kind of core", cpus=case.target, evidence=evidence)
 
 
 def _told_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str | None:
@@ -217,17 +233,17 @@ def _measured(case: Case) -> Answer:
         return unknown(f"{case.why_unknown(hidden)}; there are two kinds, though the same work took the same time")
     if difference <= case.bound(_WORK_ALIKE):
         said = f"the same work took the same time on all of them, to {difference:.1%}"
-        return Answer(PASS, said, difference, limit, "share", evidence=evidence)
-    status = FAIL if difference > limit else WARN
+        return Answer(Status.PASS, said, measured=difference, limit=limit, unit="share", evidence=evidence)
+    status = Status.FAIL if difference > limit else Status.WARN
     said = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
-    return Answer(status, said, difference, limit, "share", slowest, evidence=evidence)
+    return Answer(status, said, measured=difference, limit=limit, unit="share", cpus=slowest, evidence=evidence)
 
 
 @check(
     id="target-cpus-far-apart",
     area="target",
     question="Do the target CPUs share one memory node and one last-level cache?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{NODES}/nodeN/cpulist", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     why=(
         "Threads on two nodes, or below two last-level caches, exchange data several times as slowly, and memory is "
@@ -235,11 +251,11 @@ def _measured(case: Case) -> Answer:
     ),
     remedy="Choose CPUs of one shared_cpu_list with --cpus; bind memory with numactl --membind.",
     sources=("https://docs.kernel.org/admin-guide/mm/numaperf.html", _CPU_LIST_DOC),
-    severity_in={STRICT: BLOCKING},
+    severity_in={STRICT: Severity.BLOCKING},
 )
 def target_cpus_far_apart(case: Case) -> Answer:
     if len(case.target) == 1:
-        return Answer(PASS, "there is one target CPU")
+        return Answer(Status.PASS, "there is one target CPU")
     places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
     nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
     caches = {cpu: place.last_level_cache if place is not None else None for cpu, place in places.items()}
@@ -251,14 +267,24 @@ def target_cpus_far_apart(case: Case) -> Answer:
     }
     if len(known_nodes) > 1:
         said = f"on {len(known_nodes)} nodes: {', '.join(map(str, sorted(known_nodes)))}"
-        return Answer(FAIL, said, len(known_nodes), 1, "nodes", case.target, evidence=evidence)
+        return Answer(
+            Status.FAIL, said, measured=len(known_nodes), limit=1, unit="nodes", cpus=case.target, evidence=evidence
+        )
     several = _said_of_caches(case, known_caches)
     why_not = _why_places_unknown(case, nodes, caches)
     if why_not is not None:
-        return Answer(UNKNOWN, several or "unknown", reason=why_not, evidence=evidence)
+        return Answer(Status.UNKNOWN, several or "unknown", reason=why_not, evidence=evidence)
     if several is not None:
-        return Answer(WARN, several, len(known_caches), 1, "caches", case.target, evidence=evidence)
-    return Answer(PASS, f"{name_cpus(case.target)}: one node, one last-level cache", evidence=evidence)
+        return Answer(
+            Status.WARN,
+            several,
+            measured=len(known_caches),
+            limit=1,
+            unit="caches",
+            cpus=case.target,
+            evidence=evidence,
+        )
+    return Answer(Status.PASS, f"{name_cpus(case.target)}: one node, one last-level cache", evidence=evidence)
 
 
 def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:

@@ -5,18 +5,9 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS, persist_knob, persist_lines, persist_per_cpu, write, write_per_cpu
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, unknown
 from noisewatch.judgement.rules import STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, CpuFrequency
 from noisewatch.kernel.system.platform import NONE
 
@@ -47,7 +38,7 @@ def why_no_clock(case: Case, cpu: int, name: str) -> str:
     id="governor-not-performance",
     area="frequency",
     question="Does the governor hold the target CPUs at their highest clock?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(f"{CPUS}/cpuN/cpufreq/scaling_governor", f"{CPUS}/cpuN/cpufreq/scaling_driver"),
     why="Every other governor follows the load with a delay, so that short benchmarks measure how fast it reacts.",
     remedy="Set the governor to performance.",
@@ -76,16 +67,16 @@ def governor_not_performance(case: Case) -> Answer:
     )
     if failing:
         said = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
-        return Answer(FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
     silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
         drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
         said = f"governor powersave of {drivers} on {name_cpus(others)}: its own algorithm moves the clock"
-        return Answer(WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
+        return Answer(Status.WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
     names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
-    return Answer(PASS, f"governor {names}", evidence=evidence)
+    return Answer(Status.PASS, f"governor {names}", evidence=evidence)
 
 
 def _is_fixed(clock: CpuFrequency) -> bool:
@@ -97,7 +88,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
     id="turbo-enabled",
     area="frequency",
     question="Is the clock kept from exceeding its base frequency?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(
         f"{CPUS}/intel_pstate/no_turbo",
         f"{CPUS}/cpufreq/boost",
@@ -111,7 +102,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
     remedy="Switch turbo off for the time of the benchmark, or pin the frequency at or below the base frequency.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
     answered_by="effective-frequency-moves",
-    severity_in={STRICT: BLOCKING},
+    severity_in={STRICT: Severity.BLOCKING},
     is_hidden_from_guests=True,
 )
 def turbo_enabled(case: Case) -> Answer:
@@ -120,8 +111,8 @@ def turbo_enabled(case: Case) -> Answer:
         return unknown(_why_no_turbo(case))
     evidence = {"turbo": frequency.turbo, "said_by": frequency.turbo_path}
     if not _has_turbo(case):
-        return Answer(PASS, "turbo is off", evidence=evidence)
-    return Answer(FAIL, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
+        return Answer(Status.PASS, "turbo is off", evidence=evidence)
+    return Answer(Status.FAIL, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
 
 
 def _why_no_turbo(case: Case) -> str:
@@ -155,7 +146,7 @@ def _turbo_off(case: Case) -> Fix:
     id="frequency-window-open",
     area="frequency",
     question="Is the frequency pinned to one value?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=tuple(f"{CPUS}/cpuN/cpufreq/{name}" for name in ("scaling_min_freq", "scaling_max_freq", "base_frequency")),
     why=(
         "Between the lowest and the highest frequency allowed, the clock moves with load and temperature. Pinned above "
@@ -178,9 +169,11 @@ def frequency_window_open(case: Case) -> Answer:
         is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
         said = _said_of_windows(clocks, open_cpus)
         if is_held:
-            return Answer(PASS, said + ", held at the top by governor performance without turbo", evidence=evidence)
+            return Answer(
+                Status.PASS, said + ", held at the top by governor performance without turbo", evidence=evidence
+            )
         return Answer(
-            WARN,
+            Status.WARN,
             said,
             cpus=frozenset(open_cpus),
             evidence=evidence,
@@ -192,12 +185,16 @@ def frequency_window_open(case: Case) -> Answer:
     if above:
         said = f"pinned above the base frequency on {name_cpus(above)}, in the turbo range"
         return Answer(
-            WARN, said, cpus=frozenset(above), evidence=evidence, fix=_narrow(clocks, case.snapshot.frequency.driver)
+            Status.WARN,
+            said,
+            cpus=frozenset(above),
+            evidence=evidence,
+            fix=_narrow(clocks, case.snapshot.frequency.driver),
         )
     if _has_turbo(case) and any(clock.base_khz is None for clock in clocks.values()):
         said = "pinned, but turbo is not off, and may take the clock above the limits"
-        return Answer(WARN, said, evidence=evidence)
-    return Answer(PASS, "pinned", evidence=evidence)
+        return Answer(Status.WARN, said, evidence=evidence)
+    return Answer(Status.PASS, "pinned", evidence=evidence)
 
 
 def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:

@@ -7,20 +7,10 @@ from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, INTEL_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.commands import CPUS, persist_knob, persist_per_cpu, write, write_per_cpu
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import hardware_without, unread
 from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.cpufreq import NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.hardware import bias_path
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -37,7 +27,7 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
     id="energy-preference-not-performance",
     area="frequency",
     question="Is the hardware told to prefer speed to saving energy?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
     why=(
         "Where the hardware chooses the clock (HWP, CPPC), this hint decides how long it hesitates to raise it, and "
@@ -65,8 +55,8 @@ def energy_preference_not_performance(case: Case) -> Answer:
         said = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
         is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
         said += ", which governor performance would set right" if is_blamed else ""
-        severity = INFORMATION if is_blamed else None  # governor-not-performance warns of it
-        return Answer(FAIL, said, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
+        severity = Severity.INFORMATION if is_blamed else None  # governor-not-performance warns of it
+        return Answer(Status.FAIL, said, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
     if clocks and not any(_takes_preference(case, clock) for clock in clocks.values()):
         return not_applicable(f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} takes none")
     silent = [
@@ -74,7 +64,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
     ]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "energy_performance_preference"))
-    return Answer(PASS, "performance", evidence=evidence)
+    return Answer(Status.PASS, "performance", evidence=evidence)
 
 
 def _takes_preference(case: Case, clock: CpuFrequency) -> bool:
@@ -93,7 +83,7 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
     id="energy-bias-not-performance",
     area="frequency",
     question="Is the processor's energy bias set to speed?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
     why=(
         "Intel's older hint, from 0 (performance) to 15 (power saving), which many processors still heed for turbo and "
@@ -114,13 +104,13 @@ def energy_bias_not_performance(case: Case) -> Answer:
         fix = Fix(write_per_cpu(zero, name), persist_per_cpu(zero, name), write_per_cpu(others, name))
         worst = max(others.values())
         said = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
-        return Answer(FAIL, said, worst, cpus=frozenset(others), evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, said, measured=worst, cpus=frozenset(others), evidence=evidence, fix=fix)
     if biases and all(bias_path(cpu) in known.absent for cpu in biases):
         return hardware_without(case, "energy bias")
     silent = [cpu for cpu, bias in biases.items() if bias is None]
     if silent or not biases:
         return unknown(case.why_unknown(bias_path(min(silent, default=0))))
-    return Answer(PASS, "performance", 0, evidence=evidence)
+    return Answer(Status.PASS, "performance", measured=0, evidence=evidence)
 
 
 _SAVING = frozenset({"low-power", "quiet", "cool"})
@@ -131,7 +121,7 @@ _FAST = frozenset({"performance", "balanced-performance"})
     id="platform-profile-saves-power",
     area="frequency",
     question="Does the platform's profile let the processor run at full speed?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(Knob.PLATFORM_PROFILE, Knob.PLATFORM_PROFILES),
     why=(
         "On laptops and some workstations firmware derives power limits and fan curves from this profile, which a key "
@@ -152,14 +142,14 @@ def platform_profile_saves_power(case: Case) -> Answer:
     choices = (known or "").split()
     evidence = {"profile": profile, "choices": None if known is None else choices}
     if profile in _FAST:
-        return Answer(PASS, profile, evidence=evidence)
+        return Answer(Status.PASS, profile, evidence=evidence)
     if profile not in {*_SAVING, "balanced"}:
         return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not understood")
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
         fix = Fix(write("performance", path), persist_knob(path, "performance"), write(profile, path))
     said = f"the platform's profile is {profile}"
-    return Answer(FAIL if profile in _SAVING else WARN, said, evidence=evidence, fix=fix)
+    return Answer(Status.FAIL if profile in _SAVING else Status.WARN, said, evidence=evidence, fix=fix)
 
 
 _AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # every few seconds, by load
@@ -174,7 +164,7 @@ _DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"}
     id="frequency-daemon-runs",
     area="frequency",
     question="Will nobody change the frequency settings back?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=("/proc/PID/stat",),
     why=(
         "Power daemons write governor, preference, turbo and power limits when the charger, the load or the profile "
@@ -195,16 +185,18 @@ def frequency_daemon_runs(case: Case) -> Answer:
             undo_unit=f"sudo systemctl enable {units}",
         )
         culprits = tuple(
-            Disturbance("thread", task.name, task.cpu, None, None, None, pid=task.pid)
+            Disturbance(
+                kind="thread", name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
+            )
             for task in sorted(found, key=lambda task: task.pid)
         )
         return Answer(
-            FAIL,
+            Status.FAIL,
             f"{', '.join(names)} may change them at any time",
             evidence={"daemons": names},
             culprits=culprits,
             fix=fix if units else None,
-            severity=WARNING if set(names) & _AT_ANY_TIME else None,
+            severity=Severity.WARNING if set(names) & _AT_ANY_TIME else None,
         )
     reason = why_unseen(case)
-    return Answer(PASS, "no power daemon runs") if reason is None else unknown(reason)
+    return Answer(Status.PASS, "no power daemon runs") if reason is None else unknown(reason)

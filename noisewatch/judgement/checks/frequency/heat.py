@@ -7,16 +7,8 @@ from collections.abc import Mapping
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    Answer,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.cooling import FOLDER as COOLING
 from noisewatch.kernel.frequency.cooling import MOST_WATCHED, CoolingDevice
 from noisewatch.kernel.frequency.throttling import CPUS, cpus_of_core, cpus_of_package, throttle_path
@@ -24,7 +16,13 @@ from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.interval import Interval
 
-_EVENTS = Limit("fails", "times that heat slowed the CPU down", 0, "events", "each changes the clock for a while")
+_EVENTS = Limit(
+    key="fails",
+    name="times that heat slowed the CPU down",
+    value=0,
+    unit="events",
+    reason="each changes the clock for a while",
+)
 _THERMAL_INTERRUPT = "TRM"
 
 
@@ -32,7 +30,7 @@ _THERMAL_INTERRUPT = "TRM"
     id="throttled",
     area="heat",
     question="Did the processor never slow itself down for heat?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(
         f"{CPUS}/cpuN/thermal_throttle/{{core,package}}_throttle_count over the sample and the calibration",
         f"{INTERRUPTS} ({_THERMAL_INTERRUPT}), for cores beyond the first 64",
@@ -60,14 +58,25 @@ def throttled(case: Case) -> Answer:
     if events > case.bound(_EVENTS):
         cpus = frozenset(cpu for interval in case.intervals for cpu in _throttled_cpus(interval))
         said = f"heat slowed {name_cpus(cpus)} down {events} time{'s' if events > 1 else ''}"
-        return Answer(FAIL, said, events, case.bound(_EVENTS), _EVENTS.unit, cpus, None, evidence)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=events,
+            limit=case.bound(_EVENTS),
+            unit=_EVENTS.unit,
+            cpus=cpus,
+            reason=None,
+            evidence=evidence,
+        )
     silent = [path for path, count in counted if count is None]
     if silent:
         return unknown(case.why_unknown(*silent))
     doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on more cores than are looked at")
-    return Answer(PASS, "no throttling", events, case.bound(_EVENTS), _EVENTS.unit, evidence=evidence)
+    return Answer(
+        Status.PASS, "no throttling", measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence
+    )
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
@@ -118,7 +127,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
     id="cooling-active",
     area="heat",
     question="Does the kernel let the processor run at full speed?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(f"{COOLING}/cooling_device*/{{type,cur_state}}",),
     why=(
         "At a trip point of temperature the kernel lowers the clock or makes CPUs idle, and raises it again when they "
@@ -139,7 +148,9 @@ def cooling_active(case: Case) -> Answer:
     slowing = [device for device in at_work if device.slows_the_processor]
     if slowing:
         kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
-        return Answer(FAIL, f"the processor is slowed down to cool it ({kinds})", len(slowing), evidence=evidence)
+        return Answer(
+            Status.FAIL, f"the processor is slowed down to cool it ({kinds})", measured=len(slowing), evidence=evidence
+        )
     silent = [device.path for device, seen in states.items() if device.kind is None or None in seen]
     if silent:
         return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
@@ -150,7 +161,7 @@ def cooling_active(case: Case) -> Answer:
     if unwatched > 0 and case.intervals:
         return unknown(f"{unwatched} cooling devices are too many to be watched")
     if cooling.devices:
-        return Answer(PASS, "nothing slows the processor down", 0, evidence=evidence)
+        return Answer(Status.PASS, "nothing slows the processor down", measured=0, evidence=evidence)
     if case.snapshot.platform.virtual != NONE:
         return unknown(f"{case.guest_words} cannot see what its host does about heat")
     if not cooling.is_complete:

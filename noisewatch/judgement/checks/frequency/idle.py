@@ -5,27 +5,23 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, persist_lines, write_per_cpu
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.idle import CPUS, LATENCY_REQUEST, POLL, CpuIdle, IdleState
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import COMMAND_LINE
 
 _CPUIDLE_DOC = "https://docs.kernel.org/admin-guide/pm/cpuidle.html"
-_LATENCY = Limit("fails", "time to wake up", 10, "µs", "C1E takes up to 10 µs, the deeper states 100 µs and more")
+_LATENCY = Limit(
+    key="fails",
+    name="time to wake up",
+    value=10,
+    unit="µs",
+    reason="C1E takes up to 10 µs, the deeper states 100 µs and more",
+)
 _LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody requests anything it is 2000 s
 
 
@@ -33,8 +29,8 @@ _LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody r
     id="deep-idle-states",
     area="idle",
     question="Do the target CPUs wake up quickly?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, PARALLEL: WARNING, IO: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, PARALLEL: Severity.WARNING, IO: Severity.WARNING},
     reads=(
         f"{CPUS}/cpuN/cpuidle/stateK/{{name,latency,disable}}",
         f"{CPUS}/cpuN/power/pm_qos_resume_latency_us",
@@ -65,9 +61,19 @@ def deep_idle_states(case: Case) -> Answer:
         said = f"{name_cpus(deep)} may sleep in {name}, {latency_us} µs from waking up"
         if idle.request_us is None:
             said += f"; whether a request forbids it is not known ({case.why_unknown(LATENCY_REQUEST)})"
-        status = WARN if idle.request_us is None else FAIL
+        status = Status.WARN if idle.request_us is None else Status.FAIL
         limit = case.bound(_LATENCY)
-        return Answer(status, said, latency_us, limit, "µs", frozenset(deep), None, evidence, fix=_shallow(deep))
+        return Answer(
+            status,
+            said,
+            measured=latency_us,
+            limit=limit,
+            unit="µs",
+            cpus=frozenset(deep),
+            reason=None,
+            evidence=evidence,
+            fix=_shallow(deep),
+        )
     silent = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]
     if silent or not case.target:
         folder = f"{CPUS}/cpu{min(silent, default=0)}"
@@ -76,7 +82,7 @@ def deep_idle_states(case: Case) -> Answer:
         return hardware_without(case, "idle states: a CPU that has nothing to do is halted")
     if _is_left_to_the_host(case):
         return unknown(f"{case.guest_words} leaves it to its host how deep the CPUs sleep")
-    return Answer(PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
+    return Answer(Status.PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
 
 
 def _limit_us(case: Case, own: CpuIdle) -> float:
@@ -140,7 +146,7 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
     id="idle-cpus-spin",
     area="idle",
     question="Do idle CPUs sleep instead of spinning?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{COMMAND_LINE} (idle=)", f"{LATENCY_REQUEST} (as root)", f"{CPUS}/cpuN/cpuidle/state0/name"),
     why=(
         "With idle=poll, or while a process requests a latency of 0, each CPU that has nothing to do runs a loop: it "
@@ -153,20 +159,20 @@ def idle_cpus_spin(case: Case) -> Answer:
     idle = case.snapshot.settings.idle
     evidence = {"idle": idle.boot_option, "request_us": idle.request_us}
     is_felt = bool(case.siblings) and case.rules.profile != LATENCY
-    severity = WARNING if is_felt else None
+    severity = Severity.WARNING if is_felt else None
     if idle.boot_option == "poll":
         fix = Fix(persist=boot_options("without idle=poll"))
-        return Answer(FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
+        return Answer(Status.FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
     bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
     if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
         said = f"a request for {idle.request_us} µs lets idle CPUs spin ({LATENCY_REQUEST})"
-        return Answer(FAIL, said, idle.request_us, unit="µs", evidence=evidence, severity=severity)
+        return Answer(Status.FAIL, said, measured=idle.request_us, unit="µs", evidence=evidence, severity=severity)
     if idle.boot_option is None or idle.request_us is None:
         return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))
     doubtful = next((cpu for cpu, (_, enough) in bounds.items() if idle.request_us < enough), None)
     if doubtful is not None:
         return unknown(case.why_unknown(f"{CPUS}/cpu{doubtful}/cpuidle"))
-    return Answer(PASS, "idle CPUs sleep", evidence=evidence)
+    return Answer(Status.PASS, "idle CPUs sleep", evidence=evidence)
 
 
 def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:

@@ -6,18 +6,10 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.frequency.cpufreq import INTEL_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.commands import CPUS, persist_lines, write
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, unknown
 from noisewatch.judgement.knob_answers import hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.caps import FrequencyCap, cap_path
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.frequency.uncore import FOLDER as UNCORE
@@ -32,7 +24,7 @@ _ALL_PERCENT = 100
     id="clock-capped",
     area="frequency",
     question="Are the target CPUs allowed the clock that cpufreq shows?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(
         Knob.PSTATE_MAX_PERF,
         Knob.PSTATE_MIN_PERF,
@@ -59,12 +51,12 @@ def clock_capped(case: Case) -> Answer:
     if most is not None and most < _ALL_PERCENT and most != least:
         fix = turned(case, Knob.PSTATE_MAX_PERF, _ALL_PERCENT)
         said = f"intel_pstate allows {most} % of the highest clock"
-        return Answer(FAIL, said, most, unit="%", cpus=case.target, evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, said, measured=most, unit="%", cpus=case.target, evidence=evidence, fix=fix)
     capped = {cpu: cap.limit_khz for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap)}
     if capped:
         lowest = min(khz for khz in capped.values() if khz is not None)
         said = f"firmware allows {name_cpus(capped)} no more than {lowest} kHz"
-        return Answer(FAIL, said, lowest, unit="kHz", cpus=frozenset(capped), evidence=evidence)
+        return Answer(Status.FAIL, said, measured=lowest, unit="kHz", cpus=frozenset(capped), evidence=evidence)
     silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_driver"))
@@ -79,7 +71,7 @@ def clock_capped(case: Case) -> Answer:
         return unknown(
             case.why_unknown(path) if known is None else f"{path}: {known} kHz, and no clock to compare with"
         )
-    return Answer(PASS, "no cap", evidence=evidence)
+    return Answer(Status.PASS, "no cap", evidence=evidence)
 
 
 def _is_silent(case: Case, knob: Knob) -> bool:
@@ -102,8 +94,8 @@ def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
     id="clock-boosted-after-io",
     area="frequency",
     question="Is the clock the same after a wait for I/O?",
-    severity=INFORMATION,
-    severity_in={IO: WARNING, LATENCY: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING},
     reads=(Knob.PSTATE_DYNAMIC_BOOST,),
     why="intel_pstate then raises the lowest clock for a moment whenever a task returns from waiting for I/O.",
     remedy="Switch the boost off, or hold the clock with governor performance.",
@@ -119,7 +111,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
         return hardware_without(case, "boost after I/O, which only intel_pstate does")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
     if is_held and boost is not None:
-        return Answer(PASS, "governor performance leaves nothing to boost")
+        return Answer(Status.PASS, "governor performance leaves nothing to boost")
     return judged_knob(case, Knob.PSTATE_DYNAMIC_BOOST, lambda value: value == 0, "the boost is on", quiet=0)
 
 
@@ -127,8 +119,8 @@ def clock_boosted_after_io(case: Case) -> Answer:
     id="uncore-frequency-moves",
     area="frequency",
     question="Do the last-level cache and the way to memory keep one clock?",
-    severity=INFORMATION,
-    severity_in={MEMORY: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={MEMORY: Severity.WARNING},
     reads=(f"{UNCORE}/*/{{min_freq_khz,max_freq_khz}} at the start of the run",),
     why=(
         "The uncore has a clock of its own, which follows the load of all cores of the package: an idle machine "
@@ -149,12 +141,12 @@ def uncore_frequency_moves(case: Case) -> Answer:
     known = [each for each in uncore.domains if each.min_khz is not None and each.max_khz is not None]
     moving = [domain for domain in known if domain.min_khz != domain.max_khz]
     if moving:
-        return Answer(FAIL, _said_of_domains(moving), evidence=evidence, fix=_hold(moving))
+        return Answer(Status.FAIL, _said_of_domains(moving), evidence=evidence, fix=_hold(moving))
     if len(known) < len(uncore.domains):
         return unknown(case.why_unknown(*(each.path for each in uncore.domains if each not in known)))
     if not uncore.is_complete:
         return unknown(case.why_unknown(UNCORE))
-    return Answer(PASS, "held at one frequency", evidence=evidence)
+    return Answer(Status.PASS, "held at one frequency", evidence=evidence)
 
 
 def _said_of_domains(moving: list[UncoreDomain]) -> str:

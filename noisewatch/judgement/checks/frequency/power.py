@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, Answer, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.power_supply import FOLDER, NO_SUPPLY
 
 
@@ -11,7 +12,7 @@ from noisewatch.kernel.frequency.power_supply import FOLDER, NO_SUPPLY
     id="on-battery",
     area="power",
     question="Does the machine run on mains power?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(f"{FOLDER}/*/{{type,online,status,scope}}",),
     why="On battery, firmware and desktop lower the clock and the power limits, and change their mind as it empties.",
     remedy="Plug the machine in.",
@@ -25,5 +26,5 @@ def on_battery(case: Case) -> Answer:
     if mains.is_on is None:
         return unknown(case.why_unknown(FOLDER))
     if mains.is_on:
-        return Answer(PASS, f"on mains power ({mains.said_by})", evidence=evidence)
-    return Answer(FAIL, f"on battery ({mains.said_by})", evidence=evidence)
+        return Answer(Status.PASS, f"on mains power ({mains.said_by})", evidence=evidence)
+    return Answer(Status.FAIL, f"on battery ({mains.said_by})", evidence=evidence)

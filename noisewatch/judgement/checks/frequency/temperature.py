@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.judgement.limit import MINIMUM
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.frequency.hwmon import Sensor
 from noisewatch.kernel.frequency.powercap import FOLDER as POWER_LIMITS
 from noisewatch.kernel.frequency.powercap import PowerLimit
 
 _ROOM_PASSES = Limit(
-    "passes", "room to the critical temperature that passes", 20, "K", "what a load of minutes adds to a desktop's"
+    key="passes",
+    name="room to the critical temperature that passes",
+    value=20,
+    unit="K",
+    reason="what a load of minutes adds to a desktop's",
 )
-_ROOM_FAILS = Limit("fails", "room to the critical temperature that fails", 5, "K", "there the clock is lowered")
+_ROOM_FAILS = Limit(
+    key="fails",
+    name="room to the critical temperature that fails",
+    value=5,
+    unit="K",
+    reason="there the clock is lowered",
+)
 
 
 @check(
     id="processor-hot",
     area="heat",
     question="Is the processor far from its critical temperature?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} at the start of the run",),
     limits=(_ROOM_PASSES, _ROOM_FAILS),
     why=(
@@ -58,14 +58,30 @@ def processor_hot(case: Case) -> Answer:
     if worst is not None and rooms[worst] < case.bound(_ROOM_PASSES):
         room, most = rooms[worst], case.bound(_ROOM_FAILS)
         said = f"{worst.celsius:.0f} °C, {room:.0f} K below critical ({worst.label or worst.chip})"
-        return Answer(FAIL if room <= most else WARN, said, room, most, "K", evidence=evidence, limit_role=MINIMUM)
+        return Answer(
+            Status.FAIL if room <= most else Status.WARN,
+            said,
+            measured=room,
+            limit=most,
+            unit="K",
+            evidence=evidence,
+            limit_role=MINIMUM,
+        )
     silent = [each for each in sensors if each not in rooms]
     if worst is None or silent:
-        return Answer(UNKNOWN, "unknown", reason=_why_roomless(case, silent[0]), evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=_why_roomless(case, silent[0]), evidence=evidence)
     if known.unread is not None:
-        return Answer(UNKNOWN, "unknown", reason=case.why_unknown(known.unread), evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(known.unread), evidence=evidence)
     said = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
-    return Answer(PASS, said, rooms[worst], case.bound(_ROOM_FAILS), "K", evidence=evidence, limit_role=MINIMUM)
+    return Answer(
+        Status.PASS,
+        said,
+        measured=rooms[worst],
+        limit=case.bound(_ROOM_FAILS),
+        unit="K",
+        evidence=evidence,
+        limit_role=MINIMUM,
+    )
 
 
 def _room(sensor: Sensor) -> float | None:
@@ -83,7 +99,11 @@ def _why_roomless(case: Case, sensor: Sensor) -> str:
 
 
 _POWER_FAILS = Limit(
-    "fails", "long-term power limit, as a share of the rated power", 0.8, "share", "the clock sinks after half a minute"
+    key="fails",
+    name="long-term power limit, as a share of the rated power",
+    value=0.8,
+    unit="share",
+    reason="the clock sinks after half a minute",
 )
 
 
@@ -91,7 +111,7 @@ _POWER_FAILS = Limit(
     id="power-limit-lowered",
     area="heat",
     question="May the packages take the power that they are made for?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
     limits=(_POWER_FAILS,),
     why=(
@@ -118,18 +138,20 @@ def power_limit_lowered(case: Case) -> Answer:
         watts, rated = (worst.limit_uw or 0) / 1e6, rated_uw[worst.package] / 1e6
         said = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
         least = case.bound(_POWER_FAILS)
-        return Answer(FAIL, said, shares[worst], least, "share", evidence=evidence, limit_role=MINIMUM)
+        return Answer(
+            Status.FAIL, said, measured=shares[worst], limit=least, unit="share", evidence=evidence, limit_role=MINIMUM
+        )
     silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
     if silent:
         return unknown(case.why_unknown(*silent, POWER_LIMITS))
     if limits.unread is not None:
         return unknown(case.why_unknown(limits.unread))
     return Answer(
-        PASS,
+        Status.PASS,
         "no power limit is lowered",
-        min(shares.values(), default=None),
-        case.bound(_POWER_FAILS),
-        "share",
+        measured=min(shares.values(), default=None),
+        limit=case.bound(_POWER_FAILS),
+        unit="share",
         evidence=evidence,
         limit_role=MINIMUM,
     )

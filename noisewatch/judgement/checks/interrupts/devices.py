@@ -8,18 +8,8 @@ from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, write_affinity
 from noisewatch.judgement.counted import why_uncounted, why_untold
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.kinds import DEVICE
@@ -36,7 +26,7 @@ _LONGEST_LIST = 4
     id="irq-routed-to-target",
     area="interrupts",
     question="Is any device's interrupt routed to a target CPU?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
     why=(
         "A device that is silent now may speak up in the middle of the benchmark. Where the interrupt goes is the "
@@ -73,12 +63,12 @@ def irq_routed_to_target(case: Case) -> Answer:
     if routed:
         said = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
         return Answer(
-            WARN,
+            Status.WARN,
             said,
-            len(routed),
-            0,
-            "IRQs",
-            _cpus(case, routed),
+            measured=len(routed),
+            limit=0,
+            unit="IRQs",
+            cpus=_cpus(case, routed),
             evidence=evidence,
             fix=steer(case, routed + asked_for),
         )
@@ -88,13 +78,21 @@ def irq_routed_to_target(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER))
     if asked_for:
         said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
-        return Answer(WARN, said, len(asked_for), 0, "IRQs", evidence=evidence, fix=steer(case, asked_for))
+        return Answer(
+            Status.WARN,
+            said,
+            measured=len(asked_for),
+            limit=0,
+            unit="IRQs",
+            evidence=evidence,
+            fix=steer(case, asked_for),
+        )
     reason = _why_more(case, irqs, interrupts) or _why_unnumbered(case, interrupts)
     if reason is not None:
         return unknown(reason)
     said = f"none of {len(used)} active IRQs is routed there"
     said += f"; {len(leaving)} will be gone after one more interrupt: {_names(leaving)}" if leaving else ""
-    return Answer(PASS, said, 0, 0, "IRQs", evidence=evidence)
+    return Answer(Status.PASS, said, measured=0, limit=0, unit="IRQs", evidence=evidence)
 
 
 def _is_silent(case: Case, irq: Irq) -> bool:
@@ -207,11 +205,11 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
 
 
 _RATE = Limit(
-    "fails",
-    "device interrupts on one target CPU",
-    10.0,
-    "per second",
-    "an interrupt costs 2 to 20 µs with its softirq: ten a second stay below 0.02 %, and rarely come alone",
+    key="fails",
+    name="device interrupts on one target CPU",
+    value=10.0,
+    unit="per second",
+    reason="an interrupt costs 2 to 20 µs with its softirq: ten a second stay below 0.02 %, and rarely come alone",
 )
 
 
@@ -219,7 +217,7 @@ _RATE = Limit(
     id="device-interrupts-on-target",
     area="interrupts",
     question="Do devices interrupt the target CPUs?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=("/proc/interrupts over the sample, and over the calibration",),
     limits=(_RATE,),
     why="The counts are the truth, whatever the affinities say: they catch queues that cannot be moved.",
@@ -254,12 +252,41 @@ def device_interrupts_on_target(case: Case) -> Answer:
     fix = steer(case, blamed)
     if worst > case.bound(_RATE):
         over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE))
-        return Answer(FAIL, said, worst, case.bound(_RATE), "per second", over, None, evidence, culprits, fix)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=worst,
+            limit=case.bound(_RATE),
+            unit="per second",
+            cpus=over,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+            fix=fix,
+        )
     if reason is not None:
         return unknown(reason)
     if worst > 0:
-        return Answer(WARN, said, worst, case.bound(_RATE), "per second", hit, None, evidence, culprits, fix)
-    return Answer(PASS, "no device interrupted a target CPU", 0.0, case.bound(_RATE), "per second", evidence=evidence)
+        return Answer(
+            Status.WARN,
+            said,
+            measured=worst,
+            limit=case.bound(_RATE),
+            unit="per second",
+            cpus=hit,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+            fix=fix,
+        )
+    return Answer(
+        Status.PASS,
+        "no device interrupted a target CPU",
+        measured=0.0,
+        limit=case.bound(_RATE),
+        unit="per second",
+        evidence=evidence,
+    )
 
 
 def _device_rate(interval: Interval, cpu: int) -> float:

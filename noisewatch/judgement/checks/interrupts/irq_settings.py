@@ -5,9 +5,10 @@ from __future__ import annotations
 from noisewatch.cpus import format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, write
-from noisewatch.judgement.declaration import FAIL, INFORMATION, PASS, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import Answer, Fix, check, unknown
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.rules import STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.irqs import DEFAULT
 
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
@@ -17,12 +18,12 @@ _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
     id="default-irq-affinity-includes-target",
     area="interrupts",
     question="Will new interrupts be kept off the target CPUs?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(DEFAULT,),
     why="A driver that loads, or a link that comes up, gets its interrupts delivered within this mask.",
     remedy="Write the mask of the housekeeping CPUs there, or boot with irqaffinity.",
     sources=(_AFFINITY_DOC,),
-    severity_in={STRICT: WARNING},
+    severity_in={STRICT: Severity.WARNING},
 )
 def default_irq_affinity_includes_target(case: Case) -> Answer:
     irqs = case.snapshot.irqs
@@ -31,7 +32,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     shared = irqs.default_allowed & case.target
     evidence = {"default_allowed": sorted(irqs.default_allowed)}
     if not shared:
-        return Answer(PASS, "new interrupts go to other CPUs", evidence=evidence)
+        return Answer(Status.PASS, "new interrupts go to other CPUs", evidence=evidence)
     fix = None
     if case.housekeeping:
         fix = Fix(
@@ -40,7 +41,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
             write(format_cpu_mask(irqs.default_allowed), DEFAULT),
         )
     return Answer(
-        FAIL,
+        Status.FAIL,
         f"new interrupts may go to {name_cpus(shared)}",
         cpus=shared,
         evidence=evidence,
@@ -52,7 +53,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     id="irqbalance-may-move-irqs",
     area="interrupts",
     question="Will irqbalance leave the target CPUs alone?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=("/proc/PID/stat",),
     why="It rewrites affinities every ten seconds, during a benchmark too; isolated and nohz_full CPUs it spares.",
     remedy="Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment.",
@@ -66,7 +67,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())  # it knows nothing of partitions
     reason = why_unseen(case)
     if case.target and case.target <= spared and (found or reason is not None):
-        return Answer(PASS, f"irqbalance {'spares' if found else 'would spare'} the target CPUs")
+        return Answer(Status.PASS, f"irqbalance {'spares' if found else 'would spare'} the target CPUs")
     if found:
         listed = format_cpu_list(case.target)
         fix = Fix(
@@ -74,5 +75,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
             f"IRQBALANCE_BANNED_CPULIST={listed} in /etc/default/irqbalance or /etc/sysconfig/irqbalance",
             "sudo systemctl start irqbalance",
         )
-        return Answer(FAIL, f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)}", fix=fix)
-    return Answer(PASS, "irqbalance does not run") if reason is None else unknown(reason)
+        return Answer(
+            Status.FAIL, f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)}", fix=fix
+        )
+    return Answer(Status.PASS, "irqbalance does not run") if reason is None else unknown(reason)

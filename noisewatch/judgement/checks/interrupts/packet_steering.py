@@ -8,20 +8,10 @@ from collections.abc import Mapping
 from noisewatch.cpus import CpuSet, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_lines, write_files
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import turned, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.packet_steering import FOLDER
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
@@ -34,7 +24,7 @@ _LONGEST_LIST = 4
     id="packets-steered-to-target",
     area="interrupts",
     question="Are received packets kept off the target CPUs?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{FOLDER}/*/queues/rx-*/rps_cpus", Knob.RPS_DEFAULT),
     why=(
         "Receive packet steering hands the work on packets to other CPUs than the one that was interrupted: moving "
@@ -42,7 +32,7 @@ _LONGEST_LIST = 4
     ),
     remedy="Take the target CPUs out of the masks.",
     sources=("https://docs.kernel.org/networking/scaling.html",),
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     is_hidden_from_guests=True,
 )
 def packets_steered_to_target(case: Case) -> Answer:
@@ -55,14 +45,23 @@ def packets_steered_to_target(case: Case) -> Answer:
         cpus = frozenset().union(*steered.values()) & case.target
         said = f"{len(steered)} of {len(known)} receive queues hand packets to {name_cpus(cpus)}: {_names(steered)}"
         masks = {clean(path): sorted(mask) for path, mask in steered.items()}
-        return Answer(FAIL, said, len(steered), 0, "queues", cpus, evidence={"masks": masks}, fix=_spare(case, steered))
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=len(steered),
+            limit=0,
+            unit="queues",
+            cpus=cpus,
+            evidence={"masks": masks},
+            fix=_spare(case, steered),
+        )
     default = _default(case)
     if default is None:
         return unread(case, Knob.RPS_DEFAULT)
     if default & case.target:
         said = f"new interfaces will hand packets to {name_cpus(default & case.target)}"
         fix = turned(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
-        return Answer(WARN, said, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
+        return Answer(Status.WARN, said, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
     if not steering.is_possible:
         return not_applicable("this kernel cannot steer packets (CONFIG_RPS)")
     if len(known) < len(steering.cpus_by_path):
@@ -71,7 +70,13 @@ def packets_steered_to_target(case: Case) -> Answer:
         return unknown(f"there are more receive queues than the {len(known)} that were looked at")
     if case.snapshot.platform.container != NONE:
         return unknown(f"{case.container_words} sees its own network interfaces, and not its host's")
-    return Answer(PASS, f"none of {len(known)} receive queues hands packets to a target CPU", 0, 0, "queues")
+    return Answer(
+        Status.PASS,
+        f"none of {len(known)} receive queues hands packets to a target CPU",
+        measured=0,
+        limit=0,
+        unit="queues",
+    )
 
 
 def _names(paths: Mapping[str, CpuSet]) -> str:

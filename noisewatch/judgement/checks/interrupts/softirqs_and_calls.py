@@ -5,20 +5,9 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import graver_while_calibrating
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.softirqs import PATH as SOFTIRQS
@@ -35,10 +24,18 @@ _MOST_CULPRITS = 3
 _FEWEST_TICKS = 3  # of 10 ms: one or two may fall upon a softirq by chance
 
 _WORK_PASSES = Limit(
-    "passes", "softirqs for devices on one target CPU that pass", 10.0, "per second", "as for the interrupts of devices"
+    key="passes",
+    name="softirqs for devices on one target CPU that pass",
+    value=10.0,
+    unit="per second",
+    reason="as for the interrupts of devices",
 )
 _TIME_FAILS = Limit(
-    "fails", "softirqs' share of a target CPU that fails", 0.01, "share", "what benchmarks want to resolve"
+    key="fails",
+    name="softirqs' share of a target CPU that fails",
+    value=0.01,
+    unit="share",
+    reason="what benchmarks want to resolve",
 )
 
 
@@ -46,7 +43,7 @@ _TIME_FAILS = Limit(
     id="softirqs-on-target",
     area="interrupts",
     question="Do the target CPUs run no softirqs for others?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{SOFTIRQS} over the sample", "/proc/stat over the sample", f"{INTERRUPTS} over the sample"),
     limits=(_WORK_PASSES, _TIME_FAILS),
     why=(
@@ -80,7 +77,17 @@ def _softirqs(case: Case) -> Answer:
         worst = max(known[cpu] for cpu in long)
         said = f"softirqs took {worst:.1%} of {name_cpus(long)}"
         culprits = _of_kind(interval, long, "softirq")
-        return Answer(FAIL, said, worst, case.bound(_TIME_FAILS), "share", long, None, evidence, culprits)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=worst,
+            limit=case.bound(_TIME_FAILS),
+            unit="share",
+            cpus=long,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+        )
     limit = case.bound(_WORK_PASSES)
     unexplained = {cpu: unexplained_work(interval, cpu) for cpu in sorted(case.target)}
     often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
@@ -91,14 +98,31 @@ def _softirqs(case: Case) -> Answer:
             f"{culprits[0].name}: up to {worst:.0f}/s on {name_cpus(often)}, where no such device interrupts as often"
         )
         untimed = None if len(known) == len(shares) else case.why_unknown("/proc/stat")
-        return Answer(WARN, said, worst, limit, "per second", often, untimed, evidence, culprits)
+        return Answer(
+            Status.WARN,
+            said,
+            measured=worst,
+            limit=limit,
+            unit="per second",
+            cpus=often,
+            reason=untimed,
+            evidence=evidence,
+            culprits=culprits,
+        )
     reason = _why_uncounted(case, interval)
     if reason is None and len(known) < len(shares):
         reason = case.why_unknown("/proc/stat")
     if reason is not None:
-        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     worst = max(0.0, *(_unexplained_share(interval, cpu, share) for cpu, share in known.items()))
-    return Answer(PASS, _quiet_said(case, interval, rates), worst, case.bound(_TIME_FAILS), "share", evidence=evidence)
+    return Answer(
+        Status.PASS,
+        _quiet_said(case, interval, rates),
+        measured=worst,
+        limit=case.bound(_TIME_FAILS),
+        unit="share",
+        evidence=evidence,
+    )
 
 
 def _quiet_said(case: Case, interval: Interval, rates: dict[int, float]) -> str:
@@ -142,10 +166,18 @@ def _why_uncounted(case: Case, interval: Interval) -> str | None:
 
 
 _CALLS_PASS = Limit(
-    "passes", "calls to one target CPU that pass", 10.0, "per second", "what waking a service now and then comes to"
+    key="passes",
+    name="calls to one target CPU that pass",
+    value=10.0,
+    unit="per second",
+    reason="what waking a service now and then comes to",
 )
 _CALLS_FAIL = Limit(
-    "fails", "calls to one target CPU that fail", 100.0, "per second", "as a tick: somebody works with this CPU"
+    key="fails",
+    name="calls to one target CPU that fail",
+    value=100.0,
+    unit="per second",
+    reason="as a tick: somebody works with this CPU",
 )
 
 
@@ -153,7 +185,7 @@ _CALLS_FAIL = Limit(
     id="ipis-on-target",
     area="interrupts",
     question="Do other CPUs leave the target CPUs alone?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{INTERRUPTS} over the sample",),
     limits=(_CALLS_PASS, _CALLS_FAIL),
     why=(
@@ -163,7 +195,7 @@ _CALLS_FAIL = Limit(
     remedy="Find the caller with perf trace -e 'ipi:*', and stop it or give it other CPUs.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://docs.kernel.org/timers/no_hz.html"),
     asks_rates=True,
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
 )
 def ipis_on_target(case: Case) -> Answer:
     interval = case.interval
@@ -189,12 +221,29 @@ def ipis_on_target(case: Case) -> Answer:
     if worst <= case.bound(_CALLS_PASS) and reason is not None:
         return unknown(reason)
     if worst <= case.bound(_CALLS_PASS):
-        return Answer(PASS, f"{worst:.1f}/s at most", worst, case.bound(_CALLS_FAIL), "per second", evidence=evidence)
+        return Answer(
+            Status.PASS,
+            f"{worst:.1f}/s at most",
+            measured=worst,
+            limit=case.bound(_CALLS_FAIL),
+            unit="per second",
+            evidence=evidence,
+        )
     over = frozenset(cpu for cpu, rate in rates.items() if rate > case.bound(_CALLS_PASS))
     culprits = _of_kind(interval, over, "ipi")
-    status = FAIL if worst > case.bound(_CALLS_FAIL) else WARN
+    status = Status.FAIL if worst > case.bound(_CALLS_FAIL) else Status.WARN
     said = f"{name_cpus(over)}: up to {worst:.0f}/s" + (f", mostly {culprits[0].name}" if culprits else "")
-    return Answer(status, said, worst, case.bound(_CALLS_FAIL), "per second", over, None, evidence, culprits)
+    return Answer(
+        status,
+        said,
+        measured=worst,
+        limit=case.bound(_CALLS_FAIL),
+        unit="per second",
+        cpus=over,
+        reason=None,
+        evidence=evidence,
+        culprits=culprits,
+    )
 
 
 def _most_on(row: RowCount, cpus: CpuSet) -> int:

@@ -6,18 +6,9 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import CPUS
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.measured import not_calibrated, why_incomplete
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.model.interval.disturbance import kind_of_row
 from noisewatch.model.interval.interval import NS_PER_S, Interval
@@ -25,18 +16,18 @@ from noisewatch.model.interval.interval import NS_PER_S, Interval
 _LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
 
 _STOPPED = Limit(
-    "passes",
-    "timer interrupts of a working nohz_full CPU that pass",
-    15.0,
-    "per busy second",
-    "the microbenchmark sleeps and is woken up to ten times a second; 6 were seen where the tick does stop",
+    key="passes",
+    name="timer interrupts of a working nohz_full CPU that pass",
+    value=15.0,
+    unit="per busy second",
+    reason="the microbenchmark sleeps and is woken up to ten times a second; 6 were seen where the tick does stop",
 )
 _TICKING = Limit(
-    "fails",
-    "timer interrupts of a working nohz_full CPU that fail",
-    30.0,
-    "per busy second",
-    "the slowest tick comes 100 times a second; beside another task it goes on only while both can run",
+    key="fails",
+    name="timer interrupts of a working nohz_full CPU that fail",
+    value=30.0,
+    unit="per busy second",
+    reason="the slowest tick comes 100 times a second; beside another task it goes on only while both can run",
 )
 
 
@@ -44,7 +35,7 @@ _TICKING = Limit(
     id="tick-not-stopped",
     area="interrupts",
     question="Does the tick stop where nohz_full promises it?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{INTERRUPTS} over the calibration", "/proc/stat over the calibration", f"{CPUS}/nohz_full"),
     limits=(_STOPPED, _TICKING),
     why=(
@@ -74,10 +65,20 @@ def tick_not_stopped(case: Case) -> Answer:
     ticking = frozenset(cpu for cpu, rate in known.items() if cpu in promised and rate > case.bound(_STOPPED))
     if ticking:
         worst = max(known[cpu] for cpu in ticking)
-        status = FAIL if worst > case.bound(_TICKING) else WARN
+        status = Status.FAIL if worst > case.bound(_TICKING) else Status.WARN
         said = f"{name_cpus(ticking)}: nohz_full, and yet {worst:.0f} timer interrupts a second of work"
         limit = case.bound(_TICKING)
-        return Answer(status, said, worst, limit, "per busy second", ticking, None, evidence, severity=WARNING)
+        return Answer(
+            status,
+            said,
+            measured=worst,
+            limit=limit,
+            unit="per busy second",
+            cpus=ticking,
+            reason=None,
+            evidence=evidence,
+            severity=Severity.WARNING,
+        )
     reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(known))
     if reason is not None:
         return unknown(reason)
@@ -87,7 +88,7 @@ def tick_not_stopped(case: Case) -> Answer:
         said += f" ({name_cpus(case.target - promised)}: nohz_full promises nothing)"
     judged = max((rate for cpu, rate in known.items() if cpu in promised), default=None)
     most = case.bound(_TICKING) if judged is not None else None
-    return Answer(PASS, said, judged, most, "per busy second", evidence=evidence)
+    return Answer(Status.PASS, said, measured=judged, limit=most, unit="per busy second", evidence=evidence)
 
 
 def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:

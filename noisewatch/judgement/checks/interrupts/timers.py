@@ -9,18 +9,8 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
 from noisewatch.kernel.interrupts.kinds import TICK
 from noisewatch.kernel.interrupts.table import PATH
@@ -29,32 +19,32 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, 
 from noisewatch.model.interval.timers import LARGEST_HZ, SMALLEST_HZ, TIMER, TIMER_INTERRUPTS
 
 _FEW = Limit(
-    "passes",
-    "timer interrupts of one target CPU beyond its tick that pass",
-    100.0,
-    "per second",
-    "programs that sleep there for ten milliseconds at a time come to that: below 0.1 % of the CPU",
+    key="passes",
+    name="timer interrupts of one target CPU beyond its tick that pass",
+    value=100.0,
+    unit="per second",
+    reason="programs that sleep there for ten milliseconds at a time come to that: below 0.1 % of the CPU",
 )
 _MANY = Limit(
-    "fails",
-    "timer interrupts of one target CPU beyond its tick that fail",
-    1000.0,
-    "per second",
-    "2 µs each, and up to 16 µs with a profiler's sample on a virtual machine: 0.2 to 1.6 % of the CPU",
+    key="fails",
+    name="timer interrupts of one target CPU beyond its tick that fail",
+    value=1000.0,
+    unit="per second",
+    reason="2 µs each, and up to 16 µs with a profiler's sample on a virtual machine: 0.2 to 1.6 % of the CPU",
 )
 _SHORT = Limit(
-    "share-passes",
-    "share of one target CPU that its timers beyond the tick took, by a trace, and that passes",
-    0.001,
-    "share",
-    "as of a hundred a second that take 10 µs each",
+    key="share-passes",
+    name="share of one target CPU that its timers beyond the tick took, by a trace, and that passes",
+    value=0.001,
+    unit="share",
+    reason="as of a hundred a second that take 10 µs each",
 )
 _LONG = Limit(
-    "share-fails",
-    "share of one target CPU that its timers beyond the tick took, by a trace, and that fails",
-    0.01,
-    "share",
-    "what benchmarks want to resolve",
+    key="share-fails",
+    name="share of one target CPU that its timers beyond the tick took, by a trace, and that fails",
+    value=0.01,
+    unit="share",
+    reason="what benchmarks want to resolve",
 )
 _MOST_CULPRITS = 3
 _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
@@ -64,7 +54,7 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
     id="timers-on-target",
     area="interrupts",
     question="Do the timers of the target CPUs serve nothing but the tick?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{PATH} over the sample and the calibration", f"{PACKED} (CONFIG_HZ)", "the calibration's trace, as root"),
     limits=(_FEW, _MANY, _SHORT, _LONG),
     why=(
@@ -98,17 +88,24 @@ def timers_on_target(case: Case) -> Answer:
         most = max((max(rates.get(cpu, 0.0), beyond[cpu]) for cpu in often), default=0.0)
         said = [f"{name_cpus(often)}: up to {most:.0f} timer interrupts/s; {_tick_said(hz)}"] if often else []
         said += [_took(each) for each in culprits[:1] if each in traced]
-        answer = Answer(WARN, "; ".join(said), cpus=often | long, evidence=evidence, culprits=culprits)
+        answer = Answer(Status.WARN, "; ".join(said), cpus=often | long, evidence=evidence, culprits=culprits)
         return _judged(case, worst, shares, answer)
     reason = _why_unknown(case)
     if reason is not None:
-        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     most = max(rates.values())
     if hz is None and most > SMALLEST_HZ + case.bound(_FEW):
         reason = f"{most:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
-        severity = BLOCKING if most > SMALLEST_HZ + limit else None
-        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence, severity=severity)
-    return Answer(PASS, f"{most:.0f} timer interrupts/s at most", worst, limit, "per second", evidence=evidence)
+        severity = Severity.BLOCKING if most > SMALLEST_HZ + limit else None
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence, severity=severity)
+    return Answer(
+        Status.PASS,
+        f"{most:.0f} timer interrupts/s at most",
+        measured=worst,
+        limit=limit,
+        unit="per second",
+        evidence=evidence,
+    )
 
 
 def _rates(case: Case) -> dict[int, float]:
@@ -133,7 +130,11 @@ def _sums(found: Iterable[Disturbance], value: Callable[[Disturbance], float]) -
 def _judged(case: Case, rate: float, shares: Mapping[int, float], answer: Answer) -> Answer:
     """The answer with what it rests on: the share that the trace measured where that fails, or alone is too much."""
     share = max(shares.values(), default=0.0)
-    status, severity = (FAIL, BLOCKING) if rate > case.bound(_MANY) or share > case.bound(_LONG) else (WARN, None)
+    status, severity = (
+        (Status.FAIL, Severity.BLOCKING)
+        if rate > case.bound(_MANY) or share > case.bound(_LONG)
+        else (Status.WARN, None)
+    )
     if share > case.bound(_LONG) or rate <= case.bound(_FEW):
         answer = replace(answer, measured=share, limit=case.bound(_LONG), unit="share")
     else:

@@ -4,34 +4,22 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counters import grown_in_all, why_not_grown
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
-from noisewatch.judgement.surroundings import nodes
+from noisewatch.judgement.shared_caches import nodes
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.model.interval.interval import Interval
 
 _COLLAPSED = Limit(
-    "fails",
-    "huge pages taken to copy small ones into",
-    0,
-    "pages",
-    "half a thousand pages are copied, and their process waits",
+    key="fails",
+    name="huge pages taken to copy small ones into",
+    value=0,
+    unit="pages",
+    reason="half a thousand pages are copied, and their process waits",
 )
 _AN_HOUR_MS = 3_600_000
 
@@ -40,8 +28,8 @@ _AN_HOUR_MS = 3_600_000
     id="khugepaged-collapses-pages",
     area="memory",
     question="Does nobody turn small pages into huge ones behind a program's back?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, MEMORY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (thp_collapse_alloc) over the sample and the calibration", Knob.THP_ENABLED),
     limits=(_COLLAPSED,),
     why=(
@@ -68,17 +56,25 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         known = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
         fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if known else None
         said = f"{collapsed} huge pages were taken to copy small ones into"
-        return Answer(FAIL, said, collapsed, case.bound(_COLLAPSED), "pages", evidence=evidence, fix=fix)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=collapsed,
+            limit=case.bound(_COLLAPSED),
+            unit="pages",
+            evidence=evidence,
+            fix=fix,
+        )
     said = f"none were made (policy {policy})" if policy is not None else "none were made"
-    return Answer(PASS, said, 0, case.bound(_COLLAPSED), "pages", evidence=evidence)
+    return Answer(Status.PASS, said, measured=0, limit=case.bound(_COLLAPSED), unit="pages", evidence=evidence)
 
 
 @check(
     id="ksm-scans",
     area="memory",
     question="Is the search for equal pages (KSM) off?",
-    severity=INFORMATION,
-    severity_in={MEMORY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.KSM_RUN, "/proc/PID/schedstat of ksmd over the sample"),
     why=(
         "ksmd reads through the memory of programs, evicting what is cached, and makes equal pages one that cannot be "
@@ -94,12 +90,12 @@ def ksm_scans(case: Case) -> Answer:
     share = _ksmd_share(case.interval)
     evidence = {"run": run, "ksmd_share": share}
     if run != 1:
-        return Answer(PASS, "it is off", run, evidence=evidence)
+        return Answer(Status.PASS, "it is off", measured=run, evidence=evidence)
     fix = turned(case, Knob.KSM_RUN, 0)
     if share == 0:
-        return Answer(WARN, "it is on, and had nothing to do", run, evidence=evidence, fix=fix)
+        return Answer(Status.WARN, "it is on, and had nothing to do", measured=run, evidence=evidence, fix=fix)
     took = f", and took {share:.1%} of a CPU" if share is not None else ""
-    return Answer(FAIL, f"it is on{took}", run, evidence=evidence, fix=fix)
+    return Answer(Status.FAIL, f"it is on{took}", measured=run, evidence=evidence, fix=fix)
 
 
 def _ksmd_share(interval: Interval | None) -> float | None:
@@ -118,15 +114,21 @@ def _is_ksmd(name: str, is_kernel: bool) -> bool:
     return is_kernel and name == "ksmd"
 
 
-_UNMAPPED = Limit("fails", "pages unmapped to see who uses them", 0, "pages", "the next access to each is a fault")
+_UNMAPPED = Limit(
+    key="fails",
+    name="pages unmapped to see who uses them",
+    value=0,
+    unit="pages",
+    reason="the next access to each is a fault",
+)
 
 
 @check(
     id="numa-balancing-runs",
     area="memory",
     question="Does the kernel leave pages on the memory node where they are?",
-    severity=WARNING,
-    severity_in={STRICT: BLOCKING},
+    severity=Severity.WARNING,
+    severity_in={STRICT: Severity.BLOCKING},
     reads=(Knob.NUMA_BALANCING, f"{NODES}/nodeN/cpulist", f"{VMSTAT} (numa_pte_updates)"),
     limits=(_UNMAPPED,),
     why=(
@@ -143,23 +145,44 @@ def numa_balancing_runs(case: Case) -> Answer:
     known, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
     evidence = {"mode": mode, "nodes": sorted(known) if known is not None else None, "pages_unmapped": unmapped}
     if mode == 0:
-        return Answer(PASS, "it is off", mode, evidence=evidence)
+        return Answer(Status.PASS, "it is off", measured=mode, evidence=evidence)
     fix = turned(case, Knob.NUMA_BALANCING, 0)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
         said = f"{unmapped} pages were unmapped to see who uses them"
-        return Answer(FAIL, said, unmapped, case.bound(_UNMAPPED), "pages", evidence=evidence, fix=fix)
+        return Answer(
+            Status.FAIL, said, measured=unmapped, limit=case.bound(_UNMAPPED), unit="pages", evidence=evidence, fix=fix
+        )
     if known is None:
         return unknown(case.why_unknown(NODES))
     if len(known) < 2:
         return not_applicable("there is one memory node")
     said = f"on, with {len(known)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
     why_not = why_not_grown(case) if unmapped is None and case.intervals else None
-    return Answer(WARN, said, unmapped, case.bound(_UNMAPPED), "pages", reason=why_not, evidence=evidence, fix=fix)
+    return Answer(
+        Status.WARN,
+        said,
+        measured=unmapped,
+        limit=case.bound(_UNMAPPED),
+        unit="pages",
+        reason=why_not,
+        evidence=evidence,
+        fix=fix,
+    )
 
 
-_DIRTY_PASSES = Limit("passes", "unwritten data that passes", 51_200, "kB", "written within a second by most disks")
+_DIRTY_PASSES = Limit(
+    key="passes",
+    name="unwritten data that passes",
+    value=51_200,
+    unit="kB",
+    reason="written within a second by most disks",
+)
 _DIRTY_FAILS = Limit(
-    "fails", "share of memory that is unwritten, and fails", 0.05, "share", "half of what has the kernel start writing"
+    key="fails",
+    name="share of memory that is unwritten, and fails",
+    value=0.05,
+    unit="share",
+    reason="half of what has the kernel start writing",
 )
 
 
@@ -167,8 +190,8 @@ _DIRTY_FAILS = Limit(
     id="dirty-pages-pending",
     area="memory",
     question="Is all that was written to files on the disk?",
-    severity=INFORMATION,
-    severity_in={IO: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={IO: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{MEMINFO} (Dirty, Writeback, MemTotal)",),
     limits=(_DIRTY_PASSES, _DIRTY_FAILS),
     why=(
@@ -190,8 +213,20 @@ def dirty_pages_pending(case: Case) -> Answer:
     evidence = {"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total}
     said = f"{pending / 1024:.0f} MB are to be written"
     if pending <= case.bound(_DIRTY_PASSES):
-        return Answer(PASS, said, pending, case.bound(_DIRTY_PASSES), "kB", evidence=evidence)
+        return Answer(
+            Status.PASS, said, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence
+        )
     fix = Fix("sync", needs_root=False)
     if pending > total * case.bound(_DIRTY_FAILS):
-        return Answer(FAIL, said, pending / total, case.bound(_DIRTY_FAILS), "share", evidence=evidence, fix=fix)
-    return Answer(WARN, said, pending, case.bound(_DIRTY_PASSES), "kB", evidence=evidence, fix=fix)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=pending / total,
+            limit=case.bound(_DIRTY_FAILS),
+            unit="share",
+            evidence=evidence,
+            fix=fix,
+        )
+    return Answer(
+        Status.WARN, said, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence, fix=fix
+    )

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counters import grown_in_all, grown_in_zones, why_not_grown
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import judged_knob, turned
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
-from noisewatch.judgement.surroundings import nodes
+from noisewatch.judgement.shared_caches import nodes
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import VMSTAT
 from noisewatch.kernel.snapshot.knobs import Knob
 
 _VM_DOC = "https://docs.kernel.org/admin-guide/sysctl/vm.html"
 _DIRECT = Limit(
-    "fails", "times that a task had to free memory itself", 0, "times", "it waits for it, at the worst for a disk"
+    key="fails",
+    name="times that a task had to free memory itself",
+    value=0,
+    unit="times",
+    reason="it waits for it, at the worst for a disk",
 )
 _SCANNED = Limit(
-    "passes", "pages that kswapd looked at", 0, "pages", "it only runs where free memory fell below what is to be kept"
+    key="passes",
+    name="pages that kswapd looked at",
+    value=0,
+    unit="pages",
+    reason="it only runs where free memory fell below what is to be kept",
 )
 
 
@@ -38,8 +34,8 @@ _SCANNED = Limit(
     id="memory-reclaimed",
     area="memory",
     question="Does the kernel find free memory without taking any back?",
-    severity=WARNING,
-    severity_in={STRICT: BLOCKING},
+    severity=Severity.WARNING,
+    severity_in={STRICT: Severity.BLOCKING},
     reads=(f"{VMSTAT} (allocstall, pgscan_kswapd) over the sample and the calibration",),
     limits=(_SCANNED, _DIRECT),
     why=(
@@ -58,25 +54,39 @@ def memory_reclaimed(case: Case) -> Answer:
     evidence = {"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned}
     if direct is not None and direct > case.bound(_DIRECT):
         said = f"tasks had to free memory themselves {direct} times"
-        return Answer(FAIL, said, direct, case.bound(_DIRECT), "times", evidence=evidence)
+        return Answer(Status.FAIL, said, measured=direct, limit=case.bound(_DIRECT), unit="times", evidence=evidence)
     if direct is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_SCANNED):
         said = f"kswapd looked at {scanned} pages to take some back"
-        return Answer(WARN, said, scanned, case.bound(_SCANNED), "pages", evidence=evidence)
-    return Answer(PASS, "no memory was taken back", 0, case.bound(_DIRECT), "times", evidence=evidence)
+        return Answer(Status.WARN, said, measured=scanned, limit=case.bound(_SCANNED), unit="pages", evidence=evidence)
+    return Answer(
+        Status.PASS, "no memory was taken back", measured=0, limit=case.bound(_DIRECT), unit="times", evidence=evidence
+    )
 
 
-_STALLED = Limit("fails", "times that a task waited for compaction", 0, "times", "pages are copied while it waits")
-_MOVED = Limit("passes", "pages that compaction looked at", 0, "pages", "each that moves is unmapped for a while")
+_STALLED = Limit(
+    key="fails",
+    name="times that a task waited for compaction",
+    value=0,
+    unit="times",
+    reason="pages are copied while it waits",
+)
+_MOVED = Limit(
+    key="passes",
+    name="pages that compaction looked at",
+    value=0,
+    unit="pages",
+    reason="each that moves is unmapped for a while",
+)
 
 
 @check(
     id="memory-compacted",
     area="memory",
     question="Is memory left where it is, and not compacted?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, MEMORY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (compact_stall, compact_migrate_scanned) over the sample and the calibration", Knob.COMPACTION),
     limits=(_MOVED, _STALLED),
     why=(
@@ -99,13 +109,31 @@ def memory_compacted(case: Case) -> Answer:
     evidence = {"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead}
     if stalled is not None and stalled > case.bound(_STALLED):
         said = f"tasks waited {stalled} times for memory to be compacted"
-        return Answer(FAIL, said, stalled, case.bound(_STALLED), "times", evidence=evidence, fix=_stop(case))
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=stalled,
+            limit=case.bound(_STALLED),
+            unit="times",
+            evidence=evidence,
+            fix=_stop(case),
+        )
     if stalled is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_MOVED):
         said = f"compaction looked at {scanned} pages"
-        return Answer(WARN, said, scanned, case.bound(_MOVED), "pages", evidence=evidence, fix=_stop(case))
-    return Answer(PASS, "nothing was compacted", 0, case.bound(_STALLED), "times", evidence=evidence)
+        return Answer(
+            Status.WARN,
+            said,
+            measured=scanned,
+            limit=case.bound(_MOVED),
+            unit="pages",
+            evidence=evidence,
+            fix=_stop(case),
+        )
+    return Answer(
+        Status.PASS, "nothing was compacted", measured=0, limit=case.bound(_STALLED), unit="times", evidence=evidence
+    )
 
 
 def _stop(case: Case) -> Fix | None:
@@ -117,8 +145,8 @@ def _stop(case: Case) -> Fix | None:
     id="zone-reclaim-enabled",
     area="memory",
     question="Does a full node take memory from another one, before it takes back its own?",
-    severity=INFORMATION,
-    severity_in={MEMORY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.ZONE_RECLAIM, f"{NODES}/nodeN/cpulist"),
     why=(
         "With several memory nodes the kernel may be told to free pages of the nearest one, rather than to use free "

@@ -8,20 +8,10 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.memory.counters import MEMINFO
 from noisewatch.kernel.memory.limits import MemoryLimit
@@ -29,13 +19,25 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.interval import Interval
 
 _PASSES = Limit(
-    "passes", "share of the memory that is left, and passes", 0.10, "share", "what a benchmark takes while it runs"
+    key="passes",
+    name="share of the memory that is left, and passes",
+    value=0.10,
+    unit="share",
+    reason="what a benchmark takes while it runs",
 )
 _FAILS = Limit(
-    "fails", "share of the memory that is left, and fails", 0.05, "share", "the next allocation may find nothing free"
+    key="fails",
+    name="share of the memory that is left, and fails",
+    value=0.05,
+    unit="share",
+    reason="the next allocation may find nothing free",
 )
 _ROOMY = Limit(
-    "roomy", "memory left that passes, whatever its share", 4_194_304, "kB", "large machines need no tenth of theirs"
+    key="roomy",
+    name="memory left that passes, whatever its share",
+    value=4_194_304,
+    unit="kB",
+    reason="large machines need no tenth of theirs",
 )
 _KB = 1024
 _WITH_SWAP = "memory.memsw."
@@ -56,8 +58,8 @@ class _Room:
     id="memory-short",
     area="memory",
     question="Is there memory left for the benchmark?",
-    severity=WARNING,
-    severity_in={STRICT: BLOCKING},
+    severity=Severity.WARNING,
+    severity_in={STRICT: Severity.BLOCKING},
     reads=(
         f"{MEMINFO} (MemAvailable)",
         f"{MEMBERSHIP}; memory.max, .high, .current, .stat and .events.local (v2) from here to the root",
@@ -83,30 +85,39 @@ def memory_short(case: Case) -> Answer:
     if hit:
         count = hits[hit[0].folder]
         said = f"the limit of {hit[0].folder} was reached {count} times"
-        return Answer(FAIL, said, count, 0, "times", evidence=evidence, fix=_lift(hit[0]))
+        return Answer(Status.FAIL, said, measured=count, limit=0, unit="times", evidence=evidence, fix=_lift(hit[0]))
     short = [room for room in rooms if _is_below(case, room.available_bytes, room.of_bytes, _FAILS)]
     if short:
-        return _short_of(case, FAIL, short[0], short[0].available_bytes, evidence)
+        return _short_of(case, Status.FAIL, short[0], short[0].available_bytes, evidence)
     reason = _why_unknown(case, hits, rooms)
     if reason is not None:
-        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     tight = [room for room in rooms if _is_below(case, room.free_bytes, room.of_bytes, _PASSES)]
     if tight:
-        return _short_of(case, WARN, tight[0], tight[0].free_bytes, evidence)
+        return _short_of(case, Status.WARN, tight[0], tight[0].free_bytes, evidence)
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
     said = f"{_size(least.free_bytes)} are left{least.where}"
     limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough all the same, of so much
-    return Answer(PASS, said, share, limit, "share", evidence=evidence, limit_role=MINIMUM)
+    return Answer(Status.PASS, said, measured=share, limit=limit, unit="share", evidence=evidence, limit_role=MINIMUM)
 
 
-def _short_of(case: Case, status: str, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:
+def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:
     said = f"{_size(left_bytes)} of {_size(room.of_bytes)} are left{room.where}"
-    if status == WARN and room.available_bytes > left_bytes:
+    if status == Status.WARN and room.available_bytes > left_bytes:
         said += f", and {_size(room.available_bytes - left_bytes)} more once cached files are given up"
     fix = _lift(room.limit) if room.limit is not None else None
     share = left_bytes / room.of_bytes if room.of_bytes else 0.0
-    return Answer(status, said, share, case.bound(_FAILS), "share", evidence=evidence, fix=fix, limit_role=MINIMUM)
+    return Answer(
+        status,
+        said,
+        measured=share,
+        limit=case.bound(_FAILS),
+        unit="share",
+        evidence=evidence,
+        fix=fix,
+        limit_role=MINIMUM,
+    )
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
@@ -130,7 +141,13 @@ def _room_within(limit: MemoryLimit) -> _Room | None:
     if limit.used_bytes is None or limit.cached_bytes is None:
         return None
     free = max(limit.limit_bytes - limit.used_bytes, 0)
-    return _Room(f" within {limit.folder}", limit.limit_bytes, free, free + limit.cached_bytes, limit)
+    return _Room(
+        where=f" within {limit.folder}",
+        of_bytes=limit.limit_bytes,
+        free_bytes=free,
+        available_bytes=free + limit.cached_bytes,
+        limit=limit,
+    )
 
 
 def _hits(case: Case, folder: str) -> int | None:

@@ -6,13 +6,26 @@ import shlex
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counters import grown, why_not_grown
-from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, UNKNOWN, WARN, Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.memory.swaps import PATH as SWAPS
 from noisewatch.kernel.memory.swaps import Swap
 
-_SWAPPED = Limit("fails", "pages swapped in or out", 0, "pages", "one page that has to be read costs a millisecond")
-_USED = Limit("used", "swap in use that passes", 65_536, "kB", "what was moved there once and never asked for again")
+_SWAPPED = Limit(
+    key="fails",
+    name="pages swapped in or out",
+    value=0,
+    unit="pages",
+    reason="one page that has to be read costs a millisecond",
+)
+_USED = Limit(
+    key="used",
+    name="swap in use that passes",
+    value=65_536,
+    unit="kB",
+    reason="what was moved there once and never asked for again",
+)
 _COUNTERS = ("pswpin", "pswpout")
 _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in memory is in neither of the others
 
@@ -21,7 +34,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
     id="swapping",
     area="memory",
     question="Is nothing swapped, in or out?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO, SWAPS),
     limits=(_SWAPPED, _USED),
     why=(
@@ -48,21 +61,25 @@ def swapping(case: Case) -> Answer:
     fix = _switch_off(case.snapshot.settings.swaps)
     if moved > case.bound(_SWAPPED):
         said = f"{moved} pages were swapped"
-        return Answer(FAIL, said, moved, case.bound(_SWAPPED), "pages", evidence=evidence, fix=fix)
+        return Answer(
+            Status.FAIL, said, measured=moved, limit=case.bound(_SWAPPED), unit="pages", evidence=evidence, fix=fix
+        )
     if None in growths:
         return unknown(why_not_grown(case))
     if total is None or free is None:
         return unknown(case.why_unknown(MEMINFO))
     if total and not case.intervals and case.no_sample_reason is not None:
-        return Answer(UNKNOWN, "unknown", reason=case.no_sample_reason, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=case.no_sample_reason, evidence=evidence)
     if compressed:
         said = f"{compressed} pages were compressed in memory, or brought back (zswap)"
-        return Answer(WARN, said, compressed, 0, "pages", evidence=evidence, fix=fix)
+        return Answer(Status.WARN, said, measured=compressed, limit=0, unit="pages", evidence=evidence, fix=fix)
     if total - free > case.bound(_USED):
         said = f"{(total - free) / 1024:.0f} MB of swap are in use"
-        return Answer(WARN, said, total - free, case.bound(_USED), "kB", evidence=evidence, fix=fix)
+        return Answer(
+            Status.WARN, said, measured=total - free, limit=case.bound(_USED), unit="kB", evidence=evidence, fix=fix
+        )
     said = "nothing was swapped" if case.intervals else "hardly any swap is in use"
-    return Answer(PASS, said if total else "there is no swap", evidence=evidence)
+    return Answer(Status.PASS, said if total else "there is no swap", evidence=evidence)
 
 
 def _switch_off(swaps: tuple[Swap, ...] | None) -> Fix:

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    UNKNOWN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
 from noisewatch.judgement.limit import LOOKED_BACK, MINIMUM
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.system.boot_configuration import Options
 from noisewatch.kernel.system.log import PATH as KERNEL_LOG
@@ -29,7 +18,11 @@ from noisewatch.text import clean
 
 _US_PER_S = 1_000_000
 _RECENT = Limit(
-    "recent", "age of a complaint that counts", 600.0, "seconds", "what went wrong then may well go wrong again now"
+    key="recent",
+    name="age of a complaint that counts",
+    value=600.0,
+    unit="seconds",
+    reason="what went wrong then may well go wrong again now",
 )
 
 
@@ -37,7 +30,7 @@ _RECENT = Limit(
     id="kernel-log-troubled",
     area="hardware",
     question="Has the kernel complained of nothing in the last ten minutes?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(KERNEL_LOG,),
     limits=(_RECENT,),
     why=(
@@ -55,7 +48,9 @@ def kernel_log_troubled(case: Case) -> Answer:
     log = settings.kernel_log
     if log is None:
         reason = case.why_unknown(KERNEL_LOG_QUESTION)
-        return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)  # usually only root may read it
+        return Answer(
+            Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION
+        )  # usually only root may read it
     recent_s = case.bound(_RECENT)
     if case.interval is not None:
         recent_s = max(recent_s, (settings.read_at_ns - case.interval.before.taken_at_ns) / NS_PER_S)
@@ -68,15 +63,19 @@ def kernel_log_troubled(case: Case) -> Answer:
     if recent:
         said = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in recent)
         age = age_s[recent[0]]
-        return Answer(FAIL, said, age, recent_s, "seconds", evidence=evidence, limit_role=LOOKED_BACK)
+        return Answer(
+            Status.FAIL, said, measured=age, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK
+        )
     if not log.is_complete:
-        return Answer(UNKNOWN, "unknown", reason=f"{KERNEL_LOG}: longer than was read", severity=INFORMATION)
+        return Answer(
+            Status.UNKNOWN, "unknown", reason=f"{KERNEL_LOG}: longer than was read", severity=Severity.INFORMATION
+        )
     if log.since_us and _age_s(settings, log.since_us) < recent_s:
         reason = f"{KERNEL_LOG}: what was written more than {_ago(_age_s(settings, log.since_us))} is overwritten"
-        return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION)
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
     said = f"nothing of late; before: {older}" if older else "no complaints"
-    return Answer(PASS, said, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
+    return Answer(Status.PASS, said, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
 
 
 def _latest_settings(case: Case) -> Settings:
@@ -95,7 +94,11 @@ def _ago(age_s: float) -> str:
 
 
 _SETTLED = Limit(
-    "fails", "uptime below which it fails", 300.0, "seconds", "services start, caches fill and jobs run after booting"
+    key="fails",
+    name="uptime below which it fails",
+    value=300.0,
+    unit="seconds",
+    reason="services start, caches fill and jobs run after booting",
 )
 
 
@@ -103,7 +106,7 @@ _SETTLED = Limit(
     id="just-booted",
     area="hardware",
     question="Has the machine settled since it booted?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(UPTIME,),
     limits=(_SETTLED,),
     why="What starts with the machine goes on for minutes: services, updates, the building of huge pages, heating up.",
@@ -116,16 +119,18 @@ def just_booted(case: Case) -> Answer:
         return unknown(case.why_unknown(UPTIME))
     limit = case.bound(_SETTLED)
     if uptime_s < limit:
-        return Answer(FAIL, f"up for {uptime_s:.0f} s", uptime_s, limit, "seconds", limit_role=MINIMUM)
+        return Answer(
+            Status.FAIL, f"up for {uptime_s:.0f} s", measured=uptime_s, limit=limit, unit="seconds", limit_role=MINIMUM
+        )
     said = f"up for {_ago(uptime_s).removesuffix(' ago')}"
-    return Answer(PASS, said, uptime_s, limit, "seconds", limit_role=MINIMUM)
+    return Answer(Status.PASS, said, measured=uptime_s, limit=limit, unit="seconds", limit_role=MINIMUM)
 
 
 @check(
     id="boot-options-pending",
     area="hardware",
     question="Are the kernel options that were configured active?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),
     why=(
         "An option in the boot loader's configuration does nothing until that is written out and the machine has "
@@ -150,9 +155,17 @@ def boot_options_pending(case: Case) -> Answer:
     configured = [*map(clean, sorted(_words(boot.configured)))]
     evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
     if not pending:
-        return Answer(PASS, "all that matter to noise are", evidence=evidence)
+        return Answer(Status.PASS, "all that matter to noise are", evidence=evidence)
     said = f"configured, and not active: {' '.join(pending)}"
-    return Answer(FAIL, said, len(pending), 0, "options", evidence=evidence, fix=_write_out(boot.said_by))
+    return Answer(
+        Status.FAIL,
+        said,
+        measured=len(pending),
+        limit=0,
+        unit="options",
+        evidence=evidence,
+        fix=_write_out(boot.said_by),
+    )
 
 
 def _words(options: Options) -> set[str]:

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import boot_options, write
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
-from noisewatch.judgement.measured import MICROBENCHMARK, judged_worst
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
+from noisewatch.judgement.measured import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.system.clock_rate import QUESTION
 from noisewatch.kernel.system.clock_source import AVAILABLE, CURRENT
@@ -45,7 +33,7 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
     id="slow-clock-source",
     area="clock",
     question="Is the clock source the fast and steady one of this platform?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(CURRENT, AVAILABLE),
     why=(
         "hpet and acpi_pm take about a microsecond a reading and a system call each time; jiffies tick every few "
@@ -53,7 +41,7 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
     ),
     remedy="Choose the processor's counter again, after finding out in the kernel's log why it was given up.",
     sources=("https://docs.kernel.org/timers/timekeeping.html",),
-    severity_in={LATENCY: BLOCKING},
+    severity_in={LATENCY: Severity.BLOCKING},
 )
 def slow_clock_source(case: Case) -> Answer:
     clock = case.snapshot.settings.clock_source
@@ -66,21 +54,37 @@ def slow_clock_source(case: Case) -> Answer:
         Fix(write(better, CURRENT), boot_options("clocksource=tsc"), write(clock.current, CURRENT)) if better else None
     )
     if clock.current in _SLOW:
-        return Answer(FAIL, f"{clock.current} is slow to read", evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, f"{clock.current} is slow to read", evidence=evidence, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
-        return Answer(WARN, f"{clock.current}, though tsc is available", evidence=evidence, fix=fix)
+        return Answer(Status.WARN, f"{clock.current}, though tsc is available", evidence=evidence, fix=fix)
     if clock.current not in _FAST:
-        return Answer(WARN, f"{clock.current} is not known to be fast", evidence=evidence, fix=fix)
-    return Answer(PASS, clock.current, evidence=evidence)
+        return Answer(Status.WARN, f"{clock.current} is not known to be fast", evidence=evidence, fix=fix)
+    return Answer(Status.PASS, clock.current, evidence=evidence)
 
 
-_READING_PASSES = Limit("passes", "a reading of the clock that passes", 150, "ns", "vDSO, with a hypervisor's scaling")
-_READING_FAILS = Limit("fails", "a reading of the clock that fails", 1_000, "ns", "a system call each time")
+_READING_PASSES = Limit(
+    key="passes",
+    name="a reading of the clock that passes",
+    value=150,
+    unit="ns",
+    reason="vDSO, with a hypervisor's scaling",
+)
+_READING_FAILS = Limit(
+    key="fails", name="a reading of the clock that fails", value=1_000, unit="ns", reason="a system call each time"
+)
 _PYTHON_PASSES = Limit(
-    "python-passes", "a reading by the interpreter that passes", 400, "ns", "the call from Python takes 100 to 300 ns"
+    key="python-passes",
+    name="a reading by the interpreter that passes",
+    value=400,
+    unit="ns",
+    reason="the call from Python takes 100 to 300 ns",
 )
 _PYTHON_FAILS = Limit(
-    "python-fails", "a reading by the interpreter that fails", 2_000, "ns", "the call from Python, and a system call"
+    key="python-fails",
+    name="a reading by the interpreter that fails",
+    value=2_000,
+    unit="ns",
+    reason="the call from Python, and a system call",
 )
 
 
@@ -88,7 +92,7 @@ _PYTHON_FAILS = Limit(
     id="slow-clock-reading",
     area="clock",
     question="Is it cheap to read the clock?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: turns of the loop that reads CLOCK_MONOTONIC",),
     limits=(_READING_PASSES, _READING_FAILS, _PYTHON_PASSES, _PYTHON_FAILS),
     why=(
@@ -103,7 +107,7 @@ def slow_clock_reading(case: Case) -> Answer:
     is_native = case.calibrated is None or case.calibrated.calibration.samples.is_native
     passes, fails = (_READING_PASSES, _READING_FAILS) if is_native else (_PYTHON_PASSES, _PYTHON_FAILS)
     by = "" if is_native else " from Python"
-    return judged_worst(
+    return grade_worst_cpu(
         case,
         lambda figures: figures.clock_ns,
         passes,
@@ -120,7 +124,7 @@ _INVARIANT = frozenset({"constant_tsc", "nonstop_tsc"})
     id="tsc-not-invariant",
     area="clock",
     question="Does the processor's counter run at one rate, asleep and awake?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{CPUINFO} (flags constant_tsc and nonstop_tsc)",),
     why=(
         "Timers that read the time stamp counter themselves are wrong where it follows the clock or stops in deep "
@@ -138,12 +142,16 @@ def tsc_not_invariant(case: Case) -> Answer:
     evidence = {"flags": sorted(flags)}
     missing = sorted(_INVARIANT - flags)
     if missing:
-        return Answer(FAIL, f"{' and '.join(missing)} missing", evidence=evidence)
-    return Answer(PASS, "constant, and does not stop", evidence=evidence)
+        return Answer(Status.FAIL, f"{' and '.join(missing)} missing", evidence=evidence)
+    return Answer(Status.PASS, "constant, and does not stop", evidence=evidence)
 
 
 _STEERING = Limit(
-    "fails", "deviation from the clock's own rate", 500, "ppm", "what the kernel itself allows a time server's daemon"
+    key="fails",
+    name="deviation from the clock's own rate",
+    value=500,
+    unit="ppm",
+    reason="what the kernel itself allows a time server's daemon",
 )
 
 
@@ -151,7 +159,7 @@ _STEERING = Limit(
     id="clock-steered",
     area="clock",
     question="Does the clock run at its own rate?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(QUESTION,),
     limits=(_STEERING,),
     why=(
@@ -168,5 +176,5 @@ def clock_steered(case: Case) -> Answer:
     deviation, limit = rate.deviation_ppm, case.bound(_STEERING)
     evidence = {"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised}
     said = f"{deviation:+.0f} ppm off its own rate"
-    status = FAIL if abs(deviation) > limit else PASS
-    return Answer(status, said, abs(deviation), limit, "ppm", evidence=evidence)
+    status = Status.FAIL if abs(deviation) > limit else Status.PASS
+    return Answer(status, said, measured=abs(deviation), limit=limit, unit="ppm", evidence=evidence)

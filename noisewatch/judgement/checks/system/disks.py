@@ -7,21 +7,9 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    INFORMATION,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.rules import IO, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
 from noisewatch.model.interval.interval import Interval
@@ -41,8 +29,8 @@ _NS_PER_MS = 1_000_000
     id="disks-busy",
     area="load",
     question="Are the disks at rest?",
-    severity=WARNING,
-    severity_in={IO: BLOCKING},
+    severity=Severity.WARNING,
+    severity_in={IO: Severity.BLOCKING},
     reads=(f"{DISKSTATS} over the sample",),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
     why=(
@@ -71,18 +59,18 @@ def disks_busy(case: Case) -> Answer:
     worst, bound = max(known.values(), default=0.0), case.bound(_BUSY_FAILS)
     if worst > bound:
         said = _name_busy(known, bound)
-        return Answer(FAIL, said, worst, bound, "share", evidence=evidence)
+        return Answer(Status.FAIL, said, measured=worst, limit=bound, unit="share", evidence=evidence)
     lost = sorted(judged.keys() - known.keys())
     if lost:
         reason = f"{DISKSTATS}: {lost[0]} came, went or counted backwards during the sample"
-        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     passes = case.bound(_BUSY_PASSES)
     if worst > passes:
         said = f"{_name_busy(known, passes)} (passes up to {passes:.0%})"
-        return Answer(WARN, said, worst, bound, "share", evidence=evidence)
+        return Answer(Status.WARN, said, measured=worst, limit=bound, unit="share", evidence=evidence)
     said = f"busy for {worst:.1%} of the time at most"
     said += f"; {', '.join(sorted(rebuilt))} left out, as disk-array-rebuilds tells of them" if rebuilt else ""
-    return Answer(PASS, said, worst, bound, "share", evidence=evidence)
+    return Answer(Status.PASS, said, measured=worst, limit=bound, unit="share", evidence=evidence)
 
 
 def _name_busy(share_by_disk: Mapping[str, float], above: float) -> str:
@@ -115,7 +103,7 @@ def _is_rebuilding_judged(case: Case) -> bool:
     """Whether an array at work costs the machine its calm, so that its disks need not do so again."""
     told_by, rules = disk_array_rebuilds, case.rules
     severity = rules.severity_by_id.get(told_by.id, told_by.severity_under(rules.profile))
-    return rules.why_ignored(told_by.id, told_by.area) is None and severity != INFORMATION
+    return rules.why_ignored(told_by.id, told_by.area) is None and severity != Severity.INFORMATION
 
 
 def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:
@@ -124,15 +112,21 @@ def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:
     return frozenset(members | {array.name for array in arrays}) & disks
 
 
-_ARRAYS = Limit("fails", "arrays at work on themselves", 0, "arrays", "it takes hours, and reads all that there is")
+_ARRAYS = Limit(
+    key="fails",
+    name="arrays at work on themselves",
+    value=0,
+    unit="arrays",
+    reason="it takes hours, and reads all that there is",
+)
 
 
 @check(
     id="disk-array-rebuilds",
     area="load",
     question="Are the disk arrays neither checked nor rebuilt?",
-    severity=WARNING,
-    severity_in={IO: BLOCKING},
+    severity=Severity.WARNING,
+    severity_in={IO: Severity.BLOCKING},
     reads=(MDSTAT,),
     limits=(_ARRAYS,),
     why=(
@@ -149,11 +143,18 @@ def disk_array_rebuilds(case: Case) -> Answer:
     evidence = {"arrays": {array.name: {"work": array.work, "done_percent": array.done_percent} for array in arrays}}
     if len(arrays) <= case.bound(_ARRAYS):
         return Answer(
-            PASS, "no array is at work on itself", len(arrays), case.bound(_ARRAYS), "arrays", evidence=evidence
+            Status.PASS,
+            "no array is at work on itself",
+            measured=len(arrays),
+            limit=case.bound(_ARRAYS),
+            unit="arrays",
+            evidence=evidence,
         )
     said = ", ".join(f"{array.name}: {array.work}, {array.done_percent:g}% done" for array in arrays)
     fix = _stop(tuple(array.name for array in arrays if array.work == "check"))
-    return Answer(FAIL, said, len(arrays), case.bound(_ARRAYS), "arrays", evidence=evidence, fix=fix)
+    return Answer(
+        Status.FAIL, said, measured=len(arrays), limit=case.bound(_ARRAYS), unit="arrays", evidence=evidence, fix=fix
+    )
 
 
 def _stop(checked: tuple[str, ...]) -> Fix | None:
@@ -198,8 +199,8 @@ _FAR_AWAY = frozenset(
     id="temporary-files-far-away",
     area="load",
     question="Do temporary files stay on this machine?",
-    severity=INFORMATION,
-    severity_in={IO: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={IO: Severity.WARNING},
     reads=(f"{TEMPORARY_FILES}: $TMPDIR, or /tmp, in /proc/self/mounts",),
     why=(
         "A file on a server, or on the host of a virtual machine, takes as long as the network and others' requests "
@@ -213,7 +214,7 @@ def temporary_files_far_away(case: Case) -> Answer:
     if kind is None:
         return unknown(case.why_unknown(TEMPORARY_FILES))
     if kind in _ON_THIS_MACHINE:
-        return Answer(PASS, f"on {kind}", kind)
+        return Answer(Status.PASS, f"on {kind}", measured=kind)
     if kind in _FAR_AWAY:
-        return Answer(FAIL, f"on {kind}: they leave this machine", kind)
-    return Answer(WARN, f"on {kind}, which does not tell what lies below it", kind)
+        return Answer(Status.FAIL, f"on {kind}: they leave this machine", measured=kind)
+    return Answer(Status.WARN, f"on {kind}, which does not tell what lies below it", measured=kind)

@@ -6,20 +6,10 @@ from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -38,7 +28,11 @@ _EXCEPTIONS, _POLLS = "MCE", "MCP"
 _CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
 _POLL_EVERY_S = 300.0  # unless machinecheck0/check_interval says otherwise
 _NO_EXCEPTION = Limit(
-    "fails", "machine check exceptions", 0, "exceptions", "each stops all CPUs, and sound hardware has none"
+    key="fails",
+    name="machine check exceptions",
+    value=0,
+    unit="exceptions",
+    reason="each stops all CPUs, and sound hardware has none",
 )
 
 
@@ -46,7 +40,7 @@ _NO_EXCEPTION = Limit(
     id="machine-checks",
     area="hardware",
     question="Does the processor report no errors?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{INTERRUPTS} (MCE, MCP, THR, DFR) over the sample and the calibration", Knob.MACHINE_CHECK_INTERVAL),
     limits=(_NO_EXCEPTION,),
     why=(
@@ -76,21 +70,40 @@ def machine_checks(case: Case) -> Answer:
     evidence = {"exceptions": exceptions, "corrected": corrected, "polls": sum(each.get(_POLLS, 0) for each in known)}
     if exceptions > case.bound(_NO_EXCEPTION):
         said = f"{exceptions} machine check exceptions"
-        return Answer(FAIL, said, exceptions, case.bound(_NO_EXCEPTION), "exceptions", evidence=evidence)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=exceptions,
+            limit=case.bound(_NO_EXCEPTION),
+            unit="exceptions",
+            evidence=evidence,
+        )
     if corrected:
         return Answer(
-            WARN, f"{corrected} interrupts for corrected errors", corrected, 0, "interrupts", evidence=evidence
+            Status.WARN,
+            f"{corrected} interrupts for corrected errors",
+            measured=corrected,
+            limit=0,
+            unit="interrupts",
+            evidence=evidence,
         )
     hurried = [interval for interval in case.intervals if _most_polls(interval) > _polls_expected(case, interval)]
     if hurried:
         said = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
-        return Answer(WARN, said, evidence=evidence)
+        return Answer(Status.WARN, said, evidence=evidence)
     reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.running))]
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
         return unknown(f"none, but {case.guest_words} may not be told of its host's")
-    return Answer(PASS, "no machine check", 0, case.bound(_NO_EXCEPTION), "exceptions", evidence=evidence)
+    return Answer(
+        Status.PASS,
+        "no machine check",
+        measured=0,
+        limit=case.bound(_NO_EXCEPTION),
+        unit="exceptions",
+        evidence=evidence,
+    )
 
 
 def _counts(interval: Interval) -> dict[str, int] | None:
@@ -111,10 +124,18 @@ def _polls_expected(case: Case, interval: Interval) -> float:
 
 
 _NO_CORRECTED = Limit(
-    "passes", "corrected memory errors that pass", 0, "errors", "sound memory has one in months, failing memory storms"
+    key="passes",
+    name="corrected memory errors that pass",
+    value=0,
+    unit="errors",
+    reason="sound memory has one in months, failing memory storms",
 )
 _NO_UNCORRECTED = Limit(
-    "fails", "uncorrected memory errors since boot", 0, "errors", "data was lost: nothing measured here can be trusted"
+    key="fails",
+    name="uncorrected memory errors since boot",
+    value=0,
+    unit="errors",
+    reason="data was lost: nothing measured here can be trusted",
 )
 
 
@@ -122,7 +143,7 @@ _NO_UNCORRECTED = Limit(
     id="memory-errors",
     area="hardware",
     question="Does the memory work without errors?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=tuple(f"{CONTROLLERS}/mcN/{name} over the sample and the calibration" for name in (CORRECTED, UNCORRECTED)),
     limits=(_NO_CORRECTED, _NO_UNCORRECTED),
     why=(
@@ -155,25 +176,33 @@ def memory_errors(case: Case) -> Answer:
     }
     if lost > case.bound(_NO_UNCORRECTED):
         said = f"{lost} errors that could not be corrected"
-        return Answer(FAIL, said, lost, case.bound(_NO_UNCORRECTED), "errors", evidence=evidence)
+        return Answer(
+            Status.FAIL, said, measured=lost, limit=case.bound(_NO_UNCORRECTED), unit="errors", evidence=evidence
+        )
     if new > case.bound(_NO_CORRECTED):
         said = f"{new} errors were corrected"
-        return Answer(WARN, said, new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
+        return Answer(
+            Status.WARN, said, measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
+        )
     if None in uncorrected or any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
     if not case.snapshot.settings.error_counters.has_all_controllers:
         return unknown(f"none, but there are more memory controllers than the {len(controllers)} that are read")
-    return Answer(PASS, "no memory error", new, case.bound(_NO_CORRECTED), "errors", evidence=evidence)
+    return Answer(
+        Status.PASS, "no memory error", measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
+    )
 
 
-_NO_MESSAGE = Limit("fails", "error messages on PCI Express", 0, "messages", "a sound link has none for days")
+_NO_MESSAGE = Limit(
+    key="fails", name="error messages on PCI Express", value=0, unit="messages", reason="a sound link has none for days"
+)
 
 
 @check(
     id="pcie-errors",
     area="hardware",
     question="Do the devices report no transfer errors?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{DEVICES}/*/{PORT_TOTAL} over the sample and the calibration",),
     limits=(_NO_MESSAGE,),
     why=(
@@ -187,7 +216,7 @@ _NO_MESSAGE = Limit("fails", "error messages on PCI Express", 0, "messages", "a 
     sources=("https://docs.kernel.org/PCI/pcieaer-howto.html",),
     asks_rates=True,
     sees_load=True,
-    severity_in={IO: WARNING, STRICT: WARNING},
+    severity_in={IO: Severity.WARNING, STRICT: Severity.WARNING},
     is_hidden_from_guests=True,
 )
 def pcie_errors(case: Case) -> Answer:
@@ -212,12 +241,21 @@ def pcie_errors(case: Case) -> Answer:
     if new > case.bound(_NO_MESSAGE):
         worst = max(new_by_port, key=lambda port: new_by_port[port])
         said = f"{new} messages of corrected errors, most of them below port {worst}"
-        return Answer(FAIL, said, new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
+        return Answer(
+            Status.FAIL, said, measured=new, limit=case.bound(_NO_MESSAGE), unit="messages", evidence=evidence
+        )
     if any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
     if not case.snapshot.settings.error_counters.has_all_ports:
         return unknown(f"none, but there are more root ports than the {len(ports)} that are read")
-    return Answer(PASS, f"none at {len(ports)} root ports", new, case.bound(_NO_MESSAGE), "messages", evidence=evidence)
+    return Answer(
+        Status.PASS,
+        f"none at {len(ports)} root ports",
+        measured=new,
+        limit=case.bound(_NO_MESSAGE),
+        unit="messages",
+        evidence=evidence,
+    )
 
 
 def _corrected(snapshot: Snapshot) -> Mapping[str, int | None]:

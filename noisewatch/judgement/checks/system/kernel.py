@@ -7,19 +7,11 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_knob, write
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check
 from noisewatch.judgement.knob_answers import judged_knob, unread
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.release import release_number
 
@@ -32,8 +24,8 @@ _LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
     id="nmi-watchdog-runs",
     area="kernel",
     question="Is the watchdog for hard lock-ups off?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.NMI_WATCHDOG,),
     why=(
         "It interrupts each CPU every ten seconds or so with an interrupt that nothing can mask, and occupies one of "
@@ -53,8 +45,8 @@ _CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
     id="lockup-watchdog-on-target",
     area="kernel",
     question="Are the target CPUs left alone by the watchdog for lock-ups?",
-    severity=INFORMATION,
-    severity_in={STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={STRICT: Severity.WARNING},
     reads=(Knob.WATCHDOG, Knob.WATCHDOG_CPUS, Knob.WATCHDOG_THRESHOLD),
     why=(
         "On each of its CPUs a timer fires every four seconds and wakes a kernel thread of the highest priority, "
@@ -70,17 +62,19 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
         return unread(case, Knob.WATCHDOG)
     evidence: dict[str, object] = {Knob.WATCHDOG.value: is_on, Knob.WATCHDOG_THRESHOLD.value: threshold_s}
     if is_on == 0 or threshold_s == 0:
-        return Answer(PASS, "the watchdog is off", evidence=evidence)
+        return Answer(Status.PASS, "the watchdog is off", evidence=evidence)
     watched = _watched_cpus(case)
     if watched is None:
         return unread(case, Knob.WATCHDOG_CPUS)
     evidence[Knob.WATCHDOG_CPUS.value] = knobs.word(Knob.WATCHDOG_CPUS)
     shared = watched & case.target
     if not shared:
-        return Answer(PASS, "the watchdog runs on other CPUs", evidence=evidence)
+        return Answer(Status.PASS, "the watchdog runs on other CPUs", evidence=evidence)
     every = f" every {threshold_s / _CHECKS_PER_THRESHOLD:g} s" if threshold_s is not None else ""
     fix = _confine_watchdog(watched, case.housekeeping, Knob.WATCHDOG_CPUS not in knobs.absent)
-    return Answer(FAIL, f"the watchdog looks at {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix)
+    return Answer(
+        Status.FAIL, f"the watchdog looks at {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix
+    )
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
@@ -107,8 +101,8 @@ def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> 
     id="timers-migrate-to-target",
     area="kernel",
     question="Do idle CPUs keep their timers from the target CPUs?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.TIMER_MIGRATION, "/sys/devices/system/cpu/nohz_full"),
     why="A CPU that goes to sleep leaves its timers to one that is awake: to the benchmark's, on a quiet machine.",
     remedy="Switch the migration of timers off, or boot with nohz_full, whose CPUs are given none.",
@@ -117,17 +111,19 @@ def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> 
 def timers_migrate_to_target(case: Case) -> Answer:
     tickless = case.snapshot.isolation.nohz_full or frozenset()
     if case.target and case.target <= tickless:
-        return Answer(PASS, "nohz_full keeps timers off the target CPUs", evidence={"nohz_full": sorted(tickless)})
+        return Answer(
+            Status.PASS, "nohz_full keeps timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
+        )
     said = "the timers of idle CPUs go to busy ones"
     return judged_knob(case, Knob.TIMER_MIGRATION, lambda value: value == 0, said, quiet=0)
 
 
 _STATISTICS_INTERVAL = Limit(
-    "fails",
-    "time between two updates of the memory statistics that is too short",
-    10.0,
-    "s",
-    "what tuned's latency profiles set: one short interruption in ten seconds is lost among the others",
+    key="fails",
+    name="time between two updates of the memory statistics that is too short",
+    value=10.0,
+    unit="s",
+    reason="what tuned's latency profiles set: one short interruption in ten seconds is lost among the others",
 )
 _SPARES_ISOLATED_SINCE = (6, 5)
 
@@ -136,8 +132,8 @@ _SPARES_ISOLATED_SINCE = (6, 5)
     id="memory-statistics-updated-often",
     area="kernel",
     question="Are the target CPUs seldom asked for their memory statistics?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.STAT_INTERVAL,),
     limits=(_STATISTICS_INTERVAL,),
     why=(
@@ -152,19 +148,23 @@ def memory_statistics_updated_often(case: Case) -> Answer:
     spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
     number = release_number(case.snapshot.platform.kernel)
     if number is not None and number >= _SPARES_ISOLATED_SINCE and case.target and case.target <= spared:
-        return Answer(PASS, "this kernel spares isolated CPUs", evidence={"isolated": sorted(spared)})
+        return Answer(Status.PASS, "this kernel spares isolated CPUs", evidence={"isolated": sorted(spared)})
     least_s = case.bound(_STATISTICS_INTERVAL)
     said = "updated every {value} s"
     answer = judged_knob(case, Knob.STAT_INTERVAL, lambda value: value >= least_s, said, quiet=120)
-    return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if answer.status in (PASS, FAIL) else answer
+    return (
+        replace(answer, limit=least_s, unit="s", limit_role=MINIMUM)
+        if answer.status in (Status.PASS, Status.FAIL)
+        else answer
+    )
 
 
 _POLLING_INTERVAL = Limit(
-    "fails",
-    "time between two polls that is too short",
-    60.0,
-    "s",
-    "the default is five minutes; with one in a minute most benchmarks meet it",
+    key="fails",
+    name="time between two polls that is too short",
+    value=60.0,
+    unit="s",
+    reason="the default is five minutes; with one in a minute most benchmarks meet it",
     value_in={STRICT: 3600.0},
 )
 _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
@@ -174,8 +174,8 @@ _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
     id="machine-checks-polled-often",
     area="kernel",
     question="Are corrected hardware errors seldom polled for?",
-    severity=INFORMATION,
-    severity_in={STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={STRICT: Severity.WARNING},
     reads=(Knob.MACHINE_CHECK_INTERVAL, Knob.MACHINE_CHECK_IGNORED),
     limits=(_POLLING_INTERVAL,),
     why="A timer on every CPU reads the banks of the machine-check unit, some microseconds for each.",
@@ -184,7 +184,7 @@ _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
 )
 def machine_checks_polled_often(case: Case) -> Answer:
     if case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_IGNORED) == 1:
-        return Answer(PASS, "corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
+        return Answer(Status.PASS, "corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
     least_s = case.bound(_POLLING_INTERVAL)
     said = "polled for every {value} s"
     answer = judged_knob(
@@ -196,4 +196,8 @@ def machine_checks_polled_often(case: Case) -> Answer:
     )
     if answer.measured == 0:
         return answer  # they are not polled for
-    return replace(answer, limit=least_s, unit="s", limit_role=MINIMUM) if answer.status in (PASS, FAIL) else answer
+    return (
+        replace(answer, limit=least_s, unit="s", limit_role=MINIMUM)
+        if answer.status in (Status.PASS, Status.FAIL)
+        else answer
+    )

@@ -6,20 +6,10 @@ from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import persist_knob, write
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.build_options import PACKED, KernelConfig
 from noisewatch.kernel.system.consoles import PATH as CONSOLES
@@ -49,7 +39,7 @@ _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": 
     id="debug-kernel",
     area="kernel",
     question="Was the kernel built to run, and not to find its own bugs?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(PACKED, "/boot/config-RELEASE", "/proc/cmdline"),
     why=(
         "A kernel that checks each memory access or each lock is several times slower, and some checks run at times "
@@ -69,11 +59,11 @@ def debug_kernel(case: Case) -> Answer:
     if found:
         names = _SLOW_BY_THEMSELVES | _NAME_OF_DORMANT
         said = ", ".join(f"{names[option]} (CONFIG_{option})" for option in found)
-        return Answer(FAIL, f"the kernel has {said}", evidence=evidence)
+        return Answer(Status.FAIL, f"the kernel has {said}", evidence=evidence)
     silent = [option for option, state in is_on.items() if state is None]
     if silent:
         return unknown(f"{config.said_by} does not tell of CONFIG_{silent[0]}: it may not be whole")
-    return Answer(PASS, "no costly check is built in", evidence=evidence)
+    return Answer(Status.PASS, "no costly check is built in", evidence=evidence)
 
 
 _DORMANT = (_DEBUG_PAGES, _LEAK_SCAN)
@@ -99,7 +89,7 @@ def _is_awake(
     id="livepatch-in-transition",
     area="kernel",
     question="Have all live patches reached all tasks?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{LIVEPATCHES}/*/transition",),
     why=(
         "Until every task has been moved to the new code, the kernel looks at all tasks once a second, calls each "
@@ -116,12 +106,12 @@ def livepatch_in_transition(case: Case) -> Answer:
         return not_applicable("this kernel cannot be patched while it runs")
     moving = [name for name, is_moving in patches.items() if is_moving]
     if moving:
-        return Answer(FAIL, f"in transition: {', '.join(moving)}", evidence={"patches": dict(patches)})
+        return Answer(Status.FAIL, f"in transition: {', '.join(moving)}", evidence={"patches": dict(patches)})
     silent = [name for name, is_moving in patches.items() if is_moving is None]
     if silent:
         return unknown(case.why_unknown(f"{LIVEPATCHES}/{silent[0]}/transition"))
     said = f"{len(patches)} patches, all settled" if patches else "no live patch"
-    return Answer(PASS, said, evidence={"patches": dict(patches)})
+    return Answer(Status.PASS, said, evidence={"patches": dict(patches)})
 
 
 _TELLS_MITIGATIONS_SINCE = (4, 15)
@@ -131,7 +121,7 @@ _TELLS_MITIGATIONS_SINCE = (4, 15)
     id="mitigations-chosen-by-hand",
     area="kernel",
     question="Are the processor's vulnerabilities mitigated as the kernel does by itself?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{VULNERABILITIES}/*", "/proc/cmdline"),
     why=(
         "System calls, interrupts and switches of tasks cost several times more or less with other mitigations. That "
@@ -148,24 +138,26 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
     if known.chosen is None:
         return unknown(case.why_unknown("/proc/cmdline"))
     if known.chosen:
-        return Answer(FAIL, f"booted with {' '.join(known.chosen)}", evidence=evidence)
+        return Answer(Status.FAIL, f"booted with {' '.join(known.chosen)}", evidence=evidence)
     if known.unread is not None:
         return unknown(case.why_unknown(known.unread))
     number = release_number(case.snapshot.platform.kernel)
     if not known.state_by_name and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
         return unknown(f"{VULNERABILITIES}: not there")
     if not known.state_by_name:
-        return Answer(PASS, "the kernel's own choice, which it does not tell", evidence=evidence)
+        return Answer(Status.PASS, "the kernel's own choice, which it does not tell", evidence=evidence)
     active = sum(state.startswith("Mitigation") for state in known.state_by_name.values())
-    return Answer(PASS, f"the kernel's own choice: {active} mitigations in force", active, evidence=evidence)
+    return Answer(
+        Status.PASS, f"the kernel's own choice: {active} mitigations in force", measured=active, evidence=evidence
+    )
 
 
 _LEVEL = Limit(
-    "fails",
-    "highest severity number that is still printed",
-    5.0,
-    "level",
-    "6 is what drivers and services say in passing; up to 5 something must have happened",
+    key="fails",
+    name="highest severity number that is still printed",
+    value=5.0,
+    unit="level",
+    reason="6 is what drivers and services say in passing; up to 5 something must have happened",
 )
 _SHOW_ALL = "ignore_loglevel"
 
@@ -174,8 +166,8 @@ _SHOW_ALL = "ignore_loglevel"
     id="console-prints-everything",
     area="kernel",
     question="Do slow consoles show only what matters?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.PRINTK, CONSOLES, COMMAND_LINE),
     limits=(_LEVEL,),
     why=(
@@ -200,26 +192,26 @@ def console_prints_everything(case: Case) -> Answer:
     evidence = {"consoles": [console.name for console in consoles], "printk": list(map(int, levels))}
     limit = case.bound(_LEVEL)
     if not slow:
-        return Answer(PASS, "there is no slow console", evidence=evidence)
+        return Answer(Status.PASS, "there is no slow console", evidence=evidence)
     options = case.snapshot.platform.options
     if options is not None and _SHOW_ALL in options:
         fix = Fix(None, f"take {_SHOW_ALL} from the kernel command line and reboot")
         said = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
-        return Answer(FAIL, said, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
+        return Answer(Status.FAIL, said, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     said = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > limit:
         fix = Fix(write(4, Knob.PRINTK), persist_knob(Knob.PRINTK, 4), write(" ".join(levels), Knob.PRINTK))
-        return Answer(FAIL, said, shown, limit, "level", evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, said, measured=shown, limit=limit, unit="level", evidence=evidence, fix=fix)
     if options is None:
         return unknown(case.why_unknown(COMMAND_LINE))
-    return Answer(PASS, said, shown, limit, "level", evidence=evidence)
+    return Answer(Status.PASS, said, measured=shown, limit=limit, unit="level", evidence=evidence)
 
 
 @check(
     id="console-cursor-blinks",
     area="kernel",
     question="Does no cursor blink on the console's screen?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(Knob.CURSOR_BLINK,),
     why="The kernel draws it five times a second, on whatever CPU the work lands.",
     remedy="Switch the blinking off.",

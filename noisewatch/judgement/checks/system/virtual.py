@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import INFORMATION, PASS, WARN, WARNING, Answer, check, unknown
+from noisewatch.judgement.declaration import Answer, check, unknown
 from noisewatch.judgement.rules import SHARED
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.hypervisor import PCI
 from noisewatch.kernel.system.platform import DMI, NONE
@@ -22,8 +23,8 @@ _BURSTABLE = re.compile(r"t\d+[a-z]*\.")
     id="virtual-machine",
     area="virtual",
     question="Does the benchmark run on bare metal?",
-    severity=WARNING,
-    severity_in={SHARED: INFORMATION},
+    severity=Severity.WARNING,
+    severity_in={SHARED: Severity.INFORMATION},
     reads=(
         "/proc/cpuinfo",
         f"{DMI}/{{sys_vendor,product_name,product_version,bios_vendor,board_vendor,board_name,chassis_vendor}}",
@@ -51,8 +52,8 @@ def virtual_machine(case: Case) -> Answer:
         "because": platform.virtual_because,
     }
     if platform.virtual == NONE:
-        return Answer(PASS, "bare metal", evidence=evidence)
-    status = PASS if case.rules.profile == SHARED else WARN
+        return Answer(Status.PASS, "bare metal", evidence=evidence)
+    status = Status.PASS if case.rules.profile == SHARED else Status.WARN
     return Answer(status, f"a virtual machine ({platform.virtual})", evidence=evidence)
 
 
@@ -60,7 +61,7 @@ def virtual_machine(case: Case) -> Answer:
     id="inside-container",
     area="virtual",
     question="Is the whole system in view, and not only a container?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
     why=(
         "Inside a container CPU times, interrupts and pressure are those of the whole host, processes and cgroups the "
@@ -75,8 +76,8 @@ def inside_container(case: Case) -> Answer:
         return unknown(case.why_unknown("/.dockerenv", "/run/.containerenv", "/proc/self/cgroup"))
     evidence = {"container": container}
     if container == NONE:
-        return Answer(PASS, "no container", evidence=evidence)
-    status = PASS if case.rules.profile == SHARED else WARN
+        return Answer(Status.PASS, "no container", evidence=evidence)
+    status = Status.PASS if case.rules.profile == SHARED else Status.WARN
     said = f"a container ({container}): CPU times and interrupts are the host's, processes only its own"
     return Answer(status, said, evidence=evidence)
 
@@ -85,7 +86,7 @@ def inside_container(case: Case) -> Answer:
     id="burstable-instance",
     area="virtual",
     question="Is this a type of instance that may use its CPUs all the time?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{DMI}/sys_vendor", f"{DMI}/product_name"),
     why=(
         "Burstable instances pay for CPU time with credits. Once these are used up, in the middle of a run, the CPUs "
@@ -98,15 +99,15 @@ def inside_container(case: Case) -> Answer:
 def burstable_instance(case: Case) -> Answer:
     platform = case.snapshot.platform
     if platform.virtual == NONE:
-        return Answer(PASS, "no instance: bare metal")
+        return Answer(Status.PASS, "no instance: bare metal")
     if platform.product is None:
         return unknown(case.why_unknown(f"{DMI}/product_name"))
     evidence = {"vendor": platform.vendor, "product": platform.product}
     if platform.virtual != _AMAZON or _INSTANCE_TYPE.fullmatch(platform.product) is None:
         return unknown(f"{DMI}/product_name: {platform.product[:40]!r} does not tell the type of instance")
     if _BURSTABLE.match(platform.product):
-        return Answer(WARN, f"{platform.product} is burstable", evidence=evidence)
-    return Answer(PASS, f"{platform.product} is not burstable", evidence=evidence)
+        return Answer(Status.WARN, f"{platform.product} is burstable", evidence=evidence)
+    return Answer(Status.PASS, f"{platform.product} is not burstable", evidence=evidence)
 
 
 _PERFMON, _SYS_ADMIN = 38, 21
@@ -125,7 +126,7 @@ _NEEDED = {  # by number, in linux/capability.h
     id="privileges-limited",
     area="virtual",
     question="May noisewatch look at everything?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{STATUS} (CapEff)", NAMESPACE, Knob.LOCKDOWN, Knob.SECURITY_MODULES),
     why=(
         "Some files are for root alone, and a locked-down kernel (Secure Boot) keeps model-specific registers and "
@@ -152,12 +153,12 @@ def privileges_limited(case: Case) -> Answer:
         said = "; ".join(limits)
         if missing and case.snapshot.is_live:
             said += f"; to look at all: {as_root('preflight', is_here=True)}"
-        return Answer(WARN, said, evidence=evidence)
+        return Answer(Status.WARN, said, evidence=evidence)
     if missing is None or own.is_in_user_namespace is None:
         return unknown(case.why_unknown(STATUS if missing is None else NAMESPACE))
     if lockdown is None:
         return unknown(f"{case.why_unknown(Knob.LOCKDOWN)} (is securityfs mounted?)")
-    return Answer(PASS, "all privileges, no lockdown", evidence=evidence)
+    return Answer(Status.PASS, "all privileges, no lockdown", evidence=evidence)
 
 
 def _missing(capabilities: int) -> list[str]:

@@ -7,28 +7,28 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import (
-    FAIL,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Fix,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_program
 from noisewatch.judgement.processes import ancestors, why_unseen
-from noisewatch.judgement.surroundings import cache_neighbourhoods, uncached
+from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.model.interval.disturbance import Disturbance, name_of_run
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.task_runs import TaskRun
 
-_VISIBLE = Limit("passes", "time of such programs that passes", 0.01, "CPUs", "what they take while they wait")
+_VISIBLE = Limit(
+    key="passes",
+    name="time of such programs that passes",
+    value=0.01,
+    unit="CPUs",
+    reason="what they take while they wait",
+)
 _WORKS = Limit(
-    "fails", "time of such programs that fails", 0.2, "CPUs", "they are at work, and will be for minutes or hours"
+    key="fails",
+    name="time of such programs that fails",
+    value=0.2,
+    unit="CPUs",
+    reason="they are at work, and will be for minutes or hours",
 )
 _MOST_CULPRITS = 5
 _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a scanner; a benchmark would be spoilt
@@ -38,7 +38,7 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a sc
     id="background-job-runs",
     area="jobs",
     question="Are package managers, indexers, compilers, backups and the like at rest?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
     limits=(_VISIBLE, _WORKS),
     why=(
@@ -67,21 +67,32 @@ def background_job_runs(case: Case) -> Answer:
         said = "; ".join(
             f"{kind} ({_names(interval, runs_by_kind[kind])}): {share:.2f} CPUs" for kind, share in visible.items()
         )
-        status = FAIL if far > case.bound(_WORKS) else WARN
+        status = Status.FAIL if far > case.bound(_WORKS) else Status.WARN
         stoppable = [kind for kind in visible if kind not in _NOT_TO_BE_STOPPED]
         fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
         worst = max(visible.values())
-        why_not = _why_unseen(case, interval) if status == WARN else None
-        return Answer(status, said, worst, case.bound(_WORKS), "CPUs", frozenset(), why_not, evidence, culprits, fix)
+        why_not = _why_unseen(case, interval) if status == Status.WARN else None
+        return Answer(
+            status,
+            said,
+            measured=worst,
+            limit=case.bound(_WORKS),
+            unit="CPUs",
+            cpus=frozenset(),
+            reason=why_not,
+            evidence=evidence,
+            culprits=culprits,
+            fix=fix,
+        )
     why_not = _why_unseen(case, interval)
     if why_not is not None:
-        return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_not, evidence=evidence)
     return Answer(
-        PASS,
+        Status.PASS,
         "none of them runs on the other CPUs",
-        max(share_by_kind.values(), default=0.0),
-        case.bound(_WORKS),
-        "CPUs",
+        measured=max(share_by_kind.values(), default=0.0),
+        limit=case.bound(_WORKS),
+        unit="CPUs",
         evidence=evidence,
     )
 

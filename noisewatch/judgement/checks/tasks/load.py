@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.many_threads import with_many_as_one
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.kernel.system.platform import NONE
@@ -26,14 +15,18 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 
 _BUSY_PASSES = Limit(
-    "passes", "busy share of a target CPU that passes", 0.01, "share", "two ticks of 10 ms in a sample of 3 s"
+    key="passes",
+    name="busy share of a target CPU that passes",
+    value=0.01,
+    unit="share",
+    reason="two ticks of 10 ms in a sample of 3 s",
 )
 _BUSY_FAILS = Limit(
-    "fails",
-    "busy share of a target CPU that fails",
-    0.05,
-    "share",
-    "a benchmark that loses 5 % cannot resolve changes of 5 %",
+    key="fails",
+    name="busy share of a target CPU that fails",
+    value=0.05,
+    unit="share",
+    reason="a benchmark that loses 5 % cannot resolve changes of 5 %",
 )
 _MOST_CULPRITS = 5
 
@@ -42,7 +35,7 @@ _MOST_CULPRITS = 5
     id="target-cpu-busy",
     area="load",
     question="Are the target CPUs idle before the benchmark starts?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=("/proc/stat and /proc/schedstat over the sample", "/proc/PID/task/TID/schedstat"),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
     why="What uses the CPU now will share it with the benchmark; averages over the machine or a minute hide it.",
@@ -66,19 +59,46 @@ def target_cpu_busy(case: Case) -> Answer:
     if over:
         said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(over))
         culprits = _busiest(case, interval, over)
-        return Answer(FAIL, said, worst, case.bound(_BUSY_FAILS), "share", over, None, evidence, culprits)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=worst,
+            limit=case.bound(_BUSY_FAILS),
+            unit="share",
+            cpus=over,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+        )
     if None in busy.values() or not busy:
-        return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
     most = case.bound(_BUSY_PASSES)
     why_untold = why_untimed(case, interval, case.target)
     if worst <= most and why_untold is not None:
-        return Answer(UNKNOWN, "unknown", reason=why_untold, evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_untold, evidence=evidence)
     if worst <= most:
-        return Answer(PASS, f"{worst:.1%} busy", worst, case.bound(_BUSY_FAILS), "share", evidence=evidence)
+        return Answer(
+            Status.PASS,
+            f"{worst:.1%} busy",
+            measured=worst,
+            limit=case.bound(_BUSY_FAILS),
+            unit="share",
+            evidence=evidence,
+        )
     above = frozenset(cpu for cpu, share in known.items() if share > most)
     said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(above)) + f" (passes up to {most:.1%})"
     culprits = _busiest(case, interval, above)
-    return Answer(WARN, said, worst, case.bound(_BUSY_FAILS), "share", above, None, evidence, culprits)
+    return Answer(
+        Status.WARN,
+        said,
+        measured=worst,
+        limit=case.bound(_BUSY_FAILS),
+        unit="share",
+        cpus=above,
+        reason=None,
+        evidence=evidence,
+        culprits=culprits,
+    )
 
 
 def _busy_said(cpu: int, share: float, sampled: float | None) -> str:
@@ -105,17 +125,25 @@ def _why_unmeasured(case: Case, interval: Interval) -> str:
 
 
 _STALL_PASSES = Limit(
-    "passes", "share of time with a task waiting that passes", 0.005, "share", "the waits of a machine at rest"
+    key="passes",
+    name="share of time with a task waiting that passes",
+    value=0.005,
+    unit="share",
+    reason="the waits of a machine at rest",
 )
 _STALL_FAILS = Limit(
-    "fails", "share of time with a task waiting that fails", 0.05, "share", "somebody competes for the resource"
+    key="fails",
+    name="share of time with a task waiting that fails",
+    value=0.05,
+    unit="share",
+    reason="somebody competes for the resource",
 )
 _FULL_FAILS = Limit(
-    "full-fails",
-    "share of time with all tasks waiting for memory or I/O that fails",
-    0.01,
-    "share",
-    "the benchmark would wait too",
+    key="full-fails",
+    name="share of time with all tasks waiting for memory or I/O that fails",
+    value=0.01,
+    unit="share",
+    reason="the benchmark would wait too",
 )
 
 
@@ -123,7 +151,7 @@ _FULL_FAILS = Limit(
     id="pressure-stall",
     area="load",
     question="Does nobody wait for CPU, memory or I/O?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=tuple(f"{PRESSURE}/{resource} over the sample" for resource in ("cpu", "memory", "io")),
     limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
     why=(
@@ -147,24 +175,38 @@ def pressure_stall(case: Case) -> Answer:
     if full["memory"] > case.bound(_FULL_FAILS):
         said = f"all tasks waited for memory {full['memory']:.1%} of the time"
         return Answer(
-            FAIL, said, full["memory"], case.bound(_FULL_FAILS), "share", evidence=evidence, severity=BLOCKING
+            Status.FAIL,
+            said,
+            measured=full["memory"],
+            limit=case.bound(_FULL_FAILS),
+            unit="share",
+            evidence=evidence,
+            severity=Severity.BLOCKING,
         )
     if full["io"] > case.bound(_FULL_FAILS):
         said = f"all tasks waited for io {full['io']:.1%} of the time"
-        return Answer(FAIL, said, full["io"], case.bound(_FULL_FAILS), "share", evidence=evidence)
+        return Answer(
+            Status.FAIL, said, measured=full["io"], limit=case.bound(_FULL_FAILS), unit="share", evidence=evidence
+        )
     if some[worst] > case.bound(_STALL_FAILS):
-        return Answer(FAIL, said, some[worst], case.bound(_STALL_FAILS), "share", evidence=evidence)
+        return Answer(
+            Status.FAIL, said, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence
+        )
     silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
     if silent:
         reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
-        return Answer(UNKNOWN, "unknown", reason=reason, evidence=evidence)
-    status = PASS if some[worst] <= case.bound(_STALL_PASSES) else WARN
-    said += f" (passes up to {case.bound(_STALL_PASSES):.1%})" if status == WARN else ""
-    return Answer(status, said, some[worst], case.bound(_STALL_FAILS), "share", evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
+    status = Status.PASS if some[worst] <= case.bound(_STALL_PASSES) else Status.WARN
+    said += f" (passes up to {case.bound(_STALL_PASSES):.1%})" if status == Status.WARN else ""
+    return Answer(status, said, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence)
 
 
 _STEAL_FAILS = Limit(
-    "fails", "stolen share of a target CPU that fails", 0.005, "share", "half of what a benchmark wants to resolve"
+    key="fails",
+    name="stolen share of a target CPU that fails",
+    value=0.005,
+    unit="share",
+    reason="half of what a benchmark wants to resolve",
 )
 
 
@@ -172,7 +214,7 @@ _STEAL_FAILS = Limit(
     id="hypervisor-steal",
     area="load",
     question="Does the hypervisor leave the target CPUs to this machine?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
     why=(
@@ -206,18 +248,40 @@ def hypervisor_steal(case: Case) -> Answer:
         taken = [each for cpu in sorted(over) for found in case.intervals for each in disturbances_of(found, cpu)]
         most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == "outside"}
         culprits = tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
-        return Answer(FAIL, said, worst, case.bound(_STEAL_FAILS), "share", over, None, evidence, culprits)
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=worst,
+            limit=case.bound(_STEAL_FAILS),
+            unit="share",
+            cpus=over,
+            reason=None,
+            evidence=evidence,
+            culprits=culprits,
+        )
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")
     if len(steals) < len(case.target):
-        return Answer(UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
     if worst > 0:
         return Answer(
-            WARN, f"the hypervisor took {worst:.2%}", worst, case.bound(_STEAL_FAILS), "share", evidence=evidence
+            Status.WARN,
+            f"the hypervisor took {worst:.2%}",
+            measured=worst,
+            limit=case.bound(_STEAL_FAILS),
+            unit="share",
+            evidence=evidence,
         )
     if not any(load.steal_since_boot_ns for load in loads.values()):
         return unknown("no steal time since boot: the hypervisor may not report any")
-    return Answer(PASS, "the hypervisor took nothing", 0.0, case.bound(_STEAL_FAILS), "share", evidence=evidence)
+    return Answer(
+        Status.PASS,
+        "the hypervisor took nothing",
+        measured=0.0,
+        limit=case.bound(_STEAL_FAILS),
+        unit="share",
+        evidence=evidence,
+    )
 
 
 def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import BLOCKING, FAIL, PASS, Answer, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.tasks.machine_lock import PATH
 
 
@@ -11,7 +12,7 @@ from noisewatch.kernel.tasks.machine_lock import PATH
     id="machine-locked",
     area="load",
     question="Is no other benchmark about to run, or running, here?",
-    severity=BLOCKING,
+    severity=Severity.BLOCKING,
     reads=(PATH, "/proc/PID/stat of the process that it names"),
     why=(
         "Two benchmarks that ask at the same moment both find the machine quiet, and then disturb each other. "
@@ -27,15 +28,15 @@ def machine_locked(case: Case) -> Answer:
     if lock is None:
         return unknown(case.why_unknown(PATH))
     if lock.owner is None:
-        return Answer(PASS, "nobody has locked the machine")
+        return Answer(Status.PASS, "nobody has locked the machine")
     who = f"{lock.owner.name} (pid {lock.owner.pid})"
     evidence = {"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive}
     if lock.is_alive is None:
         return unknown(f"{PATH} names {who}, and whether that still runs cannot be seen from here")
     if lock.is_ours:
-        return Answer(PASS, f"locked for this run, by {who}", evidence=evidence)
+        return Answer(Status.PASS, f"locked for this run, by {who}", evidence=evidence)
     if not lock.is_alive:
-        return Answer(PASS, f"a stale lock: {who} has ended", evidence=evidence)
+        return Answer(Status.PASS, f"a stale lock: {who} has ended", evidence=evidence)
     if lock.is_ours is None:
         return unknown(f"{who} has locked the machine, and whether it has started this run cannot be seen")
-    return Answer(FAIL, f"{who} has locked the machine", evidence=evidence)
+    return Answer(Status.FAIL, f"{who} has locked the machine", evidence=evidence)

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import (
-    BLOCKING,
-    FAIL,
-    INFORMATION,
-    PASS,
-    UNKNOWN,
-    WARN,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.surroundings import busiest, cache_neighbourhoods, uncached
+from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.kernel.cpus.topology import CPUS
 from noisewatch.kernel.system.platform import NONE
@@ -43,8 +32,8 @@ _VISIBLE = 0.05  # of a CPU: who is named among the others
     id="other-cpus-busy",
     area="load",
     question="Is the machine quiet beyond the cores and caches of the target CPUs?",
-    severity=WARNING,
-    severity_in={STRICT: BLOCKING},
+    severity=Severity.WARNING,
+    severity_in={STRICT: Severity.BLOCKING},
     reads=("/proc/stat over the sample", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     limits=(_OTHERS_PASS, _OTHERS_FAIL),
     why=(
@@ -63,7 +52,7 @@ def other_cpus_busy(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     others = _beyond_the_caches(case)
     if not others:
-        return Answer(PASS, "all other CPUs share a cache or a core with the target, and are judged there")
+        return Answer(Status.PASS, "all other CPUs share a cache or a core with the target, and are judged there")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     mean = sum(known.values()) / len(busy)
@@ -72,14 +61,34 @@ def other_cpus_busy(case: Case) -> Answer:
     said = f"the {len(others)} other CPUs are {mean:.1%} busy" + (f", most on {name_cpus(working)}" if working else "")
     bound = case.bound(_OTHERS_FAIL)
     if mean > bound:
-        return Answer(FAIL, said, mean, bound, "share", working, None, evidence, busiest(interval, others))
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=mean,
+            limit=bound,
+            unit="share",
+            cpus=working,
+            reason=None,
+            evidence=evidence,
+            culprits=busiest(interval, others),
+        )
     why_untold = why_untimed(case, interval, others)
     if len(known) < len(busy) or why_untold is not None:
-        return Answer(UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
     if mean > case.bound(_OTHERS_PASS):
         said += f" (passes up to {case.bound(_OTHERS_PASS):.0%})"
-        return Answer(WARN, said, mean, bound, "share", working, None, evidence, busiest(interval, others))
-    return Answer(PASS, said, mean, bound, "share", evidence=evidence)
+        return Answer(
+            Status.WARN,
+            said,
+            measured=mean,
+            limit=bound,
+            unit="share",
+            cpus=working,
+            reason=None,
+            evidence=evidence,
+            culprits=busiest(interval, others),
+        )
+    return Answer(Status.PASS, said, measured=mean, limit=bound, unit="share", evidence=evidence)
 
 
 def _beyond_the_caches(case: Case) -> CpuSet:
@@ -101,7 +110,7 @@ _QUEUE_FAILS = Limit(
     id="run-queue-full",
     area="load",
     question="Are there fewer runnable tasks than CPUs to take them?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{LOADAVG} (the fourth field) before and after the sample",),
     limits=(_QUEUE_FAILS,),
     why=(
@@ -126,17 +135,26 @@ def run_queue_full(case: Case) -> Answer:
     bound = case.bound(_QUEUE_FAILS) * cpus
     said = f"at least {others} runnable tasks for {cpus} CPU{'s' if cpus != 1 else ''}, at both ends of the sample"
     evidence = {"runnable": seen, "cpus": cpus}
-    return Answer(FAIL if others > bound else PASS, said, others, bound, "tasks", evidence=evidence)
+    return Answer(
+        Status.FAIL if others > bound else Status.PASS,
+        said,
+        measured=others,
+        limit=bound,
+        unit="tasks",
+        evidence=evidence,
+    )
 
 
-_AVERAGE = Limit("passes", "load average for each CPU", 0.5, "tasks", "half of the machine was in use")
+_AVERAGE = Limit(
+    key="passes", name="load average for each CPU", value=0.5, unit="tasks", reason="half of the machine was in use"
+)
 
 
 @check(
     id="load-average-high",
     area="load",
     question="Was the machine quiet in the last minute?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(LOADAVG,),
     limits=(_AVERAGE,),
     why=(
@@ -162,20 +180,34 @@ def load_average_high(case: Case) -> Answer:
     trend = "rising" if average.over_1_min > average.over_5_min else "falling"
     said = f"{average.over_1_min:g}, {average.over_5_min:g} and {average.over_15_min:g} over 1, 5 and 15 minutes"
     if average.over_1_min > bound:
-        return Answer(WARN, f"{said}: {trend}", average.over_1_min, bound, "tasks", evidence=evidence)
-    return Answer(PASS, said, average.over_1_min, bound, "tasks", evidence=evidence)
+        return Answer(
+            Status.WARN, f"{said}: {trend}", measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence
+        )
+    return Answer(Status.PASS, said, measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence)
 
 
-_OWN_PASSES = Limit("passes", "own share of a target CPU that passes", 0.005, "share", "a few snapshots in the sample")
-_OWN_FAILS = Limit("fails", "own share of a target CPU that fails", 0.02, "share", "more than many a real disturbance")
+_OWN_PASSES = Limit(
+    key="passes",
+    name="own share of a target CPU that passes",
+    value=0.005,
+    unit="share",
+    reason="a few snapshots in the sample",
+)
+_OWN_FAILS = Limit(
+    key="fails",
+    name="own share of a target CPU that fails",
+    value=0.02,
+    unit="share",
+    reason="more than many a real disturbance",
+)
 
 
 @check(
     id="own-load-on-target",
     area="load",
     question="Does noisewatch leave the target CPUs alone?",
-    severity=INFORMATION,
-    severity_in={STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={STRICT: Severity.WARNING},
     reads=("/proc/PID/task/TID/schedstat of noisewatch over the sample",),
     limits=(_OWN_PASSES, _OWN_FAILS),
     why=(
@@ -210,18 +242,24 @@ def own_load_on_target(case: Case) -> Answer:
     bound = case.bound(_OWN_FAILS)
     cpus = frozenset(cpu for cpu, share in share_by_cpu.items() if share > case.bound(_OWN_PASSES))
     said = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran elsewhere"
-    status = FAIL if worst > bound else WARN if cpus else PASS
-    return Answer(status, said, worst, bound, "share", cpus, evidence=evidence)
+    status = Status.FAIL if worst > bound else Status.WARN if cpus else Status.PASS
+    return Answer(status, said, measured=worst, limit=bound, unit="share", cpus=cpus, evidence=evidence)
 
 
-_USERS = Limit("fails", "users that are logged in", 1, "users", "whoever else is there may start something")
+_USERS = Limit(
+    key="fails",
+    name="users that are logged in",
+    value=1,
+    unit="users",
+    reason="whoever else is there may start something",
+)
 
 
 @check(
     id="other-users-logged-in",
     area="load",
     question="Is nobody else logged in?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(f"{SESSIONS}: /run/utmp, or /run/systemd/sessions",),
     limits=(_USERS,),
     why="The others do not know that somebody measures, and their next command may come at any time.",
@@ -234,7 +272,7 @@ def other_users_logged_in(case: Case) -> Answer:
         return unknown(case.why_unknown(SESSIONS))
     said = f"{sessions.users} users in {sessions.sessions} sessions"
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
-    status = FAIL if sessions.users > case.bound(_USERS) else PASS
-    if status == PASS and case.snapshot.platform.container != NONE:
+    status = Status.FAIL if sessions.users > case.bound(_USERS) else Status.PASS
+    if status == Status.PASS and case.snapshot.platform.container != NONE:
         return unknown(f"{said}, but {case.container_words} does not see who uses the machine")
-    return Answer(status, said, sessions.users, case.bound(_USERS), "users", evidence=evidence)
+    return Answer(status, said, measured=sessions.users, limit=case.bound(_USERS), unit="users", evidence=evidence)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import FAIL, INFORMATION, PASS, WARN, WARNING, Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import Answer, Fix, check, unknown
 from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import (
@@ -26,7 +27,7 @@ _FULL = 2
     id="layout-not-random",
     area="process",
     question="Does each run get an address layout of its own?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(Knob.ADDRESS_RANDOMISATION, PERSONALITY),
     why=(
         "Speed depends on where code, stack and heap happen to lie. With a fixed layout all runs share one run's luck "
@@ -49,14 +50,19 @@ def layout_not_random(case: Case) -> Answer:
     if level is not None and level < _FULL:
         said = "layouts are fixed" if level == 0 else "the heap always follows the program"
         fix = turned(case, Knob.ADDRESS_RANDOMISATION, _FULL)
-        return Answer(WARN, said, level, evidence=evidence, fix=fix)
+        return Answer(Status.WARN, said, measured=level, evidence=evidence, fix=fix)
     if personality is not None and personality & NO_RANDOMISATION:
-        return Answer(WARN, "whatever this process starts has a fixed layout (setarch -R)", level, evidence=evidence)
+        return Answer(
+            Status.WARN,
+            "whatever this process starts has a fixed layout (setarch -R)",
+            measured=level,
+            evidence=evidence,
+        )
     if level is None:
         return unread(case, Knob.ADDRESS_RANDOMISATION)
     if personality is None:
         return unknown(case.why_unknown(PERSONALITY))
-    return Answer(PASS, "layouts are random", level, evidence=evidence)
+    return Answer(Status.PASS, "layouts are random", measured=level, evidence=evidence)
 
 
 _HARMLESS = frozenset({"PYTHONHASHSEED"})  # either choice is a good one, as long as it is known
@@ -67,7 +73,7 @@ _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
     id="environment-alters-programs",
     area="process",
     question="Is the environment free of variables that change how programs run?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=("names in the environment of noisewatch, and its size",),
     why=(
         "A preloaded library or a tuned allocator changes what is measured, in this shell and nowhere else. Even the "
@@ -89,17 +95,17 @@ def environment_alters_programs(case: Case) -> Answer:
     altering = [name for name in environment.names if name not in _HARMLESS]
     size = f"the environment takes {environment.size_bytes} bytes"
     if altering:
-        severity = WARNING if _INJECTS.intersection(altering) else None
-        return Answer(WARN, f"{', '.join(altering)} set; {size}", evidence=evidence, severity=severity)
+        severity = Severity.WARNING if _INJECTS.intersection(altering) else None
+        return Answer(Status.WARN, f"{', '.join(altering)} set; {size}", evidence=evidence, severity=severity)
     also = f"; {', '.join(environment.names)} set" if environment.names else ""
-    return Answer(PASS, size + also, evidence=evidence)
+    return Answer(Status.PASS, size + also, evidence=evidence)
 
 
 @check(
     id="process-traced",
     area="process",
     question="Does no debugger or tracer follow what is started here?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(f"{STATUS} (TracerPid)",),
     why="A traced process stops at each system call or signal until its tracer has had a look: microseconds each time.",
     remedy="Leave the debugger, or start the benchmark outside of strace.",
@@ -112,11 +118,11 @@ def process_traced(case: Case) -> Answer:
         return unknown(case.why_unknown(STATUS))
     evidence = {"tracer_pid": status.tracer_pid}
     if status.tracer_pid == 0:
-        return Answer(PASS, "not traced", evidence=evidence)
+        return Answer(Status.PASS, "not traced", evidence=evidence)
     tasks = case.snapshot.tasks
     tracer = tasks.by_tid.get(status.tracer_pid) if tasks is not None else None
     name = f"{tracer.name} (pid {tracer.pid})" if tracer is not None else f"pid {status.tracer_pid}"
-    return Answer(FAIL, f"traced by {name}", status.tracer_pid, evidence=evidence)
+    return Answer(Status.FAIL, f"traced by {name}", measured=status.tracer_pid, evidence=evidence)
 
 
 _CPU_TIME, _STACK = "Max cpu time", "Max stack size"
@@ -127,7 +133,7 @@ _SPACE = ("Max address space", "Max data size")
     id="resources-limited",
     area="process",
     question="Are CPU time and memory of a process unlimited, and the stack's size as usual?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(LIMITS,),
     why=(
         "A limit of CPU time kills a long run, one of memory makes allocations fail. A stack without a limit has the "
@@ -146,11 +152,11 @@ def resources_limited(case: Case) -> Answer:
     faults = [f"{name}: {limits[name]:.0f}" for name in asked[:-1] if limits.get(name, UNLIMITED) != UNLIMITED]
     faults += [f"{_STACK}: unlimited"] if limits.get(_STACK) == UNLIMITED else []
     if faults:
-        return Answer(WARN, "; ".join(faults), evidence=evidence)
+        return Answer(Status.WARN, "; ".join(faults), evidence=evidence)
     missing = [name for name in asked if name not in limits]
     if missing:
         return unknown(f"{LIMITS}: no line {missing[0]!r}")
-    return Answer(PASS, "no limits beyond the usual", evidence=evidence)
+    return Answer(Status.PASS, "no limits beyond the usual", evidence=evidence)
 
 
 _FOR_EVERYBODY = 2  # the kernel's share of the count is kept from users, their own is not
@@ -161,7 +167,7 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
     id="hardware-counters-unusable",
     area="process",
     question="Can the benchmark count instructions?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(Knob.PERF_PARANOID, FOLDER, f"{STATUS} (CapEff)", NAMESPACE),
     why=(
         "The number of instructions hardly varies, even where time does: on a machine that cannot be made quiet it "
@@ -181,24 +187,24 @@ def hardware_counters_unusable(case: Case) -> Answer:
         return unread(case, Knob.PERF_PARANOID)
     evidence = {Knob.PERF_PARANOID.value: paranoia, "counters": None if names is None else counters_among(names)}
     if names is not None and not counters_among(names):
-        return Answer(WARN, "the processor's counters are not there", paranoia, evidence=evidence)
+        return Answer(Status.WARN, "the processor's counters are not there", measured=paranoia, evidence=evidence)
     if paranoia > _FOR_EVERYBODY:
         if own.status is None or own.is_in_user_namespace is None:
             return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
         if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
             said = f"perf_event_paranoid is {paranoia}: only root may count"
             fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
-            return Answer(WARN, said, paranoia, evidence=evidence, fix=fix)
+            return Answer(Status.WARN, said, measured=paranoia, evidence=evidence, fix=fix)
     if names is None:
         return unknown(case.why_unknown(FOLDER))
-    return Answer(PASS, f"{', '.join(counters_among(names))} may be used", paranoia, evidence=evidence)
+    return Answer(Status.PASS, f"{', '.join(counters_among(names))} may be used", measured=paranoia, evidence=evidence)
 
 
 @check(
     id="started-off-target",
     area="process",
     question="Would a benchmark that is started here run on the target CPUs, and only there?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=("the affinity that noisewatch was started with",),
     why=(
         "A program runs where its shell may run, unless it is pinned: on CPUs that were not judged, and moved from one "
@@ -216,9 +222,9 @@ def started_off_target(case: Case) -> Answer:
     if not case.target:
         return unknown("there is no target CPU")
     if allowed <= case.target:
-        return Answer(PASS, f"what is started here runs on {name_cpus(allowed)}", evidence=evidence)
+        return Answer(Status.PASS, f"what is started here runs on {name_cpus(allowed)}", evidence=evidence)
     where = "also on" if allowed & case.target else "on"
     said = f"what is started here runs {where} {name_cpus(allowed - case.target)}, unless it is pinned"
     pinned = f"taskset -c {format_cpu_list(case.target)} COMMAND"
     fix = Fix(None, f"start the benchmark with: {pinned}", needs_root=False)
-    return Answer(WARN, said, cpus=allowed - case.target, evidence=evidence, fix=fix)
+    return Answer(Status.WARN, said, cpus=allowed - case.target, evidence=evidence, fix=fix)

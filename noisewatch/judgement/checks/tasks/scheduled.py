@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import INFORMATION, PASS, UNKNOWN, WARN, WARNING, Answer, Fix, Limit, check
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check
 from noisewatch.judgement.limit import LOOKED_AHEAD
 from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.crontabs import CronJob
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, Jobs, WallClock
@@ -41,7 +42,7 @@ class _Due:
     id="job-scheduled",
     area="jobs",
     question="Will no scheduled job of the system start during the benchmark?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),
     limits=(_AHEAD,),
     why=(
@@ -56,13 +57,13 @@ class _Due:
 )
 def job_scheduled(case: Case) -> Answer:
     jobs = case.snapshot.jobs
-    severity = WARNING if case.rules.expected_s is not None else None
+    severity = Severity.WARNING if case.rules.expected_s is not None else None
     if jobs is None:
         reason = "scheduled jobs are asked for by `preflight` alone"
-        return Answer(UNKNOWN, "unknown", reason=reason, severity=INFORMATION)
+        return Answer(Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION)
     ahead_s = case.rules.expected_s if case.rules.expected_s is not None else case.bound(_AHEAD)
     if jobs.clock is None:
-        return Answer(UNKNOWN, "unknown", reason=case.why_unknown(CLOCK_QUESTION), severity=severity)
+        return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(CLOCK_QUESTION), severity=severity)
     crons = running(case, _CRONS)
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
     from_anacron = [_Due("jobs of anacron, which runs,", 0.0)] if running(case, _ANACRON) else []
@@ -73,11 +74,11 @@ def job_scheduled(case: Case) -> Answer:
         fix = _stop(due, [task.pid for task in crons] if any(each in due for each in from_cron) else [])
         soonest = max(due[0].in_s, 0.0)
         return Answer(
-            WARN,
+            Status.WARN,
             _said(due),
-            round(soonest),
-            ahead_s,
-            "s",
+            measured=round(soonest),
+            limit=ahead_s,
+            unit="s",
             evidence=evidence,
             fix=fix,
             severity=severity,
@@ -88,9 +89,9 @@ def job_scheduled(case: Case) -> Answer:
     if why_not is None and case.snapshot.platform.container != NONE:
         why_not = f"{case.container_words} sees only its own jobs"
     if why_not is not None:
-        return Answer(UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
     said = f"none within {_length(ahead_s)} ({_USERS})"
-    return Answer(PASS, said, limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
+    return Answer(Status.PASS, said, limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
 
 
 def _timers(timers: Iterable[Timer], clock: WallClock) -> list[_Due]:

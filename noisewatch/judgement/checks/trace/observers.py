@@ -5,18 +5,10 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARNING,
-    Answer,
-    Limit,
-    check,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.kinds import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import STATUS
@@ -33,11 +25,11 @@ PROFILERS = frozenset(
     }
 )
 _SAMPLES = Limit(
-    "fails",
-    "overflows of hardware counters on one target CPU",
-    5.0,
-    "per second",
-    "the watchdog for hard lock-ups makes one in about ten seconds, a profiler a hundred and more in one",
+    key="fails",
+    name="overflows of hardware counters on one target CPU",
+    value=5.0,
+    unit="per second",
+    reason="the watchdog for hard lock-ups makes one in about ten seconds, a profiler a hundred and more in one",
 )
 
 
@@ -48,14 +40,19 @@ def _named(tasks: list[Task]) -> str:
 
 
 def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
-    return tuple(Disturbance("thread", task.name, task.cpu, None, None, None, pid=task.pid) for task in tasks)
+    return tuple(
+        Disturbance(
+            kind="thread", name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
+        )
+        for task in tasks
+    )
 
 
 @check(
     id="profiler-runs",
     area="kernel",
     question="Is no profiler at work?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
     limits=(_SAMPLES,),
     why=(
@@ -77,7 +74,17 @@ def profiler_runs(case: Case) -> Answer:
     if sampled or found:
         rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
         said = "; ".join([*rates, *([f"{_named(found)} runs"] if found else [])])
-        return Answer(FAIL, said, worst, limit, "per second", sampled, None, evidence, _blamed(found))
+        return Answer(
+            Status.FAIL,
+            said,
+            measured=worst,
+            limit=limit,
+            unit="per second",
+            cpus=sampled,
+            reason=None,
+            evidence=evidence,
+            culprits=_blamed(found),
+        )
     reason = why_unseen(case)
     if reason is not None:
         return unknown(reason)
@@ -85,11 +92,11 @@ def profiler_runs(case: Case) -> Answer:
     if reasons:
         return unknown(reasons[0])
     return Answer(
-        PASS,
+        Status.PASS,
         "no profiler that is known by its name runs, and none samples",
-        worst,
-        limit,
-        "per second",
+        measured=worst,
+        limit=limit,
+        unit="per second",
         evidence=evidence,
     )
 
@@ -126,8 +133,8 @@ _AGENTS = frozenset(
     id="security-agent-runs",
     area="kernel",
     question="Does no security agent watch system calls and files?",
-    severity=INFORMATION,
-    severity_in={IO: WARNING, LATENCY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=("/proc/PID/stat",),
     why=(
         "Auditing and its like run at every system call, at every file that is opened or program that is started. The "
@@ -140,9 +147,9 @@ def security_agent_runs(case: Case) -> Answer:
     found = running(case, _AGENTS)
     if found:
         evidence = {"pid_by_name": {task.name: task.pid for task in found}}
-        return Answer(FAIL, f"{_named(found)} runs", evidence=evidence, culprits=_blamed(found))
+        return Answer(Status.FAIL, f"{_named(found)} runs", evidence=evidence, culprits=_blamed(found))
     reason = why_unseen(case)
-    return Answer(PASS, "none that is known by its name runs") if reason is None else unknown(reason)
+    return Answer(Status.PASS, "none that is known by its name runs") if reason is None else unknown(reason)
 
 
 _FILTERS = 2
@@ -152,7 +159,7 @@ _FILTERS = 2
     id="system-calls-filtered",
     area="kernel",
     question="Do system calls reach the kernel unfiltered?",
-    severity=INFORMATION,
+    severity=Severity.INFORMATION,
     reads=(STATUS,),
     why=(
         "Containers and sandboxes have each system call looked at by a filter, which a benchmark that is started here "
@@ -167,5 +174,7 @@ def system_calls_filtered(case: Case) -> Answer:
     if mode is None:
         return unknown(case.why_unknown(STATUS))
     if mode == _FILTERS:
-        return Answer(FAIL, "this process's system calls pass a filter", mode, evidence={"seccomp_mode": mode})
-    return Answer(PASS, "no filter is set", mode, evidence={"seccomp_mode": mode})
+        return Answer(
+            Status.FAIL, "this process's system calls pass a filter", measured=mode, evidence={"seccomp_mode": mode}
+        )
+    return Answer(Status.PASS, "no filter is set", measured=mode, evidence={"seccomp_mode": mode})

@@ -7,19 +7,10 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import (
-    FAIL,
-    INFORMATION,
-    PASS,
-    WARNING,
-    Answer,
-    Fix,
-    check,
-    not_applicable,
-    unknown,
-)
+from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
 from noisewatch.judgement.knob_answers import turned, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
+from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.trace.active import FOLDER as TRACING
 from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, TraceInstance
@@ -37,7 +28,7 @@ _MOST_NAMED = 3
     id="kernel-traced",
     area="kernel",
     question="Is neither a tracer nor a trace event of the kernel switched on?",
-    severity=WARNING,
+    severity=Severity.WARNING,
     reads=(
         f"{TRACING}/current_tracer",
         f"{TRACING}/set_event",
@@ -64,7 +55,9 @@ def kernel_traced(case: Case) -> Answer:
     if active or stack_tracer:
         said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in active]
         said += ["the stack's depth at each function"] if stack_tracer else []
-        return Answer(FAIL, "; ".join(said), evidence=evidence, fix=_stop_tracing(case, active, bool(stack_tracer)))
+        return Answer(
+            Status.FAIL, "; ".join(said), evidence=evidence, fix=_stop_tracing(case, active, bool(stack_tracer))
+        )
     if instances is None:
         return unknown(case.why_unknown(TRACING))
     if not instances:
@@ -75,7 +68,7 @@ def kernel_traced(case: Case) -> Answer:
         return unknown(case.why_unknown(*paths, silent.folder))
     if stack_tracer is None:
         return unread(case, Knob.STACK_TRACER)
-    return Answer(PASS, "nothing is traced", evidence=evidence)
+    return Answer(Status.PASS, "nothing is traced", evidence=evidence)
 
 
 def _tracer_of(instance: TraceInstance) -> str | None:
@@ -131,8 +124,8 @@ _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATIS
     id="kernel-statistics-collected",
     area="kernel",
     question="Are the kernel's optional statistics off?",
-    severity=INFORMATION,
-    severity_in={LATENCY: WARNING, STRICT: WARNING},
+    severity=Severity.INFORMATION,
+    severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=_STATISTICS,
     why=(
         "Statistics of the scheduler, of delays and of BPF programs read the clock again at each switch of tasks or "
@@ -150,9 +143,9 @@ def kernel_statistics_collected(case: Case) -> Answer:
     collected = [knob for knob, value in values.items() if value]
     if collected:
         said = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
-        return Answer(FAIL, said, evidence=evidence, fix=_all_off(case, collected))
+        return Answer(Status.FAIL, said, evidence=evidence, fix=_all_off(case, collected))
     silent = [knob for knob, value in values.items() if value is None]
-    return unread(case, silent[0]) if silent else Answer(PASS, "all are off", evidence=evidence)
+    return unread(case, silent[0]) if silent else Answer(Status.PASS, "all are off", evidence=evidence)
 
 
 def _all_off(case: Case, knobs: list[Knob]) -> Fix:

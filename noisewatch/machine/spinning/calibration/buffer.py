@@ -52,7 +52,7 @@ def sheet_words(capacities: Capacities) -> int:
     return HEADER_WORDS + capacities[GAPS] * GAP_WORDS + sum(capacities[kind] for kind in SERIES) * WORK_WORDS
 
 
-class Sheet:
+class SharedBuffer:
     """One CPU's sheet, over its part of the shared memory."""
 
     def __init__(self, words: Words, capacities: Capacities) -> None:

@@ -12,7 +12,7 @@ import signal
 from contextlib import suppress
 from time import monotonic_ns
 
-from noisewatch.machine.spinning.calibration.buffer import START_NS, Sheet, sheet_words
+from noisewatch.machine.spinning.calibration.buffer import START_NS, SharedBuffer, sheet_words
 from noisewatch.machine.spinning.calibration.plan import START
 from noisewatch.machine.spinning.calibration.worker import Spinner
 from noisewatch.machine.spinning.hosting import begun
@@ -31,7 +31,7 @@ def main() -> None:
     gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share
     pids, own_pid = set(), os.getpid()
     for number, (cpu, slots) in enumerate(plan["slots"]):
-        sheet = Sheet(words[number * size : (number + 1) * size], plan["capacities"])
+        sheet = SharedBuffer(words[number * size : (number + 1) * size], plan["capacities"])
         pid = os.fork()
         if pid == 0:
             os.setpgid(0, 0)  # with what it starts, so that both can be ended together

@@ -27,7 +27,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
     STATE,
     STATE_NAMES,
     TID,
-    Sheet,
+    SharedBuffer,
     capacities_for,
     grain_for,
     sheet_words,
@@ -67,7 +67,7 @@ class Progress:
 
     done_s: float
     total_s: float
-    sheets: dict[int, Sheet]
+    sheets: dict[int, SharedBuffer]
 
 
 Watch = Callable[[Progress], None]
@@ -84,7 +84,7 @@ def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dic
         memory = mmap.mmap(descriptor, 0)
         words = memoryview(memory).cast("q")
         sheets = {
-            cpu: Sheet(words[number * size : (number + 1) * size], capacities)
+            cpu: SharedBuffer(words[number * size : (number + 1) * size], capacities)
             for number, cpu in enumerate(wanted.slots)
         }
         with start_host(plan, descriptor) as host:
@@ -143,7 +143,7 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
         raise CannotMeasure(f"cannot start the calibration: {(error.strerror or str(error)).lower()}") from error
 
 
-def _begin(host: subprocess.Popen[bytes], sheets: dict[int, Sheet]) -> int:
+def _begin(host: subprocess.Popen[bytes], sheets: dict[int, SharedBuffer]) -> int:
     """Waits until each spinner is ready, or cannot be, and gives them their common start, which is returned."""
     given_up = time.monotonic() + _READY_WITHIN_S
     while any(sheet.header[STATE] == STARTING for sheet in sheets.values()):
@@ -161,7 +161,7 @@ def _begin(host: subprocess.Popen[bytes], sheets: dict[int, Sheet]) -> int:
 def _watch(
     host: subprocess.Popen[bytes],
     wanted: Calibrating,
-    sheets: dict[int, Sheet],
+    sheets: dict[int, SharedBuffer],
     begin_ns: int,
     watch: Watch,
     look_s: float,
@@ -192,7 +192,7 @@ def _said(host: subprocess.Popen[bytes]) -> str:
     return f": {said[-1]}" if said else ""
 
 
-def _collected(wanted: Calibrating, sheets: dict[int, Sheet], begin_ns: int) -> dict[str, Any]:
+def _collected(wanted: Calibrating, sheets: dict[int, SharedBuffer], begin_ns: int) -> dict[str, Any]:
     return {
         "core": wanted.core,
         "begin_ns": begin_ns,
@@ -204,7 +204,7 @@ def _collected(wanted: Calibrating, sheets: dict[int, Sheet], begin_ns: int) -> 
     }
 
 
-def _cpu(cpu: int, sheet: Sheet, begin_ns: int) -> dict[str, Any]:
+def _cpu(cpu: int, sheet: SharedBuffer, begin_ns: int) -> dict[str, Any]:
     header, totals = sheet.header, sheet.totals
     gaps = sheet.gap_words()
     samples = {kind: sheet.sample_words(kind) for kind in SERIES}

@@ -29,7 +29,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
     START_NS,
     STATE,
     TID,
-    Sheet,
+    SharedBuffer,
 )
 from noisewatch.machine.spinning.calibration.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK, Slot
 from noisewatch.machine.spinning.loops import python_loops
@@ -49,7 +49,7 @@ class Spinner:
     """Measures on one CPU. All that takes memory or time to prepare is done before it says that it is ready."""
 
     def __init__(
-        self, core: ModuleType, sheet: Sheet, cpu: int, memory: bytearray, plan: dict[str, Any], host_pid: int
+        self, core: ModuleType, sheet: SharedBuffer, cpu: int, memory: bytearray, plan: dict[str, Any], host_pid: int
     ) -> None:
         self._core = core
         self._sheet = sheet

@@ -1,4 +1,4 @@
-"""What one spinner of the sentinel writes and the sampler reads meanwhile: 64-bit words in shared memory.
+"""What one spinner of the idle probe writes and the sampler reads meanwhile: 64-bit words in shared memory.
 
 A header, then the latest slices in turn. The count is written after what it counts.
 """
@@ -28,7 +28,7 @@ class Slice:
     longest_gap_ns: int
 
 
-class Sheet:
+class SharedBuffer:
     """One CPU's sheet, over its part of the shared memory. `header[LEASE_NS]` is the sampler's to write."""
 
     def __init__(self, words: Words) -> None:

@@ -1,4 +1,4 @@
-"""The process that forks the sentinel's spinners, and that ends when its parent is gone, as each of them does.
+"""The process that forks the idle probe's spinners, and that ends when its parent is gone, as each of them does.
 
 `run.py` starts it with a bare interpreter: what is imported here is in the memory of every spinner.
 """
@@ -12,7 +12,7 @@ import signal
 import sys
 
 from noisewatch.machine.spinning.hosting import begun
-from noisewatch.machine.spinning.idle_probe.buffer import SHEET_WORDS, Sheet
+from noisewatch.machine.spinning.idle_probe.buffer import SHEET_WORDS, SharedBuffer
 from noisewatch.machine.spinning.idle_probe.worker import Spinner
 
 NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
@@ -32,7 +32,7 @@ def main() -> None:
         if os.fork() == 0:
             for other in doors[number + 1 :]:
                 os.close(other)
-            sheet = Sheet(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
+            sheet = SharedBuffer(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
             Spinner(core, sheet, cpu, door).run()
             os._exit(0)
         os.close(door)

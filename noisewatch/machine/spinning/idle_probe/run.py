@@ -1,4 +1,4 @@
-"""Starts the sentinel's processes, says how long they may spin, and reads what they wrote; never waits for them."""
+"""Starts the idle probe's processes, says how long they may spin, and reads what they wrote; never waits for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
     SPINNING,
     STATE,
     TID,
-    Sheet,
+    SharedBuffer,
     Slice,
 )
 from noisewatch.machine.spinning.loops import load_core
@@ -56,12 +56,12 @@ class Spinners:
             raise CannotMeasure((error.strerror or str(error)).lower()) from error
 
     def _start(self, stack: ExitStack, core: str) -> None:
-        memory = _closed_with(stack, os.memfd_create("noisewatch-sentinel"))
-        self._said = _closed_with(stack, os.memfd_create("noisewatch-sentinel-errors"))
+        memory = _closed_with(stack, os.memfd_create("noisewatch-idle-probe"))
+        self._said = _closed_with(stack, os.memfd_create("noisewatch-idle-probe-errors"))
         os.ftruncate(memory, SHEET_WORDS * 8 * len(self.cpus))
         words = memoryview(mmap.mmap(memory, 0)).cast("q")
         self._sheets = {
-            cpu: Sheet(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
+            cpu: SharedBuffer(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
             for number, cpu in enumerate(sorted(self.cpus))
         }
         with ExitStack() as passed_on:
@@ -101,7 +101,7 @@ class Spinners:
         said = os.pread(self._said, _LONGEST_SAID, 0).decode("utf-8", "replace").strip().splitlines()
         return said[-1] if said else f"it ended with status {self._host.returncode}"
 
-    def let_spin(self, cpu: int, for_ns: int) -> None:
+    def renew_lease(self, cpu: int, for_ns: int) -> None:
         """From now on for so long; until then it may be put off again."""
         header = self._sheets[cpu].header
         header[LEASE_NS] = time.monotonic_ns() + for_ns

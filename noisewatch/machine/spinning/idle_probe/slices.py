@@ -1,4 +1,4 @@
-"""When a spinner of the sentinel spins: a short slice in each period, never at the same place of it.
+"""When a spinner of the idle probe spins: a short slice in each period, never at the same place of it.
 
 Ten slices of 2 ms a second see ten moments of it, where one of 20 ms sees one; none is longer than what the scheduler
 gives a task at once (3 ms), so that whoever starts there meets it for less than that; and shorter ones would be spent

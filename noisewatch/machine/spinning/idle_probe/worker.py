@@ -1,4 +1,4 @@
-"""One CPU's spinner of the sentinel, in a process that does nothing else.
+"""One CPU's spinner of the idle probe, in a process that does nothing else.
 
 It spins while its lease, a time that the sampler puts off again and again, has not run out; else it sleeps and is not
 woken by anything but the sampler. `door` is the end of a pipe that only the sampler can write to: something to read
@@ -23,7 +23,7 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
     STATE,
     TID,
     YIELDED,
-    Sheet,
+    SharedBuffer,
 )
 from noisewatch.machine.spinning.idle_probe.slices import SPIN_NS, WARM_NS, slice_start_ns
 from noisewatch.machine.spinning.loops.python_loops import (
@@ -45,7 +45,7 @@ LONGEST_WAIT_NS = 1_000_000
 class Spinner:
     """Measures on one CPU."""
 
-    def __init__(self, core: ModuleType, sheet: Sheet, cpu: int, door: int) -> None:
+    def __init__(self, core: ModuleType, sheet: SharedBuffer, cpu: int, door: int) -> None:
         self._core = core
         self._sheet = sheet
         self._cpu = cpu

@@ -8,7 +8,7 @@ from noisewatch.judgement.declaration import Fix
 from noisewatch.model.calibration.gap_causes import GapCause, Part
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import Culprit
-from noisewatch.model.trace.interruptions import Stretch
+from noisewatch.model.trace.interruptions import Interruption
 
 
 def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def describe_gap(cause: GapCause) -> dict[str, Any]:
     }
 
 
-def describe_stretch(stretch: Stretch) -> dict[str, Any]:
+def describe_interruption(stretch: Interruption) -> dict[str, Any]:
     """Time that others had, without a break; ns since the trace began."""
     parts = [_part(each) for each in stretch.parts]
     return {"at_ns": stretch.start_ns, "length_ns": stretch.length_ns, "parts": parts}

@@ -8,7 +8,7 @@ from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.calibration.gap_causes import GapCause, Part
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import Culprit
-from noisewatch.model.trace.interruptions import Stretch
+from noisewatch.model.trace.interruptions import Interruption
 from noisewatch.program import as_root
 from noisewatch.surfaces.reports.parts.table import align
 from noisewatch.text import printable
@@ -89,7 +89,7 @@ def gap_lines(causes: Iterable[GapCause]) -> list[str]:
     return align([head, *rows]).splitlines() if rows else []
 
 
-def stretch_lines(stretches: Iterable[Stretch]) -> list[str]:
+def interruption_lines(stretches: Iterable[Interruption]) -> list[str]:
     """A row for each stretch that others had."""
     rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
     return align([["", "at", "length", "who"], *rows]).splitlines() if rows else []

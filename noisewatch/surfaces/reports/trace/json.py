@@ -8,19 +8,19 @@ from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kernel.trace.runs import NO_TRACER
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
-from noisewatch.operations.trace import Followed
+from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.reports.machine.json import SCHEMA
 from noisewatch.surfaces.reports.parts.culprit_json import (
     describe_culprit,
     describe_fix,
+    describe_interruption,
     describe_source,
-    describe_stretch,
 )
 
-_MOST_STRETCHES = 100
+_MOST_INTERRUPTIONS = 100
 
 
-def describe_followed(followed: Followed) -> dict[str, Any]:
+def describe_followed(followed: TraceRun) -> dict[str, Any]:
     """The whole answer of `noisewatch trace --format json`."""
     trace = followed.trace
     return {
@@ -38,19 +38,21 @@ def describe_followed(followed: Followed) -> dict[str, Any]:
     }
 
 
-def _by_trace(traced: TracedCpu, followed: Followed) -> dict[str, Any]:
+def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
     return {
         "cpu": traced.cpu,
         "lost_events": traced.lost_events,
         "unseen_switches": traced.unseen_switches,
-        "works": None if traced.works is None else describe_source(traced.works),
+        "works": None if traced.main_thread is None else describe_source(traced.main_thread),
         "stolen_ns": traced.stolen_ns,
         "culprits": [{**describe_source(each), **_remedy(each.disturbance, followed)} for each in traced.culprits],
-        "longest_stretches": [describe_stretch(each) for each in followed.stretches(traced.cpu, _MOST_STRETCHES)],
+        "longest_stretches": [
+            describe_interruption(each) for each in followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS)
+        ],
     }
 
 
-def _by_counters(followed: Followed, cpu: int) -> dict[str, Any]:
+def _by_counters(followed: TraceRun, cpu: int) -> dict[str, Any]:
     found, works = followed.counted(cpu), followed.works_on(cpu)
     return {
         "cpu": cpu,
@@ -62,7 +64,7 @@ def _by_counters(followed: Followed, cpu: int) -> dict[str, Any]:
     }
 
 
-def _remedy(disturbance: Disturbance, followed: Followed) -> dict[str, Any]:
+def _remedy(disturbance: Disturbance, followed: TraceRun) -> dict[str, Any]:
     remedy = remedy_of(disturbance, followed.case, followed.at_work)
     return {"remedy": remedy.said, "fix": None if remedy.fix is None else describe_fix(remedy.fix)}
 

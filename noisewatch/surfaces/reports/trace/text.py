@@ -9,26 +9,26 @@ from noisewatch.judgement.finding_words import commands_of
 from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.kernel.trace.runs import EVENTS, OSNOISE
 from noisewatch.model.trace.culprits import TracedCpu
-from noisewatch.operations.trace import Followed
+from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.reports.parts.culprit_text import (
     culprit_lines,
+    interruption_lines,
     named,
     rate_of,
     root_lines,
     share_of,
-    stretch_lines,
 )
 from noisewatch.surfaces.reports.parts.table import align
 from noisewatch.units import describe_ns, describe_share
 
 _MOST_CULPRITS = 20
 _MOST_REMEDIES = 5
-_MOST_STRETCHES = 5
+_MOST_INTERRUPTIONS = 5
 _BY = {EVENTS: "the kernel's trace", OSNOISE: "the kernel's osnoise tracer"}
 _NOTHING = "nothing took it"
 
 
-def text_of_followed(followed: Followed, width: int) -> str:
+def text_of_followed(followed: TraceRun, width: int) -> str:
     """The whole report of `noisewatch trace`."""
     by = _BY[followed.trace.tracer] if followed.trace is not None else "counters alone: what has a ~ is inferred"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
@@ -46,7 +46,7 @@ def text_of_followed(followed: Followed, width: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _remedy_lines(followed: Followed, width: int) -> list[str]:
+def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     """What helps against the costliest, each remedy once, commands on lines of their own to be copied."""
     found = [each.disturbance for traced in followed.cpus for each in traced.culprits]
     if followed.trace is None:
@@ -64,10 +64,10 @@ def _remedy_lines(followed: Followed, width: int) -> list[str]:
     return ["", "what helps", *lines] if lines else []
 
 
-def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
+def _of_trace(traced: TracedCpu, followed: TraceRun) -> list[str]:
     seconds = followed.seconds
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
-    works = traced.works.disturbance if traced.works is not None else None
+    works = traced.main_thread.disturbance if traced.main_thread is not None else None
     at_work = (
         f"{named(works)} had {describe_share(works.share, 1)}, others took {stolen}" if works else f"{stolen} used"
     )
@@ -80,14 +80,14 @@ def _of_trace(traced: TracedCpu, followed: Followed) -> list[str]:
         lines.append(f"  {traced.lost_events} events were lost: there was more than this")
     if traced.unseen_switches:
         lines.append(f"  {traced.unseen_switches} switches were not told: threads may have had less than this")
-    stretches = stretch_lines(followed.stretches(traced.cpu, _MOST_STRETCHES))
+    stretches = interruption_lines(followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS))
     lines += culprit_lines(traced.culprits, _MOST_CULPRITS)
     return lines + (
-        [f"  the longest stretches{f' without {named(works)}' if works else ''}", *stretches] if stretches else []
+        [f"  the longest interruptions{f' without {named(works)}' if works else ''}", *stretches] if stretches else []
     )
 
 
-def _of_counters(followed: Followed, cpu: int) -> list[str]:
+def _of_counters(followed: TraceRun, cpu: int) -> list[str]:
     found = followed.counted(cpu)[:_MOST_CULPRITS]
     rows = [["", each.kind, named(each), rate_of(each), describe_ns(each.stolen_ns), share_of(each)] for each in found]
     head = ["", "kind", "who", "/s", "time", "share"]

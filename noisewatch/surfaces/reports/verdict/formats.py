@@ -16,7 +16,7 @@ _RAN_OUT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class RenderOptions:
     """What a report tells besides the verdict, and what it has to fit. `own_cpu_share` is noisewatch's, of one CPU."""
 
     exit_status: int
@@ -47,9 +47,9 @@ class Format:
         is_warned = verdict.exit_status == 0 and verdict.warnings
         return self.status_by_outcome[_WARNED if is_warned else verdict.verdict]
 
-    def render(self, verdict: Verdict, occasion: Occasion) -> str:
+    def render(self, verdict: Verdict, occasion: RenderOptions) -> str:
         """The whole report."""
-        function: Callable[[Verdict, Occasion], str] = self._loaded("render")
+        function: Callable[[Verdict, RenderOptions], str] = self._loaded("render")
         return function(verdict, occasion)
 
     def describe_trouble(self, message: str) -> str:

@@ -16,9 +16,9 @@ from noisewatch.judgement.finding_words import (
     judged,
     sentence,
 )
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 _LEVELS = (
     ("error", (Gravity.FAILED, Gravity.UNANSWERED)),
@@ -31,7 +31,7 @@ _ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _ESCAPES_IN_PROPERTIES = _ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format github`: the verdict first, as a notice, then the findings, the gravest first."""
     found = by_gravity(verdict)
     lines = [workflow_command("notice", f"noisewatch: {verdict.verdict.upper()}", _told(verdict))]

@@ -10,10 +10,10 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_machine
 from noisewatch.surfaces.reports.parts.culprit_json import describe_culprit, describe_fix
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format json`."""
     return json.dumps(describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status), indent=1) + "\n"
 

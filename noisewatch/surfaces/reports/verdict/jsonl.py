@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.json import describe_verdict
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format jsonl`; the keys are those of `--format json`."""
     head = describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status)
     findings = head.pop("findings")

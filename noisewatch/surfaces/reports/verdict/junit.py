@@ -23,9 +23,9 @@ from noisewatch.judgement.finding_words import (
     measured_seconds,
     sentence,
 )
-from noisewatch.judgement.gravity import Gravity
-from noisewatch.judgement.verdict import STABLE, Finding, Verdict
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.judgement.terms import Gravity, Outcome
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 
 _RESULTS = {
@@ -38,7 +38,7 @@ _WITH_OUTPUT = (Gravity.WARNED, Gravity.NOTED)
 _COUNTED = (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format junit`."""
     started_at = datetime.fromtimestamp(occasion.at_s - measured_seconds(verdict), UTC).strftime("%Y-%m-%dT%H:%M:%S")
     root = Element("testsuites", name="noisewatch preflight")
@@ -46,7 +46,7 @@ def render(verdict: Verdict, occasion: Occasion) -> str:
         suite = SubElement(root, "testsuite", name=f"noisewatch.{area}", timestamp=started_at)
         _add_properties(suite, verdict, occasion)
         suite.extend(_case(each, verdict) for each in verdict.findings if each.check.area == area)
-    if verdict.verdict != STABLE and not _has_failed(root):
+    if verdict.verdict != Outcome.STABLE and not _has_failed(root):
         suite = SubElement(root, "testsuite", name="noisewatch.verdict", timestamp=started_at)
         suite.append(_nothing_asked(verdict))
     for suite in root:
@@ -56,7 +56,7 @@ def render(verdict: Verdict, occasion: Occasion) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def _add_properties(suite: Element, verdict: Verdict, occasion: Occasion) -> None:
+def _add_properties(suite: Element, verdict: Verdict, occasion: RenderOptions) -> None:
     properties = SubElement(suite, "properties")
     described = {
         "noisewatch": __version__,

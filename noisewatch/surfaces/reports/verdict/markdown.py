@@ -10,7 +10,6 @@ from itertools import takewhile
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.declaration import IGNORED, NOT_APPLICABLE
 from noisewatch.judgement.finding_words import (
     by_gravity,
     commands_of,
@@ -22,10 +21,10 @@ from noisewatch.judgement.finding_words import (
     remark_on_commands,
     sentence,
 )
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.markdown import cell, code, fenced, prose, table
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.units import describe_ns, describe_share
 
 _MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
@@ -33,7 +32,7 @@ _MOST_CULPRITS = 10
 _CUT = "The rest was cut off: it is too long for this place.\n"
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format markdown`."""
     return markdown_of_verdict(verdict, _MOST_BYTES)
 
@@ -112,7 +111,7 @@ def _section(finding: Finding) -> str:
 def _rest(verdict: Verdict) -> list[str]:
     """What passed and what was not asked, folded."""
     passed = [code(each.check.id) for each in by_gravity(verdict)[Gravity.PASSED]]
-    absent, ignored = (_with_reasons(verdict, status) for status in (NOT_APPLICABLE, IGNORED))
+    absent, ignored = (_with_reasons(verdict, status) for status in (Status.NOT_APPLICABLE, Status.IGNORED))
     if not (passed or absent or ignored):
         return []
     summary = f"{len(passed)} pass, {len(absent)} not applicable, {len(ignored)} not asked"

@@ -1,7 +1,7 @@
 """The verdict for Nagios, Icinga and what else runs their plugins: a status line, performance data, more lines.
 
 NOISEWATCH CRITICAL: 1 fail (1 blocking), 0 warn, 0 unknown, 80 pass: tasks-on-target (CPUs 2-3, …) | 'blocking_fail'=1
-FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
+Status.FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
 https://www.monitoring-plugins.org/doc/guidelines.html
 """
 
@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
-from noisewatch.judgement.declaration import BLOCKING, FAIL, INFORMATION, PASS, WARN
 from noisewatch.judgement.finding_words import (
     by_gravity,
     counts,
@@ -22,9 +21,9 @@ from noisewatch.judgement.finding_words import (
     measured,
     sentence,
 )
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity, Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.text import printable
 
 _SERVICE = "NOISEWATCH"
@@ -38,7 +37,7 @@ _MOST_BYTES = 8_000  # Nagios reads 8 KiB
 _DIGITS = 6
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format nagios`, its last lines left out where it gets too long."""
     state = _STATES[FORMATS["nagios"].exit_status(verdict)]
     lines = [f"{_SERVICE} {state}: {_told(verdict)} | {' '.join(_performance(verdict))}"]
@@ -95,7 +94,7 @@ def _performance(verdict: Verdict) -> Iterator[str]:
 def _datum(finding: Finding, value: float) -> str:
     unit, factor = _UNITS.get(finding.answer.unit or "", ("", 1.0))
     threshold = _threshold(finding, value, factor)
-    is_warning = finding.severity != BLOCKING or (finding.status == WARN and _is_above(finding, value))
+    is_warning = finding.severity != Severity.BLOCKING or (finding.status == Status.WARN and _is_above(finding, value))
     warn, crit = (threshold, "") if is_warning else ("", threshold)
     label = finding.check.id.replace("'", "''")
     return f"'{label}'={_number(value * factor)}{unit};{warn};{crit}".rstrip(";")
@@ -104,13 +103,13 @@ def _datum(finding: Finding, value: float) -> str:
 def _threshold(finding: Finding, value: float, factor: float) -> str:
     """The range outside of which Nagios would complain, where that is what the check says of the value too."""
     limit = finding.answer.limit
-    if limit is None or value < 0 or limit < 0 or finding.severity == INFORMATION:
+    if limit is None or value < 0 or limit < 0 or finding.severity == Severity.INFORMATION:
         return ""
     upper = _number(limit * factor)
     range_by_status = {
-        FAIL: "" if value == limit else upper if value > limit else f"{upper}:",
-        WARN: upper,
-        PASS: upper if value <= limit else f"{upper}:",
+        Status.FAIL: "" if value == limit else upper if value > limit else f"{upper}:",
+        Status.WARN: upper,
+        Status.PASS: upper if value <= limit else f"{upper}:",
     }
     return range_by_status.get(finding.status, "")
 

@@ -6,23 +6,22 @@ https://github.com/kubernetes/node-problem-detector/blob/master/docs/custom_plug
 
 from __future__ import annotations
 
-from noisewatch.judgement.declaration import FAIL, UNKNOWN, WARN
 from noisewatch.judgement.finding_words import by_gravity, judged, sentence
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 
 _GRAVEST_FIRST = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _MOST_BYTES = 80  # its default for max_output_length, which cuts bytes, not characters
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format problem-detector`, the gravest finding first."""
     found = by_gravity(verdict)
     word = verdict.verdict.upper()
     counts = verdict.counts
-    by_status = {FAIL: counts.failing, WARN: f"{counts.warn} warn", UNKNOWN: counts.unanswered}
+    by_status = {Status.FAIL: counts.failing, Status.WARN: f"{counts.warn} warn", Status.UNKNOWN: counts.unanswered}
     for gravity in _GRAVEST_FIRST:
         if found[gravity]:
             worst = found[gravity][0]

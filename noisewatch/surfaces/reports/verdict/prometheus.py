@@ -16,9 +16,10 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.verdict import STABLE, UNDECIDED, UNSTABLE, Finding, Verdict
+from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.calibration.figures import CpuFigures
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 
 _BASE_UNITS = {
@@ -57,7 +58,7 @@ class _Sample:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format prometheus`."""
     registry = CollectorRegistry()
     gauges: dict[str, Gauge] = {}
@@ -69,7 +70,7 @@ def render(verdict: Verdict, occasion: Occasion) -> str:
     return generate_latest(registry).decode()
 
 
-def _samples(verdict: Verdict, occasion: Occasion) -> Iterator[_Sample]:
+def _samples(verdict: Verdict, occasion: RenderOptions) -> Iterator[_Sample]:
     yield from _of_the_run(verdict, occasion)
     for finding in verdict.findings:
         yield from _of_a_finding(finding)
@@ -77,8 +78,8 @@ def _samples(verdict: Verdict, occasion: Occasion) -> Iterator[_Sample]:
         yield from _of_the_calibration(verdict.case.calibrated)
 
 
-def _of_the_run(verdict: Verdict, occasion: Occasion) -> Iterator[_Sample]:
-    for word in (STABLE, UNSTABLE, UNDECIDED):
+def _of_the_run(verdict: Verdict, occasion: RenderOptions) -> Iterator[_Sample]:
+    for word in (Outcome.STABLE, Outcome.UNSTABLE, Outcome.UNKNOWN):
         yield _Sample("noisewatch_verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
     yield _Sample("noisewatch_exit_status", "Exit status of the run.", occasion.exit_status)
     yield _Sample("noisewatch_last_run_timestamp_seconds", "When the verdict was reached.", occasion.at_s)

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.declaration import FAIL, IGNORED, INFORMATION, NOT_APPLICABLE, PASS, UNKNOWN, WARN
 from noisewatch.judgement.finding_words import (
     commands_of,
     culprit_line,
@@ -17,18 +16,19 @@ from noisewatch.judgement.finding_words import (
     summary_of_verdict,
 )
 from noisewatch.judgement.rules import SHARED
-from noisewatch.judgement.verdict import STABLE, UNDECIDED, UNSTABLE, Finding, Verdict
+from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
+from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.operations.frame.finding_line import style_of_label
 from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.verdict.formats import Occasion
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 
-_LABELS = {UNKNOWN: "unknown", PASS: "pass", NOT_APPLICABLE: "n/a", IGNORED: "ignored"}
-_TELLING = (FAIL, WARN, UNKNOWN)
-_MEANINGS = {STABLE: "good", UNSTABLE: "bad", UNDECIDED: "doubt"}
+_LABELS = {Status.UNKNOWN: "unknown", Status.PASS: "pass", Status.NOT_APPLICABLE: "n/a", Status.IGNORED: "ignored"}
+_TELLING = (Status.FAIL, Status.WARN, Status.UNKNOWN)
+_MEANINGS = {Outcome.STABLE: "good", Outcome.UNSTABLE: "bad", Outcome.UNKNOWN: "doubt"}
 _INDENT = "        "
 _MOST_CULPRITS = 5
 _MOST_OPEN = 6
@@ -38,7 +38,7 @@ _SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and 
 _GUEST = "Some of what is unknown no guest can know: --profile shared goes by what is measured instead."
 
 
-def render(verdict: Verdict, occasion: Occasion) -> str:
+def render(verdict: Verdict, occasion: RenderOptions) -> str:
     """All of `preflight --format text`."""
     return text_of_verdict(verdict, occasion.exit_status, occasion.width, occasion.in_colour, occasion.is_verbose)
 
@@ -50,7 +50,7 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
     """
     told = verdict.findings if is_verbose else _worth_telling(verdict)
     lines = [_headline(verdict), ""]
-    for findings in _in_order(told):
+    for findings in _in_order(told, verdict.is_strict):
         lines += _describe(findings, verdict, width, in_colour)
     remark = remark_on_commands(verdict)
     lines += ["", remark] if remark else []
@@ -61,7 +61,7 @@ def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: b
         lines.append(_SETTINGS_ONLY)
     if verdict.profile != SHARED and any(each.is_unknown and each.check.is_hidden_from_guests for each in told):
         lines += [_GUEST] if verdict.case.is_guest else []
-    if all(finding.status in (IGNORED, NOT_APPLICABLE) for finding in verdict.findings):
+    if all(finding.status in (Status.IGNORED, Status.NOT_APPLICABLE) for finding in verdict.findings):
         lines.append(_NOTHING_ASKED)
     word = verdict.verdict.upper()
     summary = summary_of_verdict(verdict, exit_status).replace(
@@ -98,11 +98,11 @@ def _headline(verdict: Verdict) -> str:
 
 def _worth_telling(verdict: Verdict) -> list[Finding]:
     """What fails, warns or leaves a question open; many open questions that do not block are told by name only."""
-    telling = [each for each in verdict.findings if each.status in _TELLING and each.severity != INFORMATION]
-    opened = [each for each in telling if each.status == UNKNOWN and not each.is_blocking_unknown]
-    if len(_in_order(opened)) <= _MOST_OPEN:
+    telling = [each for each in verdict.findings if each.status in _TELLING and each.severity != Severity.INFORMATION]
+    opened = [each for each in telling if each.status == Status.UNKNOWN and not each.is_blocking_unknown]
+    if len(_in_order(opened, verdict.is_strict)) <= _MOST_OPEN:
         return telling
-    return [each for each in telling if each.status != UNKNOWN or each.is_blocking_unknown]
+    return [each for each in telling if each.status != Status.UNKNOWN or each.is_blocking_unknown]
 
 
 def _notes(verdict: Verdict, width: int, in_colour: bool) -> list[str]:
@@ -121,20 +121,17 @@ def _labelled(finding: Finding, verdict: Verdict, in_colour: bool) -> str:
     return (said if is_plain else painted(said, style_of_label(said))) + " " * (len(_INDENT) - len(said))
 
 
-def _in_order(findings: Iterable[Finding]) -> list[list[Finding]]:
+def _in_order(findings: Iterable[Finding], is_strict: bool) -> list[list[Finding]]:
     """The gravest first; unknowns, and those that do not apply, of one reason together."""
 
-    def gravity(finding: Finding) -> int:
-        if finding.is_blocking_failure:
-            return 0
-        if finding.is_blocking_unknown:
-            return 1
-        order = [FAIL, WARN, UNKNOWN, PASS, NOT_APPLICABLE, IGNORED]
-        return 2 + order.index(finding.status) + len(_TELLING) * (finding.severity == INFORMATION)
+    def gravity(finding: Finding) -> tuple[int, int]:
+        return gravities.index(finding.gravity(is_strict)), statuses.index(finding.status)
+
+    gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
 
     grouped: dict[object, list[Finding]] = {}
     for finding in sorted(findings, key=gravity):
-        is_alone = finding.status in (FAIL, WARN, PASS)
+        is_alone = finding.status in (Status.FAIL, Status.WARN, Status.PASS)
         key = (
             (finding.check.id,)
             if is_alone
@@ -148,7 +145,11 @@ def _describe(findings: list[Finding], verdict: Verdict, width: int, in_colour: 
     finding = findings[0]
     answer = finding.answer
     padded = _labelled(finding, verdict, in_colour)
-    said = answer.said + describe_limit_of(finding) if answer.status in (FAIL, WARN, PASS) else answer.reason
+    said = (
+        answer.said + describe_limit_of(finding)
+        if answer.status in (Status.FAIL, Status.WARN, Status.PASS)
+        else answer.reason
+    )
     names = ", ".join(each.check.id for each in findings)
     lines = [f"{padded}{names} ({finding.weight})", *_wrapped(said or "", width)]
     if finding.answered_by:
@@ -178,14 +179,14 @@ def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[st
     """The rest by name, what is ignored as long as one line holds it; --verbose tells the reasons."""
     lines = []
     already_told = {each.check.id for each in told}
-    for status in (UNKNOWN, PASS, NOT_APPLICABLE, IGNORED):
-        hint = " (--verbose tells why)" if status == UNKNOWN else ""
+    for status in (Status.UNKNOWN, Status.PASS, Status.NOT_APPLICABLE, Status.IGNORED):
+        hint = " (--verbose tells why)" if status == Status.UNKNOWN else ""
         there_are = [each.check.id for each in verdict.findings if each.status == status]
         names = [name for name in there_are if name not in already_told]
         if names:
             more = " more" if len(names) < len(there_are) else ""
             wrapped = _wrapped(f"{len(names)}{more}{hint}: {', '.join(names)}", width)
-            if status == IGNORED and len(wrapped) > 1:
+            if status == Status.IGNORED and len(wrapped) > 1:
                 wrapped = [f"{len(names)} (--verbose lists them)"]
             lines += [f"{_LABELS[status]:<8}{wrapped[0].strip()}", *wrapped[1:]]
     return lines

@@ -25,9 +25,9 @@ from noisewatch.surfaces.tui.app.export import export
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.app.window_report import window_reports
-from noisewatch.surfaces.tui.draw.idle_probe_words import toggle_sentinel
+from noisewatch.surfaces.tui.draw.idle_probe_words import toggle_idle_probe
 from noisewatch.surfaces.tui.events.steps import show_event, step_to_event
-from noisewatch.surfaces.tui.overlays.overlay import Sources, asked_screen
+from noisewatch.surfaces.tui.overlays.overlay import Sources, overlay_named
 from noisewatch.surfaces.tui.overlays.stack import Above
 from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import number_at
@@ -235,11 +235,11 @@ class KeyedApp(App[None]):
 
     def action_ask(self, name: str) -> None:
         """Announces what it will cost; nothing is started yet."""
-        self._changed(lambda: self._above.announce(asked_screen(name, self.model.newest)))
+        self._changed(lambda: self._above.announce(overlay_named(name, self.model.newest)))
 
-    def action_sentinel(self) -> None:
+    def action_idle_probe(self) -> None:
         """Has the idle target CPUs measured from now on, or no longer."""
-        self._changed(lambda: setattr(self.model, "notice", toggle_sentinel(self._sampler, self.model.newest)))
+        self._changed(lambda: setattr(self.model, "notice", toggle_idle_probe(self._sampler, self.model.newest)))
 
     def action_start(self) -> None:
         if self._above.screen is None:

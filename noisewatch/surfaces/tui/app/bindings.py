@@ -32,7 +32,7 @@ BINDINGS = [
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
     Binding("p", "ask('preflight')", "run the preflight"),
-    Binding("S", "sentinel", "sentinel"),
+    Binding("S", "idle_probe", "idle probe"),
     *(Binding(str(number + 1), f"do('go_to', '{name}')", name) for number, name in enumerate(SCREENS)),
     Binding("tab", "next(1)", "next CPU, next screen", priority=True),
     Binding("shift+tab", "next(-1)", "the one before", priority=True),

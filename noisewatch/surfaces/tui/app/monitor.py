@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.surfaces.tui.events.kinds import MONITOR, Event, kind_of_device
-from noisewatch.surfaces.tui.overlays.overlay import AskedScreen, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import Overlay, Sources, wrapped
 from noisewatch.surfaces.tui.overlays.stack import Above
 from noisewatch.surfaces.tui.screens.help import help_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
@@ -202,7 +202,7 @@ class MonitorApp(KeyedApp):
             return help_rows(KEYS_IN_HELP, width, height, self._help_offset)
         return rows_of_screen(self.model, width, height, self._glyphs)
 
-    def _keep_calibration(self, screen: AskedScreen) -> None:
+    def _keep_calibration(self, screen: Overlay) -> None:
         """For the screen of one CPU."""
         if screen.calibration is not None:
             self.model.calibration = screen.calibration

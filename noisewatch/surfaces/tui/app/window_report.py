@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.judgement.gravity import label_of
+from noisewatch.judgement.terms import label_of
 from noisewatch.operations.frame.frame import OFFLINE, CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.reports.parts.markdown import cell, code, prose, table
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, duration, rate, seconds, share, worst_of

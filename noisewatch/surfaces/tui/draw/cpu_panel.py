@@ -60,7 +60,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     offset = max(min(model.offset, len(lines) - room), 0)
     has_clock = any(line.current_khz is not None for line in lines)
     shown = lines[offset : offset + room]
-    has_measured = model.frame is not None and model.frame.has_sentinel and width >= _NARROW
+    has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
     columns = f"   CPU   lost/s{MEASURED_HEADING if has_measured else ''}"
     columns += "  change" if model.baseline is not None else ""
     columns += " " if width < _NARROW else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "

@@ -26,8 +26,8 @@ class Glyphs:
     has_braille: bool  # dots in two columns of four: two levels in one character
 
 
-UNICODE = Glyphs(" ▁▂▃▄▅▆▇█", "?", "~", "–", "·", "▲", has_braille=True)
-ASCII = Glyphs(" .:-=+*#@", "?", "~", "-", "|", "^", has_braille=False)
+UNICODE = Glyphs(ramp=" ▁▂▃▄▅▆▇█", unknown="?", estimate="~", dash="–", bullet="·", cursor="▲", has_braille=True)
+ASCII = Glyphs(ramp=" .:-=+*#@", unknown="?", estimate="~", dash="-", bullet="|", cursor="^", has_braille=False)
 
 
 _FEW_GLYPHS = ("linux", "vt", "ansi", "cons")  # consoles whose fonts lack most block characters

@@ -29,7 +29,7 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append(("  PAUSES ON SPIKE", "doubt"))
     if frame.source is not None:
         left.append((f"  {frame.source}", "faint"))
-    if not model.is_stale:  # without the sampler there is no sentinel
+    if not model.is_stale:  # without the sampler there is no idle probe
         left += header_words(frame)
     return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), _failed_row(model, width)]
 

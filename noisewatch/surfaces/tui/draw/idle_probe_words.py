@@ -1,4 +1,4 @@
-"""What the sentinel does, in the words and figures of the screen; and what its key asks for."""
+"""What the idle probe does, in the words and figures of the screen; and what its key asks for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE
-from noisewatch.model.idle_probe_states import MEASURES
+from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.frame import TARGET, CpuLine, Frame
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, share, style_of
@@ -17,20 +17,20 @@ MEASURED_HEADING = " measured"
 
 def header_words(frame: Frame) -> Row:
     """Where it spins and what that costs, or why it does not; nothing where it is off."""
-    if frame.no_sentinel_reason is not None:
-        return [(f"  no sentinel: {frame.no_sentinel_reason}", "doubt")]
-    if not frame.has_sentinel:
+    if frame.no_idle_probe_reason is not None:
+        return [(f"  no idle probe: {frame.no_idle_probe_reason}", "doubt")]
+    if not frame.has_idle_probe:
         return []
     cpus_by_state: dict[str, list[int]] = defaultdict(list)
     for line in frame.cpus:
         if line.role == TARGET or line.cpu in frame.target:
-            cpus_by_state[line.sentinel].append(line.cpu)
-    spins_on = cpus_by_state.pop(MEASURES, [])
+            cpus_by_state[line.idle_probe].append(line.cpu)
+    spins_on = cpus_by_state.pop(ProbeState.MEASURES, [])
     others = ", ".join(f"{name_cpus(cpus)} {state}" for state, cpus in cpus_by_state.items()) or "no target CPU"
     if not spins_on:
-        return [("  sentinel waits: ", "plain"), (others, "strong")]
+        return [("  idle probe waits: ", "plain"), (others, "strong")]
     spins = f"{DUTY_SHARE:.0%} of CPU {format_cpu_list(spins_on)}"
-    return [("  sentinel: ", "plain"), (spins, "strong"), (f"; {others}" if cpus_by_state else "", "plain")]
+    return [("  idle probe: ", "plain"), (spins, "strong"), (f"; {others}" if cpus_by_state else "", "plain")]
 
 
 def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
@@ -38,7 +38,7 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
     lost_ns = lost_ns_per_s(line)
     if lost_ns is not None:
         return f"{duration(lost_ns):>8} ", style_of(lost_ns)
-    said = line.sentinel if line.role == TARGET and len(line.sentinel) <= len(MEASURED_HEADING) - 1 else glyphs.dash
+    said = line.idle_probe if line.role == TARGET and len(line.idle_probe) <= len(MEASURED_HEADING) - 1 else glyphs.dash
     return f"{said:>8} ", "faint"
 
 
@@ -46,7 +46,7 @@ def measured_row(line: CpuLine) -> Row:
     """The same with all that is known of it, for the screen of one CPU."""
     lost_ns = lost_ns_per_s(line)
     if lost_ns is None or line.measured_ns is None:
-        return [(f" sentinel: {line.sentinel}", "faint")]
+        return [(f" idle probe: {line.idle_probe}", "faint")]
     gaps = f"{line.gap_count} gaps, the longest {duration(line.longest_gap_ns)}" if line.gap_count else "no gap"
     return [
         (" measured ", "plain"),
@@ -60,11 +60,11 @@ def lost_ns_per_s(line: CpuLine) -> float | None:
     return None if line.measured_stolen_share is None else line.measured_stolen_share * 1e9
 
 
-def toggle_sentinel(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
+def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
     """Asks the sampler to switch it on, or off; the reason where there is nothing to spin on."""
     if sampler is None or frame is None:
-        return "no sentinel: there is no sampler yet"
+        return "no idle probe: there is no sampler yet"
     if frame.source is not None:
-        return f"no sentinel: a {frame.source} cannot be spun on"
-    sampler.ask("sentinel", sampler.asked.get("sentinel", frame.has_sentinel) is not True)
+        return f"no idle probe: a {frame.source} cannot be spun on"
+    sampler.ask("idle_probe", sampler.asked.get("idle_probe", frame.has_idle_probe) is not True)
     return None

@@ -53,7 +53,9 @@ class Episodes:
         readings = self.watch.readings(frame)
         ended = self._follow(frame, number, readings)
         begun = {
-            subject: Episode(_start_ns(frame), frame.taken_at_ns, number, value, value)
+            subject: Episode(
+                began_ns=_start_ns(frame), last_ns=frame.taken_at_ns, last_number=number, highest=value, total=value
+            )
             for subject, value in readings.items()
             if value is not None and value >= self.watch.begins_at and subject not in self._lasting
         }

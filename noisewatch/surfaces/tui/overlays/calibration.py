@@ -10,7 +10,7 @@ from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.kernel.calibration import CalibrationWish
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
@@ -21,14 +21,14 @@ from noisewatch.operations.live_gaps import LiveGaps
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
 from noisewatch.surfaces.reports.calibration.text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, Show, Sources, wrapped
 
 SECONDS = 5.0
 _LEAST_CHART = 8  # rows: a heading, four for bars, and the axes
 
 
 @dataclass(slots=True)
-class CalibrationScreen(AskedScreen):
+class CalibrationScreen(Overlay):
     """A calibration, whose histogram can be seen growing."""
 
     live: LiveGaps = field(default_factory=LiveGaps)
@@ -99,7 +99,7 @@ def calibrate_machine(open_machine: Callable[[], Machine] | None, cpus: CpuSet, 
         machine = open_machine()
         if isinstance(machine, Recording):
             machine.go_to_aside()
-        asked, task_reader = Wish(cpus), TaskReader()
+        asked, task_reader = SnapshotOptions(cpus), TaskReader()
         snapshot = read_snapshot(machine, asked, task_reader)
         measured = calibrate_cpus(
             machine,

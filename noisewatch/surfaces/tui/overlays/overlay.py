@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict
     from noisewatch.machine import Machine
     from noisewatch.model.calibration.figures import Calibration
-    from noisewatch.operations.progress import Audience
+    from noisewatch.operations.progress import ProgressListener
 
 ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
 _NO_TARGET = "There is no target CPU."
@@ -31,11 +31,11 @@ class Sources:
     """What can be asked for beside the frames; None where there is no machine for it."""
 
     open_machine: Callable[[], Machine] | None = None
-    examine: Callable[[CpuSet, Audience], Verdict] | None = None
+    examine: Callable[[CpuSet, ProgressListener], Verdict] | None = None
 
 
 @dataclass(slots=True)
-class AskedScreen(ABC):
+class Overlay(ABC):
     """Between the key that asks for it and the one that goes back."""
 
     pauses_sampler: ClassVar[bool] = True
@@ -129,8 +129,8 @@ _MODULES = {
 }
 
 
-def asked_screen(name: str, frame: Frame | None) -> AskedScreen:
+def overlay_named(name: str, frame: Frame | None) -> Overlay:
     """The screen, imported once it is asked for: the monitor's first picture comes first."""
     module, kind = _MODULES[name]
-    found: type[AskedScreen] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
+    found: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
     return found.of(frame)

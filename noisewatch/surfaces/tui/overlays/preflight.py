@@ -13,11 +13,11 @@ from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.frame.finding_line import style_of_label
 from noisewatch.operations.live_gaps import LiveGaps
-from noisewatch.operations.progress import Audience
+from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
-from noisewatch.surfaces.reports.verdict.formats import FORMATS, Occasion
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, Show, Sources, wrapped
 
 _STYLES = {  # of the words that lines of the report begin with
     "noisewatch: STABLE": "good",
@@ -29,7 +29,7 @@ _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 
 
 @dataclass(slots=True)
-class GateScreen(AskedScreen):
+class GateScreen(Overlay):
     """A preflight, whose histogram can be seen growing."""
 
     doing: str = "looking"
@@ -54,7 +54,7 @@ class GateScreen(AskedScreen):
         """The verdict as files, by their suffix; nothing before there is one."""
         if self.verdict is None:
             return {}
-        occasion = Occasion(self.verdict.exit_status, time.time())
+        occasion = RenderOptions(self.verdict.exit_status, time.time())
         return {suffix: FORMATS[name].render(self.verdict, occasion) for suffix, name in _REPORTS.items()}
 
     @property
@@ -75,7 +75,7 @@ class GateScreen(AskedScreen):
 
     def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
         if self.verdict is not None:
-            occasion = Occasion(self.verdict.exit_status, 0.0, width=width)
+            occasion = RenderOptions(self.verdict.exit_status, 0.0, width=width)
             *report, summary = FORMATS["text"].render(self.verdict, occasion).splitlines()
             lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
             return wrapped(lines, width)
@@ -115,7 +115,7 @@ class _ScreenAudience:
         """The next part draws over it."""
 
 
-def _examined(sources: Sources, cpus: CpuSet, audience: Audience) -> Verdict | str:
+def _examined(sources: Sources, cpus: CpuSet, audience: ProgressListener) -> Verdict | str:
     """The verdict on the machine; the reason where there is none."""
     if sources.examine is None:
         return "there is no machine"

@@ -9,7 +9,7 @@ from textual.app import App
 
 from noisewatch.errors import CannotMeasure
 from noisewatch.faults import contained
-from noisewatch.surfaces.tui.overlays.overlay import RUNNING, AskedScreen, Sources
+from noisewatch.surfaces.tui.overlays.overlay import RUNNING, Overlay, Sources
 
 _DRAW_EVERY_S = 0.25  # a calibration tells more often how far it is, and its chart takes milliseconds to draw
 
@@ -27,15 +27,15 @@ class Above:
         draw: Callable[[], None],
         pause: Callable[[], None],
         resume: Callable[[], None],
-        keep: Callable[[AskedScreen], None],
+        keep: Callable[[Overlay], None],
     ) -> None:
         self._app = app
         self._sources = sources
         self._draw, self._pause, self._resume, self._keep = draw, pause, resume, keep
-        self.screen: AskedScreen | None = None
+        self.screen: Overlay | None = None
         self._next_draw_s = 0.0
 
-    def announce(self, screen: AskedScreen) -> None:
+    def announce(self, screen: Overlay) -> None:
         """Shows what it will cost; nothing is started yet."""
         if self.screen is None:
             self.screen = screen
@@ -56,7 +56,7 @@ class Above:
         if screen is not None and screen.pauses_sampler and screen.state == RUNNING:
             self._resume()
 
-    def _run(self, screen: AskedScreen) -> None:
+    def _run(self, screen: Overlay) -> None:
         """In a thread; the screen is changed, and drawn, by the other one."""
         try:
             while screen.state == RUNNING and self.screen is screen and self._app.is_running:
@@ -66,7 +66,7 @@ class Above:
         finally:
             screen.end()
 
-    def _measured(self, screen: AskedScreen) -> Callable[[], None]:
+    def _measured(self, screen: Overlay) -> Callable[[], None]:
         """What has the screen take in the result, or why there is none."""
 
         def failed(reason: str) -> Callable[[], None]:
@@ -74,7 +74,7 @@ class Above:
 
         return contained(lambda: screen.measure(self._sources, lambda change: self._show(screen, change)), failed)
 
-    def _show(self, screen: AskedScreen, change: Callable[[], None]) -> None:
+    def _show(self, screen: Overlay, change: Callable[[], None]) -> None:
         """Raises CannotMeasure once the screen was left."""
         if self.screen is not screen or not self._app.is_running:
             raise CannotMeasure("stopped")
@@ -86,11 +86,11 @@ class Above:
             self._next_draw_s = time.monotonic() + _DRAW_EVERY_S
             self._draw()
 
-    def _take_in(self, screen: AskedScreen, take: Callable[[], None]) -> None:
+    def _take_in(self, screen: Overlay, take: Callable[[], None]) -> None:
         take()
         self._keep(screen)
 
-    def _finish(self, screen: AskedScreen, take: Callable[[], None]) -> None:
+    def _finish(self, screen: Overlay, take: Callable[[], None]) -> None:
         if self.screen is not screen:
             return
         contained(lambda: self._take_in(screen, take), screen.fail)

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NoisewatchError
-from noisewatch.kernel.snapshot.snapshot import Wish
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kernel.trace.runs import EVENTS
 from noisewatch.machine import Machine
-from noisewatch.model.trace.interruptions import Stretch
-from noisewatch.operations.trace import Followed, KeptTrace, Watch, follow
+from noisewatch.model.trace.interruptions import Interruption
+from noisewatch.operations.trace import KeptTrace, TraceRun, Watch, follow
 from noisewatch.surfaces.reports.parts.culprit_text import parts_in_words
 from noisewatch.surfaces.reports.parts.table import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, AskedScreen, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, Show, Sources, wrapped
 from noisewatch.units import describe_ns
 
 STRETCH_S = 5.0
@@ -26,22 +26,22 @@ _MOST_KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Interruption:
-    """A stretch that others had of a CPU; the time is that of CLOCK_MONOTONIC."""
+class _Remembered:
+    """An interruption of a CPU; the time is that of CLOCK_MONOTONIC."""
 
     at_ns: int
     cpu: int
-    stretch: Stretch
+    interruption: Interruption
 
 
 @dataclass(slots=True)
-class TraceScreen(AskedScreen):
+class TraceScreen(Overlay):
     """What was followed last, while more is; and the longest interruptions of the last minute."""
 
     done_s: float = 0.0
     count: int = 0
-    followed: Followed | None = None
-    past: list[Interruption] = field(default_factory=list)
+    followed: TraceRun | None = None
+    past: list[_Remembered] = field(default_factory=list)
     kept: KeptTrace = field(default_factory=KeptTrace)
 
     pauses_sampler = False
@@ -59,7 +59,7 @@ class TraceScreen(AskedScreen):
     def end(self) -> None:
         self.kept.close()
 
-    def take(self, result: Followed | str) -> None:
+    def take(self, result: TraceRun | str) -> None:
         """A stretch is over; of a recording there is but one, and after a failure no other."""
         self.done_s, self.count = 0.0, self.count + 1
         if isinstance(result, str):
@@ -69,17 +69,17 @@ class TraceScreen(AskedScreen):
             self._remember(result)
             self.state = OVER if self.source is not None else RUNNING
 
-    def _remember(self, followed: Followed) -> None:
+    def _remember(self, followed: TraceRun) -> None:
         """Keeps the longest of the last minute, and forgets what is older."""
         if followed.trace is None:
             return
         begin_ns = followed.trace.begin_ns
         for cpu in followed.target:
-            found = followed.stretches(cpu, _MOST_KEPT)
-            self.past += [Interruption(begin_ns + each.start_ns, cpu, each) for each in found]
+            found = followed.interruptions(cpu, _MOST_KEPT)
+            self.past += [_Remembered(begin_ns + each.start_ns, cpu, each) for each in found]
         end_ns = begin_ns + followed.trace.length_ns
         recent = (each for each in self.past if end_ns - each.at_ns <= _KEPT_NS)
-        self.past = heapq.nlargest(_MOST_KEPT, recent, key=lambda each: (each.stretch.length_ns, each.at_ns))
+        self.past = heapq.nlargest(_MOST_KEPT, recent, key=lambda each: (each.interruption.length_ns, each.at_ns))
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
@@ -102,12 +102,12 @@ class TraceScreen(AskedScreen):
             return []
         end_ns = trace.begin_ns + trace.length_ns
         rows = [
-            ["", f"{(end_ns - each.at_ns) / 1e9:.1f} s", str(each.cpu), describe_ns(each.stretch.length_ns), who]
+            ["", f"{(end_ns - each.at_ns) / 1e9:.1f} s", str(each.cpu), describe_ns(each.interruption.length_ns), who]
             for each in self.past
-            if (who := parts_in_words(each.stretch.parts))
+            if (who := parts_in_words(each.interruption.parts))
         ]
         table = align([["", "ago", "CPU", "length", "who"], *rows]).splitlines() if rows else []
-        return ["", "the longest stretches of the last minute", *table]
+        return ["", "the longest interruptions of the last minute", *table]
 
     def _announcement(self) -> list[str]:
         if self.source is not None:
@@ -128,11 +128,11 @@ def follow_machine(
     seconds: float = STRETCH_S,
     tracer: str = EVENTS,
     kept: KeptTrace | None = None,
-) -> Followed | str:
+) -> TraceRun | str:
     """One stretch of the machine, or what was followed in its recording; the reason where there is none."""
     if open_machine is None:
         return "there is no machine"
     try:
-        return follow(open_machine(), Wish(cpus), seconds, watch, tracer=tracer, kept=kept)
+        return follow(open_machine(), SnapshotOptions(cpus), seconds, watch, tracer=tracer, kept=kept)
     except NoisewatchError as error:
         return str(error)

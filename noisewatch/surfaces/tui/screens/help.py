@@ -16,7 +16,7 @@ noisewatch: who takes time from the CPUs of your benchmark
   load     share of the time that others used the CPU
   history  a character an interval, on a logarithmic scale:
            half the height from 1 ms a second (0.1 %), full from 200 ms
-  measured  lost/s of the last 10 s, by the sentinel: S spins 2 % of idle targets
+  measured  lost/s of the last 10 s, by the idle probe: S spins 2 % of idle targets
   many CPUs stand in columns, or as cells: of one, or the worst of some
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
   NOISY    what `noisewatch preflight` calls unstable, over 5 s or the last interval

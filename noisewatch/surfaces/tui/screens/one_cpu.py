@@ -38,7 +38,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
         return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
     lanes = _lanes(model, line.cpu, width, glyphs) if height >= _LOWEST_WITH_LANES else []
     lanes = lanes if 2 * len(lanes) <= height else []
-    measured = [measured_row(line)] if model.frame is not None and model.frame.has_sentinel else []
+    measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
     top = [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs), *lanes]
     left = height - len(top)
     advice = advice_rows(model, width, left - LEAST_TABLE)

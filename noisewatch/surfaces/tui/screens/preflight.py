@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from functools import cache
 
-from noisewatch.judgement.gravity import label_of
+from noisewatch.judgement.terms import label_of
 from noisewatch.operations.frame.finding_line import FindingLine, style_of_label
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, seconds

@@ -55,7 +55,13 @@ def baseline_of(history: History, last: int) -> Baseline:
     lost_by_source = {
         source: sum(lost) / count for source, lost in found.items() if source[0] in whole or len(lost) == count
     }
-    return Baseline(frames[-1].taken_at_ns, count, lost_by_cpu, lost_by_source, whole)
+    return Baseline(
+        taken_at_ns=frames[-1].taken_at_ns,
+        intervals=count,
+        lost_by_cpu=lost_by_cpu,
+        lost_by_source=lost_by_source,
+        whole_cpus=whole,
+    )
 
 
 def _mean(losses: list[float | None]) -> float | None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 from noisewatch.surfaces.tui.app.bindings import BINDINGS
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
-from noisewatch.surfaces.tui.overlays.overlay import OVER, AskedScreen
+from noisewatch.surfaces.tui.overlays.overlay import OVER, Overlay
 from noisewatch.surfaces.tui.overlays.preflight import GateScreen
 from noisewatch.surfaces.tui.overlays.trace import TraceScreen
 from noisewatch.surfaces.tui.state.screen_model import CPU, EVENTS, MAP, OVERVIEW, PREFLIGHT, SCREENS, SOURCES
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
-ABOVE: Mapping[str, type[AskedScreen]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
+ABOVE: Mapping[str, type[Overlay]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
 QUITTING = ("q", "ctrl+c")
 KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
 Change = dict[str, object]
@@ -95,7 +95,7 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "s": _same(sort="rate"),
     "m": _same(baseline=15),
     "M": _same(baseline=None),
-    "S": _same(notice="no sentinel"),
+    "S": _same(notice="no idle probe"),
     "a": _same(shows_all_cpus=True),
     "c": _same(above="CalibrationScreen announced"),
     "t": _same(above="TraceScreen announced"),

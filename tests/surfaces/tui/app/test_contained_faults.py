@@ -17,7 +17,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Answer, Case
 from noisewatch.judgement.rules import SHARED, Rules
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine import Machine
 from noisewatch.operations.frame.frame import encode_frame
 from noisewatch.surfaces.reports.verdict.json import describe_verdict
@@ -43,7 +43,7 @@ def _divide(*_: object) -> Answer:
 
 
 def _case(rules: Rules | None = None) -> Case:
-    case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), Wish(frozenset({2, 3}))))
+    case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions(frozenset({2, 3}))))
     return case if rules is None else replace(case, rules=rules)
 
 
@@ -68,7 +68,7 @@ def test_a_check_that_raises_is_unknown_by_its_name_and_the_others_are_answered(
 def test_no_profile_excuses_a_check_that_raises(as_for_users: None) -> None:
     hidden = [each.id for each in CATALOGUE if each.is_hidden_from_guests and SHARED not in each.not_asked_in]
     files = quiet_files() | {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
-    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), Wish(frozenset({2, 3})))
+    snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), SnapshotOptions(frozenset({2, 3})))
     case = Case(snapshot, no_sample_reason="for the test", rules=Rules(SHARED))
     broken = [replace(each, answer=_divide) if each.id in hidden else each for each in CATALOGUE]
     statuses = {each.check.id: each.status for each in judge(case, broken).findings if each.check.id in hidden}

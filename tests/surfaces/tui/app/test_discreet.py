@@ -12,13 +12,13 @@ from textual.pilot import Pilot
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.reader import NOT_ASKED
 from noisewatch.kernel.snapshot.intrusive import INTRUSIVE, interrupts
-from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NO_TRACER
 from noisewatch.machine import Json
 from noisewatch.operations.advise import Advice, advise
 from noisewatch.operations.sampling import sample_frames
-from noisewatch.operations.trace import Followed
+from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from noisewatch.surfaces.tui.overlays.trace import follow_machine
@@ -75,7 +75,7 @@ def release(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def _snapshots(host: _Host, wish: Wish, count: int) -> list[Snapshot]:
+def _snapshots(host: _Host, wish: SnapshotOptions, count: int) -> list[Snapshot]:
     found: list[Snapshot] = []
     for _ in range(count):
         found.append(read_snapshot(host, wish, TaskReader(), found[-1] if found else None))
@@ -85,7 +85,7 @@ def _snapshots(host: _Host, wish: Wish, count: int) -> list[Snapshot]:
 
 def test_to_begin_with_all_is_asked_that_interrupts_a_cpu_by_being_asked(release: str) -> None:
     host = _Host(release)
-    (snapshot,) = _snapshots(host, Wish(TARGET), 1)
+    (snapshot,) = _snapshots(host, SnapshotOptions(TARGET), 1)
     known = set(INTRUSIVE[2:]) if release == "6.14.0" else set(INTRUSIVE[1:])
     asked = {read for read in INTRUSIVE for path in host.intrusive(release) if read.words.fullmatch(path)}
     never = {read for read in INTRUSIVE if "msr" in read.words.pattern or "thermal_zone" in read.words.pattern}
@@ -97,7 +97,7 @@ def test_to_begin_with_all_is_asked_that_interrupts_a_cpu_by_being_asked(release
 def test_the_samplers_later_frames_ask_nothing_of_it_and_lose_nothing(release: str) -> None:
     """All screens show those frames: the overview, all CPUs, all sources, one CPU, events and the gate's checks."""
     host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)  # the settings are read again each time
-    frames = sample_frames(host, Wish(TARGET), 1.0, sleep=lambda seconds: host.advance())
+    frames = sample_frames(host, SnapshotOptions(TARGET), 1.0, sleep=lambda seconds: host.advance())
     next(frames)
     begin = len(host.reads)
     later = [next(frames) for _ in range(_FRAMES)]
@@ -108,7 +108,7 @@ def test_the_samplers_later_frames_ask_nothing_of_it_and_lose_nothing(release: s
 
 def test_what_was_asked_to_begin_with_stays_known(release: str) -> None:
     host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)
-    first, *_, last = _snapshots(host, Wish(TARGET), 3)
+    first, *_, last = _snapshots(host, SnapshotOptions(TARGET), 3)
     assert (last.hardware, last.pin_trial, last.platform) == (first.hardware, first.pin_trial, first.platform)
     for cpu in TARGET:
         was, now = first.frequency.cpus[cpu], last.frequency.cpus[cpu]
@@ -118,9 +118,9 @@ def test_what_was_asked_to_begin_with_stays_known(release: str) -> None:
 
 def test_a_target_that_is_another_one_by_now_is_not_asked(release: str) -> None:
     host = _Host(release)
-    first = read_snapshot(host, Wish(frozenset({1})), TaskReader())
+    first = read_snapshot(host, SnapshotOptions(frozenset({1})), TaskReader())
     begin = len(host.reads)
-    later = read_snapshot(host, Wish(TARGET), TaskReader(), first)
+    later = read_snapshot(host, SnapshotOptions(TARGET), TaskReader(), first)
     assert host.intrusive(release, begin) == []
     assert later.pin_trial.granted == TARGET
     assert NOT_ASKED in later.reason_by_path.values()
@@ -143,7 +143,7 @@ def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
         host.advance()
 
     followed = follow_machine(lambda: host, TARGET, watch, seconds=0.01, tracer=NO_TRACER)
-    assert isinstance(followed, Followed)
+    assert isinstance(followed, TraceRun)
     assert followed.interval.seconds > 0
     assert len(host.reads) > 300
     assert host.intrusive(release) == []

@@ -11,7 +11,7 @@ import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, Frame
 from noisewatch.surfaces.tui.app.bindings import SCROLLING
@@ -115,7 +115,10 @@ def _sixth(model: ScreenModel) -> Selection:
 def _thirty_intervals() -> ScreenModel:
     """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, and twenty findings."""
     hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=TARGET) for at in range(60))
-    finding = tuple(FindingLine(f"check-{at}", "fail", "blocking", Gravity.FAILED, "it was found") for at in range(20))
+    finding = tuple(
+        FindingLine(id=f"check-{at}", status="fail", weight="blocking", gravity=Gravity.FAILED, said="it was found")
+        for at in range(20)
+    )
 
     def interval(second: int) -> Frame:
         lost_ns = 50e6 if second in (11, 21) else 1e3 * second

@@ -1,4 +1,4 @@
-"""The sentinel on the screen: its key, its cost, and what it measured."""
+"""The idle probe on the screen: its key, its cost, and what it measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _measuring(cpu: int, share: float = 0.00042, **rest: Any) -> CpuLine:
         TARGET,
         300_000.0,
         is_estimate=True,
-        sentinel="measures",
+        idle_probe="measures",
         measured_ns=170_000_000,
         measured_stolen_share=share,
         gap_count=12,
@@ -32,11 +32,11 @@ def _measuring(cpu: int, share: float = 0.00042, **rest: Any) -> CpuLine:
 
 
 def _watched(*cpus: CpuLine, **rest: Any) -> Frame:
-    return frame((cpu_line(0), *cpus), has_sentinel=True, **rest)
+    return frame((cpu_line(0), *cpus), has_idle_probe=True, **rest)
 
 
 def _waiting(cpu: int, state: str) -> CpuLine:
-    return cpu_line(cpu, TARGET, sentinel=state)
+    return cpu_line(cpu, TARGET, idle_probe=state)
 
 
 def _row_of(lines: list[str], cpu: int) -> str:
@@ -56,18 +56,18 @@ def test_a_cpu_that_is_not_measured_says_why_in_place_of_a_figure() -> None:
     assert "CPU 1 busy, CPU 2 sibling busy" in lines[0]
 
 
-def test_without_the_sentinel_there_is_no_column_for_it() -> None:
+def test_without_the_idle_probe_there_is_no_column_for_it() -> None:
     assert "measured" not in "".join(screen(model_of(frame())))
 
 
 @pytest.mark.parametrize(
     ("cpus", "said"),
     [
-        ((_measuring(1), _measuring(2)), "sentinel: 2% of CPU 1-2 "),
-        ((_measuring(1), _waiting(2, "busy")), "sentinel: 2% of CPU 1; CPU 2 busy "),
-        ((_waiting(1, "was busy"),), "sentinel waits: CPU 1 was busy "),
-        ((), "sentinel waits: no target CPU "),
-        ((cpu_line(1, OFFLINE, sentinel="offline"),), "sentinel waits: CPU 1 offline "),
+        ((_measuring(1), _measuring(2)), "idle probe: 2% of CPU 1-2 "),
+        ((_measuring(1), _waiting(2, "busy")), "idle probe: 2% of CPU 1; CPU 2 busy "),
+        ((_waiting(1, "was busy"),), "idle probe waits: CPU 1 was busy "),
+        ((), "idle probe waits: no target CPU "),
+        ((cpu_line(1, OFFLINE, idle_probe="offline"),), "idle probe waits: CPU 1 offline "),
     ],
 )
 def test_the_head_tells_what_it_costs_and_where_it_does_not_spin(cpus: tuple[CpuLine, ...], said: str) -> None:
@@ -76,14 +76,14 @@ def test_the_head_tells_what_it_costs_and_where_it_does_not_spin(cpus: tuple[Cpu
 
 
 def test_the_head_tells_why_there_is_none() -> None:
-    told = frame(no_sentinel_reason="it ended with status -9")
-    assert "no sentinel: it ended with status -9" in screen(model_of(told))[0]
+    told = frame(no_idle_probe_reason="it ended with status -9")
+    assert "no idle probe: it ended with status -9" in screen(model_of(told))[0]
 
 
-def test_without_a_sampler_there_is_no_sentinel() -> None:
+def test_without_a_sampler_there_is_no_idle_probe() -> None:
     model = model_of(_watched(_measuring(1)))
     model.trouble = "the sampler ended: status -9"
-    assert "sentinel" not in screen(model)[0]
+    assert "idle_probe" not in screen(model)[0]
 
 
 def test_the_screen_of_a_cpu_tells_all_that_was_measured() -> None:
@@ -96,11 +96,11 @@ def test_the_screen_of_a_cpu_tells_all_that_was_measured() -> None:
 def test_the_screen_of_a_cpu_tells_why_nothing_was() -> None:
     model = model_of(_watched(_waiting(1, "sibling busy")))
     model.cpu = 1
-    assert "sentinel: sibling busy" in "".join(screen_of(model, CPU))
+    assert "idle probe: sibling busy" in "".join(screen_of(model, CPU))
 
 
 def test_what_was_measured_comes_through_the_pipe() -> None:
-    told = _watched(_measuring(1), no_sentinel_reason=None)
+    told = _watched(_measuring(1), no_idle_probe_reason=None)
     assert decode_frame(encode_frame(told)) == told
 
 
@@ -124,7 +124,7 @@ def _asked(*keys: str) -> list[str]:
 
 
 def test_the_key_asks_for_it_and_once_more_for_its_end() -> None:
-    assert '{"sentinel": true} {"sentinel": false}' in _asked("S", "S")[0]
+    assert '{"idle_probe": true} {"idle_probe": false}' in _asked("S", "S")[0]
 
 
 def test_a_sampler_that_is_started_anew_is_asked_again() -> None:
@@ -135,7 +135,7 @@ def test_a_sampler_that_is_started_anew_is_asked_again() -> None:
         app._pause_sampler()
         await pilot.press("S")
         app._resume_sampler()
-        await until(pilot, lambda: '{"sentinel": true}' in shown(app)[0])
+        await until(pilot, lambda: '{"idle_probe": true}' in shown(app)[0])
 
     with_monitor(steps, sampler_program(program))
 
@@ -149,10 +149,10 @@ def test_of_a_replay_there_is_nothing_to_spin_on() -> None:
         heads.append(shown(app)[-1])
 
     with_monitor(steps, sampler_program("time.sleep(60)"))
-    assert "no sentinel: a replay of machine.nw cannot be spun on" in heads[0]
+    assert "no idle probe: a replay of machine.nw cannot be spun on" in heads[0]
 
 
 def test_the_option_is_refused_for_a_copied_tree(run: Run, unchanged_tree: Any) -> None:
-    ran = run("--sentinel", "--sysroot", unchanged_tree)
+    ran = run("--idle-probe", "--sysroot", unchanged_tree)
     assert ran.status == 2
     assert "cannot be spun on" in ran.err

@@ -157,7 +157,17 @@ def test_a_task_has_ended_where_its_cpu_has_gone() -> None:
 
 def test_steal_that_begins_and_ends() -> None:
     def stolen(second: int, lost_ms: float) -> Frame:
-        line = CulpritLine(2, "target", "outside", "hypervisor (steal time)", None, None, None, lost_ms * 1e6, False)
+        line = CulpritLine(
+            cpu=2,
+            role="target",
+            kind="outside",
+            name="hypervisor (steal time)",
+            pid=None,
+            tid=None,
+            rate_per_s=None,
+            stolen_ns_per_s=lost_ms * 1e6,
+            is_estimate=False,
+        )
         return _frame(second, culprits=(line,) if lost_ms else ())
 
     lost = (0, 10, 50, 12, 0, 30, *([0] * 12))
@@ -227,5 +237,15 @@ def test_every_kind_has_a_letter_of_its_own() -> None:
 
 
 def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
-    line = CulpritLine(1, "target", "unexplained", "time of no thread seen", None, None, None, 9e8, False)
+    line = CulpritLine(
+        cpu=1,
+        role="target",
+        kind="unexplained",
+        name="time of no thread seen",
+        pid=None,
+        tid=None,
+        rate_per_s=None,
+        stolen_ns_per_s=9e8,
+        is_estimate=False,
+    )
     assert _said(_frame(1), _frame(2, culprits=(line,))) == [("busy", "a thread that was not seen takes 90% of CPU 1")]

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.kernel.snapshot.snapshot import Wish, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen, calibrate_machine
@@ -22,7 +22,9 @@ _HEADING = "gaps by length"
 def _recorded() -> Calibrated | str:
     """That of a host with gaps of many lengths."""
     machine = Recording(str(MACHINES / "host-calibration.nw"))
-    return calibrate_machine(lambda: machine, read_snapshot(machine, Wish(), None).target.cpus, lambda progress: None)
+    return calibrate_machine(
+        lambda: machine, read_snapshot(machine, SnapshotOptions(), None).target.cpus, lambda progress: None
+    )
 
 
 def _pages(width: int, height: int) -> list[list[str]]:

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.kernel.calibration import QUESTION, parse_calibration
 from noisewatch.machine import Machine
-from noisewatch.machine.spinning.calibration.buffer import Sheet, capacities_for, sheet_words
+from noisewatch.machine.spinning.calibration.buffer import SharedBuffer, capacities_for, sheet_words
 from noisewatch.machine.spinning.calibration.plan import GAPS, WORK
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
@@ -26,15 +26,15 @@ from tests.surfaces.tui.framing import frame, model_of, screen_of
 from tests.written import WrittenMachine
 
 
-def _sheet(*lengths_ns: int) -> Sheet:
+def _sheet(*lengths_ns: int) -> SharedBuffer:
     capacities = capacities_for({GAPS: 10**9, WORK: 10**9})
-    sheet = Sheet(memoryview(bytearray(8 * sheet_words(capacities))).cast("q"), capacities)
+    sheet = SharedBuffer(memoryview(bytearray(8 * sheet_words(capacities))).cast("q"), capacities)
     for length_ns in lengths_ns:
         _add(sheet, length_ns)
     return sheet
 
 
-def _add(sheet: Sheet, length_ns: int) -> None:
+def _add(sheet: SharedBuffer, length_ns: int) -> None:
     sheet.gaps[sheet.totals[COUNT] * 4 + 1] = length_ns
     sheet.totals[COUNT] += 1
     sheet.totals[SPUN_NS] += 1_000_000

@@ -62,7 +62,7 @@ def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_pa
         trace = written_trace(begin_ns=begin_s * 10**9)
         recording = str(record(tmp_path / f"{begin_s}.nw", quiet_files(), quiet_files(3.0), trace=trace))
         screen.take(follow_machine(partial(Recording, recording), frozenset({2}), _ignore))
-        told = _text(screen, height=90).partition("the longest stretches of the last minute")[2]
+        told = _text(screen, height=90).partition("the longest interruptions of the last minute")[2]
         seen.append([" ".join(line.split()) for line in told.splitlines() if "kworker" in line])
     assert seen == [
         [],

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import Advice, advise
 from noisewatch.operations.frame.finding_line import FindingLine
@@ -183,9 +183,17 @@ def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further(
 
 def test_of_a_check_its_fix_is_copied() -> None:
     findings = (
-        FindingLine("one", "fail", "blocking", Gravity.FAILED, "said", "sudo fix"),
-        FindingLine("two", "fail", "blocking", Gravity.FAILED, "said"),
-        FindingLine("three", "fail", "blocking", Gravity.FAILED, "said", _BY_HAND, is_command=False),
+        FindingLine(id="one", status="fail", weight="blocking", gravity=Gravity.FAILED, said="said", fix="sudo fix"),
+        FindingLine(id="two", status="fail", weight="blocking", gravity=Gravity.FAILED, said="said"),
+        FindingLine(
+            id="three",
+            status="fail",
+            weight="blocking",
+            gravity=Gravity.FAILED,
+            said="said",
+            fix=_BY_HAND,
+            is_command=False,
+        ),
     )
     model = model_of(replace(frame(4), findings=findings))
     model.go_to("preflight")

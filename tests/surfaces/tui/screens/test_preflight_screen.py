@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotMeasure
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.progress import Audience
+from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.gate import examine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -28,15 +28,21 @@ from tests.surfaces.tui.framing import frame, model_of, screen_of
 
 _FINDINGS = (
     FindingLine(
-        "tasks-on-target",
-        "fail",
-        "blocking",
-        Gravity.FAILED,
-        "hog (pid 7): 48% of CPU 3 (limit 0.5%)",
-        "sudo taskset -pc 0-1 7",
+        id="tasks-on-target",
+        status="fail",
+        weight="blocking",
+        gravity=Gravity.FAILED,
+        said="hog (pid 7): 48% of CPU 3 (limit 0.5%)",
+        fix="sudo taskset -pc 0-1 7",
     ),
-    FindingLine("turbo-enabled", "warn", "warning", Gravity.WARNED, "turbo is on"),
-    FindingLine("processor-hot", "unknown", "warning", Gravity.OPEN, "/sys/class/hwmon: no such file"),
+    FindingLine(id="turbo-enabled", status="warn", weight="warning", gravity=Gravity.WARNED, said="turbo is on"),
+    FindingLine(
+        id="processor-hot",
+        status="unknown",
+        weight="warning",
+        gravity=Gravity.OPEN,
+        said="/sys/class/hwmon: no such file",
+    ),
 )
 
 
@@ -84,7 +90,7 @@ def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> Non
 def _recorded(tmp_path: Path) -> Sources:
     arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0)))])
 
-    def examined(cpus: CpuSet, audience: Audience) -> Verdict:
+    def examined(cpus: CpuSet, audience: ProgressListener) -> Verdict:
         return examine(arguments, frozenset({0}), cpus, audience)
 
     return Sources(examine=examined)
@@ -151,7 +157,7 @@ def test_a_target_that_is_another_one_than_was_announced_is_not_measured(tmp_pat
 
 
 def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
-    def refuse(cpus: CpuSet, audience: Audience) -> Verdict:
+    def refuse(cpus: CpuSet, audience: ProgressListener) -> Verdict:
         raise CannotMeasure("the machine is gone")
 
     texts: list[str] = []

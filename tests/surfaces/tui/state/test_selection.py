@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.judgement.gravity import Gravity
+from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.app.copying import command_to_copy
@@ -186,7 +186,8 @@ def test_enter_keeps_the_source_selected_on_the_screen_of_its_cpu(screen: str) -
 
 def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix_is_then_not_copied() -> None:
     one, two, new = (
-        FindingLine(name, "fail", "blocking", Gravity.FAILED, "said", f"fix {name}") for name in ("one", "two", "new")
+        FindingLine(id=name, status="fail", weight="blocking", gravity=Gravity.FAILED, said="said", fix=f"fix {name}")
+        for name in ("one", "two", "new")
     )
     model = model_of(replace(frame(4), findings=(one, two)))
     model.go_to(PREFLIGHT)

@@ -1,0 +1,77 @@
+"""The words of a verdict: each a type, defined here and nowhere else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How a check was answered."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not-applicable"
+    IGNORED = "ignored"
+
+
+class Severity(StrEnum):
+    """How much a failure weighs; the heaviest first."""
+
+    BLOCKING = "blocking"
+    WARNING = "warning"
+    INFORMATION = "information"
+
+
+class Area(StrEnum):
+    """What a check is about, as people select and ignore it; in the order in which areas are told."""
+
+    CALIBRATION = "calibration"
+    TARGET = "target"
+    ISOLATION = "isolation"
+    INTERRUPTS = "interrupts"
+    LOAD = "load"
+    FREQUENCY = "frequency"
+    IDLE = "idle"
+    HEAT = "heat"
+    POWER = "power"
+    CLOCK = "clock"
+    MEMORY = "memory"
+    SCHEDULER = "scheduler"
+    KERNEL = "kernel"
+    QUOTA = "quota"
+    VIRTUAL = "virtual"
+    PROCESS = "process"
+    JOBS = "jobs"
+    HARDWARE = "hardware"
+
+
+class Outcome(StrEnum):
+    """What all findings come to."""
+
+    STABLE = "stable"
+    UNSTABLE = "unstable"
+    UNKNOWN = "unknown"
+
+
+class Gravity(StrEnum):
+    """What a finding does to the verdict; the gravest first, and the first two decide it."""
+
+    FAILED = "failed"
+    UNANSWERED = "unanswered"
+    WARNED = "warned"
+    OPEN = "open"
+    NOTED = "noted"
+    PASSED = "passed"
+    LEFT_OUT = "left out"
+
+
+_DECIDING = (Gravity.FAILED, Gravity.UNANSWERED)
+_LABELS: dict[str, str] = {Status.NOT_APPLICABLE: "n/a"}
+
+
+def label_of(status: str, gravity: str) -> str:
+    """The status in a word, in capitals where it decides the verdict."""
+    label = _LABELS.get(status, status)
+    return label.upper() if gravity in _DECIDING else label
