@@ -1,6 +1,6 @@
 #!/bin/sh
 # Draws all pictures from recordings, byte for byte the same each time: of machines in tests/machines, and of made-up
-# ones of any size (python -m tests.many_cpus). PNGs need the font DejaVu Sans Mono (Debian: fonts-dejavu-core) and the
+# ones of any size (python -m tests.written.many_cpus). PNGs need the font DejaVu Sans Mono (Debian: fonts-dejavu-core) and the
 # package's extra `png`. Takes a minute or two, most of it for the machine of 512 CPUs.
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ draw verdict 100x40 tests/machines/host-calibration.nw --keys p,enter
 
 for count in 4 16 64 512; do
     made=$recordings/$count.nw
-    python3 -m tests.many_cpus $count "$made"
+    python3 -m tests.written.many_cpus $count "$made"
     draw overview-$count-cpus 80x24 "$made" --at 25
     draw overview-$count-cpus 140x40 "$made" --at 25
 done

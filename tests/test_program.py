@@ -17,8 +17,8 @@ from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.program import as_root, started_by
 from noisewatch.surfaces.reports.parts.culprit_text import root_lines
-from tests.quiet_machine import quiet_files
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import quiet_files
 
 
 def _installed(folder: Path) -> Path:

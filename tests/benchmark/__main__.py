@@ -24,8 +24,8 @@ from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
 from noisewatch.model.interval.interrupt_counts import count_interrupts
 from noisewatch.operations.live_gaps import LiveGaps
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
-from tests.many_cpus import ManyCpus
 from tests.written import write_tree
+from tests.written.many_cpus import ManyCpus
 
 _RUNS = 9
 _COMMAND = [sys.executable, "-m", "noisewatch"]

@@ -26,9 +26,9 @@ from noisewatch.kernel.trace.timeline import CpuTrace
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.gap_causes import GapCause, causes_by_gaps, causes_by_trace
+from tests.benchmark.paired import paired_ratio, spun
 from tests.kernel.trace.ring_buffer import event_format, page, record, switch
 from tests.live.noise import CPU
-from tests.paired import paired_ratio, spun
 from tests.truth.conditions import disk, hog_here, idle, network, timer
 
 _OTHER = 0

@@ -14,8 +14,8 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement import examples
 from tests.judgement.judging import finding, judged
-from tests.quiet_machine import ANSWERS, loaded_files, quiet_files
 from tests.written import Files, WrittenMachine, without
+from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
 
 M = TypeVar("M", bound=WrittenMachine)
 

@@ -16,9 +16,9 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.model.interval.interval import interval_between
-from tests.calibrated import written_calibration
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 def judged(

@@ -15,10 +15,10 @@ from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import interval_between
-from tests.calibrated import CHAIN_NS, WORK_NS, steady, written_calibration
 from tests.judgement.judging import finding
-from tests.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files
 from tests.written import Files, WrittenMachine, without
+from tests.written.calibration import CHAIN_NS, WORK_NS, steady, written_calibration
+from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files
 
 _MS = 1_000_000
 _CHECKS = [each.id for each in CATALOGUE if each.asks_calibration]

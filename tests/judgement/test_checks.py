@@ -16,8 +16,8 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL, Example, all_examples
 from tests.judgement.judging import finding, judged, judged_by_settings, quiet_calibration
-from tests.quiet_machine import ANSWERS, CPUS, crowd, loaded_files, process, quiet_files, stat_file
 from tests.written import WrittenMachine, without
+from tests.written.quiet_machine import ANSWERS, CPUS, crowd, loaded_files, process, quiet_files, stat_file
 
 _EXAMPLES = all_examples()
 _READ = [each for each in CATALOGUE if not each.asks_calibration]

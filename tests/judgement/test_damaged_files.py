@@ -6,10 +6,10 @@ import pytest
 
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import answered, finding, judged
-from tests.quiet.heat import CHIP, ZONE
-from tests.quiet.kernel import TRACING
-from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 from tests.written import PROC_MOUNT, WrittenMachine, mounted, without
+from tests.written.quiet.heat import CHIP, ZONE
+from tests.written.quiet.kernel import TRACING
+from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 
 _IRQ = "/proc/irq/24"
 _ROOT = "/sys/fs/cgroup"

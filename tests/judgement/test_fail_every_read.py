@@ -9,8 +9,8 @@ import pytest
 from noisewatch.errors import NoisewatchError, Unreadable
 from noisewatch.judgement.terms import Outcome, Status
 from tests.judgement.judging import judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, process, quiet_files, stat_file
 from tests.written import Files, WrittenMachine
+from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
 _LEAST_READS = 150
 

@@ -12,8 +12,8 @@ from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.live import unreadable
 from tests.judgement.judging import answered, finding, judged
-from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 
 _ROOT = "/sys/fs/cgroup"
 _HYBRID_MOUNTS = (

@@ -20,8 +20,8 @@ from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
 from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
 from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers
 from tests.judgement.fake_root import sh, tree_of
-from tests.quiet_machine import CPUS
 from tests.written import write_tree
+from tests.written.quiet_machine import CPUS
 
 _LONGEST = 200
 _MOST_CPUS = 512

@@ -10,8 +10,8 @@ from noisewatch.cpus import CpuSet
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Fix
 from tests.judgement.judging import finding, judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files, stat_file
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files, stat_file
 
 
 def _fix(check_id: str, changed: dict[str, str], cpus: CpuSet = TARGET, **options: object) -> Fix:

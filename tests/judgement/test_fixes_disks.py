@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.judgement.declaration import Fix
 from tests.judgement.example import Example
-from tests.quiet.load import MDSTAT
+from tests.written.quiet.load import MDSTAT
 
 
 def _fix(work: str) -> Fix | None:

@@ -9,9 +9,9 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import finding, judged
-from tests.quiet.frequency import UNCORE
-from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
 from tests.written import WrittenMachine
+from tests.written.quiet.frequency import UNCORE
+from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
 
 
 def _fix(check_id: str, changed: dict[str, str]) -> Fix | None:

@@ -9,9 +9,9 @@ import pytest
 from noisewatch.judgement.declaration import Fix
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import answered, finding, judged_by_settings
-from tests.quiet.packets import QUEUE
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine, without
+from tests.written.quiet.packets import QUEUE
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 _NET = "/sys/class/net"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.declaration import Fix
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.memory import MEMINFO, SWAPS, vmstat
+from tests.written.quiet.memory import MEMINFO, SWAPS, vmstat
 
 _CI = "/sys/fs/cgroup/ci"
 _LIMITED = {

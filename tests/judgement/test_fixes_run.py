@@ -14,8 +14,8 @@ from noisewatch.judgement.commands import persist_per_cpu
 from noisewatch.judgement.declaration import Fix
 from noisewatch.kernel.tasks.workqueues import FOLDER as WORKQUEUES
 from tests.judgement.example import Example, all_examples
-from tests.quiet_machine import CPUS, quiet_files
 from tests.written import write_tree
+from tests.written.quiet_machine import CPUS, quiet_files
 
 # In place of sudo: files lie below $ROOT, folders act as cgroups do, and programs that would act on this host do not.
 _SUDO = """\

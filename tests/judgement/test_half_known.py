@@ -14,8 +14,8 @@ from noisewatch.model.interval.interval import interval_between
 from noisewatch.model.interval.task_runs import run_tasks
 from tests.judgement.example import VIRTUAL
 from tests.judgement.judging import answered, finding, judged, judged_by_settings
-from tests.quiet_machine import ANSWERS, CPUS, TARGET, cpu_row, process, quiet_files, stat_file
 from tests.written import WrittenMachine, reading
+from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, cpu_row, process, quiet_files, stat_file
 
 
 def _stat_without(cpu: int, text: str) -> str:

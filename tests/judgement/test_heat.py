@@ -7,9 +7,9 @@ import pytest
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.frequency.throttling import MOST_CORES, throttle_path
 from tests.judgement.judging import finding, judged
-from tests.quiet.heat import THERMAL
-from tests.quiet_machine import ANSWERS, CPUS, quiet_files
 from tests.written import Files, WrittenMachine, without
+from tests.written.quiet.heat import THERMAL
+from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 _CPUS = range(MOST_CORES + 4)
 _TARGET = frozenset(_CPUS)

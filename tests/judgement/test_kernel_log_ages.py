@@ -9,8 +9,8 @@ from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.log import QUESTION
 from tests.judgement.judging import finding
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 _NOW_S = 7201
 

@@ -10,10 +10,10 @@ from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from tests.calibrated import WORK_NS, written_calibration
 from tests.judgement.judging import finding
-from tests.quiet_machine import ANSWERS, CPUS, quiet_files
 from tests.written import WrittenMachine, without
+from tests.written.calibration import WORK_NS, written_calibration
+from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 _NO_CPUFREQ = tuple(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4))
 

@@ -17,7 +17,7 @@ from noisewatch.judgement.noise_floor import (
     worst_floors,
 )
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
-from tests.calibrated import WORK_NS, steady, written_calibration
+from tests.written.calibration import WORK_NS, steady, written_calibration
 
 _MS = 1_000_000
 

@@ -12,11 +12,11 @@ from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import Trace, parse_trace
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.interval import Interval
-from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
 from tests.model.interval.sampling import interval_of
-from tests.traced import written_trace
 from tests.written import Files, mounted
+from tests.written.calibration import written_calibration
+from tests.written.trace import written_trace
 
 _MS = 1_000_000
 _GROUP = "/sys/fs/cgroup/ci"

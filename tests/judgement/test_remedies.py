@@ -14,8 +14,8 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.operations.frame.frame import KINDS
-from tests.quiet_machine import ANSWERS, CPUS, process, quiet_files
 from tests.written import Files, WrittenMachine
+from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
 
 _KINDS = (*KINDS, "sibling", "quota")
 

@@ -8,8 +8,8 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.rules import PROFILES, Rules
 from noisewatch.judgement.terms import Severity
 from tests.judgement.judging import finding, judged
-from tests.quiet_machine import ANSWERS, CPUS, quiet_files, stat_file
 from tests.written import Files, WrittenMachine, without
+from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files, stat_file
 
 _BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}

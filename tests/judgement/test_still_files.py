@@ -7,8 +7,8 @@ import pytest
 from noisewatch.judgement.verdict import Finding
 from tests.judgement.example import Example, all_examples
 from tests.judgement.judging import answered, finding, judged
-from tests.quiet_machine import ANSWERS, loaded_files, quiet_files
 from tests.written import WrittenMachine, mounted
+from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
 
 _INTERRUPTS, _SOFTIRQS, _VMSTAT = "/proc/interrupts", "/proc/softirqs", "/proc/vmstat"
 _SCHEDSTAT, _STAT, _CPU_STAT = "/proc/schedstat", "/proc/stat", "/sys/fs/cgroup/cpu.stat"

@@ -14,12 +14,12 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import Trace, parse_trace
 from noisewatch.model.calibration.attribution import Meanwhile
-from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
 from tests.model.interval.sampling import interval_of
-from tests.quiet_machine import ANSWERS, process, quiet_files
-from tests.traced import written_trace
 from tests.written import WrittenMachine
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import ANSWERS, process, quiet_files
+from tests.written.trace import written_trace
 
 _MS = 1_000_000
 _GAP = (10 * _MS, 5 * _MS, 1, 0)

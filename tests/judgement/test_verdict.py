@@ -12,8 +12,8 @@ from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, compose, link_measurements
 from tests.judgement.judging import judged_by_settings
-from tests.quiet_machine import CPUS
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import CPUS
 
 
 def _finding(

@@ -17,11 +17,11 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, parse_trace
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.interval import Interval, interval_between
-from tests.calibrated import written_calibration
 from tests.judgement.judging import finding
-from tests.quiet_machine import ANSWERS, loaded_files, process, quiet_files, stat_file
-from tests.traced import written_trace
 from tests.written import WrittenMachine
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import ANSWERS, loaded_files, process, quiet_files, stat_file
+from tests.written.trace import written_trace
 
 _MS = 1_000_000
 _SPINNER, _OURS = 900, 890

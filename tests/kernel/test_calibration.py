@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from noisewatch.errors import Malformed
 from noisewatch.kernel.calibration import QUESTION, CalibrationWish, parse_calibration, read_calibration
 from noisewatch.machine.copied import CopiedTree
-from tests.calibrated import written_calibration
 from tests.written import WrittenMachine, write_tree
+from tests.written.calibration import written_calibration
 
 _CPUS = frozenset({2, 3})
 _WISH = CalibrationWish(1.0)

@@ -16,7 +16,7 @@ from noisewatch.operations.frame.frame import CpuLine, Frame, decode_frame
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from tests.live.noise import CPU, LOOP, noise
-from tests.waiting import descendants_of, is_alive, wait_until
+from tests.plumbing.waiting import descendants_of, is_alive, wait_until
 
 pytestmark = pytest.mark.live
 

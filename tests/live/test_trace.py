@@ -19,7 +19,7 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.tracefs.instances import MOUNTS, find_tracefs
 from noisewatch.operations.trace import KeptTrace, follow
 from tests.live.noise import CHILDREN, CPU, LOOP, noise
-from tests.waiting import children_of, wait_until
+from tests.plumbing.waiting import children_of, wait_until
 
 pytestmark = pytest.mark.live
 

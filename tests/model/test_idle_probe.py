@@ -7,8 +7,8 @@ import pytest
 from noisewatch.machine.spinning.idle_probe.buffer import Slice
 from noisewatch.model.idle_probe import ProbeState, measured_in, why_not_to_spin
 from tests.model.interval.sampling import interval_of
-from tests.quiet_machine import CPUS, process, stat_file
 from tests.written import Files
+from tests.written.quiet_machine import CPUS, process, stat_file
 
 
 def _hog(ran_ns: int, cpu: int = 2) -> tuple[Files, Files]:

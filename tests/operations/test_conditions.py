@@ -9,10 +9,10 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.sampling import sample_frames
-from tests.quiet.heat import CHIP, THERMAL
-from tests.quiet_machine import ANSWERS, CPUS, quiet_files
 from tests.surfaces.running import record
 from tests.written import Files, WrittenMachine
+from tests.written.quiet.heat import CHIP, THERMAL
+from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 
 def _frames(tmp_path: Path, *changes: Files) -> list[Frame]:

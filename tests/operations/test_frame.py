@@ -16,10 +16,10 @@ from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
 from noisewatch.operations.frame.making import frame_of
 from tests.judgement.judging import judged
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.reports.verdicts import failed_verdict
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 _CPUS = st.integers(0, 8191)
 _FIGURES = st.none() | st.floats(allow_nan=False)

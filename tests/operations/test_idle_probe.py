@@ -20,8 +20,8 @@ from noisewatch.operations.frame.making import frame_of
 from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.sampling import sample_frames
 from tests.model.interval.sampling import interval_of
-from tests.quiet_machine import process
 from tests.surfaces.running import quiet_tree
+from tests.written.quiet_machine import process
 
 _SECOND_NS = 1_000_000_000
 _HOG = process(900, "hog", 2, 0), process(900, "hog", 2, 2_000_000_000)

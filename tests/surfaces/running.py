@@ -18,9 +18,9 @@ from noisewatch.kernel.trace.runs import QUESTION as TRACE
 from noisewatch.machine import Json
 from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.recorder import Recorder
-from tests.calibrated import written_calibration
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import Files, WrittenMachine, write_tree
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 NOISEWATCH = (sys.executable, "-m", "noisewatch")
 

@@ -12,7 +12,7 @@ from tests.benchmark.monitor.frames import sampler_ms
 from tests.benchmark.monitor.monitors import Monitor, noisewatch_here, others, replaying
 from tests.benchmark.monitor.terminal import in_a_terminal
 from tests.benchmark.monitor.used import Used, used_by
-from tests.many_cpus import record_many_cpus
+from tests.written.many_cpus import record_many_cpus
 
 _SETTLING_S = 4.0
 _CPU_COUNTS = (64, 512)

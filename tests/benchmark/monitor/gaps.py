@@ -10,8 +10,8 @@ import psutil
 
 from tests.benchmark.monitor.monitors import NOISEWATCH, WIDE
 from tests.benchmark.monitor.terminal import in_a_terminal
+from tests.benchmark.paired import paired_ratio, spun
 from tests.live.noise import CPU
-from tests.paired import paired_ratio, spun
 
 _ROUND_S = 4.0
 _SETTLING_S = 4.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.frequency import UNCORE
-from tests.quiet_machine import CPUS, process
+from tests.written.quiet.frequency import UNCORE
+from tests.written.quiet_machine import CPUS, process
 
 _CPU2, _CPU3 = f"{CPUS}/cpu2/cpufreq", f"{CPUS}/cpu3/cpufreq"
 _PREFERENCE, _BIAS = "energy_performance_preference", "power/energy_perf_bias"

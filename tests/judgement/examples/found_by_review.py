@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.judgement.example import Example
-from tests.quiet_machine import CPUS, process, quiet_files
+from tests.written.quiet_machine import CPUS, process, quiet_files
 
 _MOUNTS = quiet_files()["/proc/self/mounts"]
 _IN_DOCKER = {"/.dockerenv": ""}

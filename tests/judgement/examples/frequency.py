@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.judgement.example import Example
-from tests.quiet_machine import CPUS
+from tests.written.quiet_machine import CPUS
 
 _BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
 

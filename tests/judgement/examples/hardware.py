@@ -9,8 +9,8 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
 from noisewatch.kernel.system.log import QUESTION
 from tests.judgement.example import VIRTUAL, Example
-from tests.quiet.hardware import PORT
-from tests.quiet_machine import quiet_files
+from tests.written.quiet.hardware import PORT
+from tests.written.quiet_machine import quiet_files
 
 _CORRECTED, _UNCORRECTED = f"{CONTROLLERS}/mc0/ce_count", f"{CONTROLLERS}/mc0/ue_count"
 _MESSAGES = f"{DEVICES}/{PORT}/{PORT_TOTAL}"

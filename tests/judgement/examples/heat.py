@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.judgement.example import Example
-from tests.quiet.heat import CHIP, THERMAL, ZONE
-from tests.quiet_machine import CPUS
+from tests.written.quiet.heat import CHIP, THERMAL, ZONE
+from tests.written.quiet_machine import CPUS
 
 _CORE3 = f"{CPUS}/cpu3/thermal_throttle/core_throttle_count"
 _PACKAGE = f"{CPUS}/cpu2/thermal_throttle/package_throttle_count"

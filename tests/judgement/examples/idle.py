@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
 from tests.judgement.example import Example
-from tests.quiet_machine import CPUS
+from tests.written.quiet_machine import CPUS
 
 _C6 = f"{CPUS}/cpu3/cpuidle/state3"
 _NAME, _C1 = f"{CPUS}/cpu3/cpuidle/state0/name", f"{CPUS}/cpu3/cpuidle/state1/latency"

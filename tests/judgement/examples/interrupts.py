@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.judgement.example import Example
-from tests.quiet_machine import process, quiet_files
+from tests.written.quiet_machine import process, quiet_files
 
 _LEAVING_2 = {"/proc/irq/24/effective_affinity_list": "2\n"}
 _ROUTED_TO_2 = _LEAVING_2 | {"/proc/irq/24/smp_affinity_list": "0-2\n"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
 from tests.judgement.example import Example
-from tests.quiet_machine import CPUS, crowd, process, stat_file
+from tests.written.quiet_machine import CPUS, crowd, process, stat_file
 
 
 def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:

@@ -6,8 +6,8 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION
 from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION
 from tests.judgement.example import Example
-from tests.quiet.jobs import MINUTE_US, NOW_US
-from tests.quiet_machine import CPUS, process, stat_file
+from tests.written.quiet.jobs import MINUTE_US, NOW_US
+from tests.written.quiet_machine import CPUS, process, stat_file
 
 _CRON = process(710, "cron", 0, 5_000_000)
 _OWN_CACHE = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": "0-1\n" for cpu in (0, 1)} | {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.kernel import CONFIG, CONFIG_TEXT, VULNERABILITIES
-from tests.quiet.process import own_stat
-from tests.quiet_machine import CPUS
+from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT, VULNERABILITIES
+from tests.written.quiet.process import own_stat
+from tests.written.quiet_machine import CPUS
 
 _NOT_TICKLESS = {f"{CPUS}/nohz_full": "3\n"}
 _NOT_SPARED = {f"{CPUS}/nohz_full": "3\n", f"{CPUS}/isolated": "3\n"}

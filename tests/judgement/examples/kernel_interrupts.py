@@ -7,9 +7,9 @@ import re
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.kernel import CONFIG, CONFIG_TEXT
-from tests.quiet.packets import QUEUE
-from tests.quiet_machine import CPUS, cpu_row, quiet_files, stat_file
+from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT
+from tests.written.quiet.packets import QUEUE
+from tests.written.quiet_machine import CPUS, cpu_row, quiet_files, stat_file
 
 _TICKS_AT = {3.0: 300, 6.0: 600}
 

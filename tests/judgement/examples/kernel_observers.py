@@ -5,8 +5,8 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.kernel import TRACING
-from tests.quiet_machine import process, quiet_files
+from tests.written.quiet.kernel import TRACING
+from tests.written.quiet_machine import process, quiet_files
 
 _INTERRUPTS = quiet_files()["/proc/interrupts"]
 _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)

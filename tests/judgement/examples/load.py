@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.judgement.example import VIRTUAL, Example
-from tests.quiet_machine import process, stat_file
+from tests.written.quiet_machine import process, stat_file
 
 _FULL = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n"
 _STOLEN_ONCE = VIRTUAL | {"/proc/stat": stat_file({}, 0, {2: 5, 3: 5})}

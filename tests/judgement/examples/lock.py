@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.kernel.tasks.machine_lock import NAMESPACE, PATH
 from tests.judgement.example import Example
-from tests.quiet_machine import process
+from tests.written.quiet_machine import process
 
 _LOCKED = {PATH: "900 1000 4026531836 nightly.sh\n"}
 _HOLDER = process(900, "nightly.sh", 0, 5)

@@ -7,8 +7,8 @@ from noisewatch.judgement.terms import Severity
 from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 from tests.judgement.example import Example
-from tests.quiet.load import MDSTAT, diskstats
-from tests.quiet_machine import CPUS, process, stat_file
+from tests.written.quiet.load import MDSTAT, diskstats
+from tests.written.quiet_machine import CPUS, process, stat_file
 
 _LOADAVG, _DISKSTATS, _MDSTAT, _STAT = "/proc/loadavg", "/proc/diskstats", "/proc/mdstat", "/proc/stat"
 _TWO_CACHES = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": "0-1\n" if cpu < 2 else "2-3\n" for cpu in range(4)}

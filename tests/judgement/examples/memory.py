@@ -5,8 +5,8 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.memory import MEMINFO, vmstat
-from tests.quiet_machine import process
+from tests.written.quiet.memory import MEMINFO, vmstat
+from tests.written.quiet_machine import process
 
 _MEMINFO, _VMSTAT = "/proc/meminfo", "/proc/vmstat"
 _ROOT = "/sys/fs/cgroup"

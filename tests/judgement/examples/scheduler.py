@@ -5,9 +5,9 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet.kernel import CONFIG, CONFIG_TEXT
-from tests.quiet.scheduler import SYSTEM, USER, WORKQUEUES
-from tests.quiet_machine import CPUS, process
+from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT
+from tests.written.quiet.scheduler import SYSTEM, USER, WORKQUEUES
+from tests.written.quiet_machine import CPUS, process
 
 _KERNEL = 0x0020_0000
 _STATUS = "/proc/1/status"

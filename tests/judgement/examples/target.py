@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.judgement.example import VIRTUAL, Example
-from tests.quiet_machine import CPUS, stat_file
+from tests.written.quiet_machine import CPUS, stat_file
 
 _SIBLINGS_1_2 = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
 _VIRTUALBOX = {"/sys/bus/pci/devices/0000:00:02.0/vendor": "0x80ee\n"}  # its version 4 does not set the flag

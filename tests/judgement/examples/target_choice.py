@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.quiet_machine import CPUS, cpu_row
+from tests.written.quiet_machine import CPUS, cpu_row
 
 _ALL = frozenset({0, 1, 2, 3})
 _ALONE = {f"{CPUS}/online": "0\n", "/proc/stat": cpu_row("cpu") + cpu_row("cpu0")}

@@ -7,8 +7,8 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import DMI
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STAT, STATUS
 from tests.judgement.example import Example
-from tests.quiet.process import own_stat, own_status
 from tests.written import mounted
+from tests.written.quiet.process import own_stat, own_status
 
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _ARM = {"/proc/cpuinfo": "processor : 0\nFeatures : fp asimd\n"}

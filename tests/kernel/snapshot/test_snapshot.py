@@ -10,8 +10,8 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import BARE, SECOND_NS, Files, WrittenMachine, reading, without
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 AC = "/sys/class/power_supply/AC/online"
 

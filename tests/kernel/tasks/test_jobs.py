@@ -13,9 +13,9 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.crontabs import CronJob, Crontabs, parse_crontab, read_crontabs
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, WallClock, ask_clock, read_jobs
 from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION, Timer, ask_timers, parse_timers, read_timers
-from tests.quiet.jobs import CLOCK, NOW_US
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine, reading
+from tests.written.quiet.jobs import CLOCK, NOW_US
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 TIMERS = (
     '[{"next":1589485390891904,"left":1589485390891904,"last":1589481783203015,"passed":1589481783203015,'

@@ -11,8 +11,8 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.machine_lock import NAMESPACE, PATH, MachineLock, Owner, parse_lock, read_machine_lock
 from noisewatch.machine import Json
-from tests.quiet_machine import stat_line
 from tests.written import Files, WrittenMachine, reading
+from tests.written.quiet_machine import stat_line
 
 _OWNER = Owner(4711, 4811, 4026531836, "nightly.sh")  # a written process starts 100 ticks after its number
 _LOCK = {PATH: "4711 4811 4026531836 nightly.sh\n"}

@@ -24,8 +24,8 @@ from noisewatch.kernel.tasks.own_process import (
     read_own_process,
 )
 from noisewatch.machine.live import LiveMachine
-from tests.quiet.process import own_limits, own_stat, own_status
 from tests.written import WrittenMachine
+from tests.written.quiet.process import own_limits, own_stat, own_status
 
 REAL_STAT = (
     "28817 (cat (x) R) R 28815 28815 25963 0 -1 4194304 99 0 0 0 0 0 0 0 39 19 1 0 3453123 3133440 379 "

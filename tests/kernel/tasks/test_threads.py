@@ -9,8 +9,8 @@ from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed, parse_schedstat, parse_stat
 from noisewatch.kernel.tasks.threads import Task, TaskReader, Tasks
-from tests.quiet_machine import SCHEDSTAT, process, stat_line
 from tests.written import Files, WrittenMachine, reading, without
+from tests.written.quiet_machine import SCHEDSTAT, process, stat_line
 
 KERNEL_THREAD, BOUND = 0x0020_0000, 0x0400_0000
 TARGET = frozenset({2})

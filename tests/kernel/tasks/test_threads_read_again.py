@@ -6,8 +6,8 @@ from itertools import count
 
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.threads import TaskReader, Tasks
-from tests.quiet_machine import process
 from tests.written import Files, WrittenMachine
+from tests.written.quiet_machine import process
 
 TARGET = frozenset({2})
 

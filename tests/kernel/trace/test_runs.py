@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.trace.runs import QUESTION, Thread, Trace, parse_trace, read_trace, untraced
-from tests.traced import written_trace
 from tests.written import WrittenMachine
+from tests.written.trace import written_trace
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

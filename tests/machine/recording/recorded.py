@@ -14,8 +14,8 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
-from tests.quiet_machine import ANSWERS
 from tests.written import Files, WrittenMachine
+from tests.written.quiet_machine import ANSWERS
 
 HEADER: dict[str, Any] = {"noisewatch_recording": 1, "made_by": "0", "own_pids": [], "interval_s": 1.0}
 

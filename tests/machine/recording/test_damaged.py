@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.machine.recording.replay import Recording
 from tests.machine.recording.recorded import HEADER, frame, outcome, packed, recorded, written
-from tests.quiet_machine import process, quiet_files
 from tests.written import SECOND_NS, without
+from tests.written.quiet_machine import process, quiet_files
 
 MOMENTS = 4
 _JSON = st.recursive(

@@ -16,8 +16,8 @@ from noisewatch.machine.recording.privacy import GRUB, HOST_NAME, KERNEL_COMMAND
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
 from tests.machine.recording.recorded import recorded, replayed, written
-from tests.quiet_machine import ANSWERS, process, quiet_files
 from tests.written import PROC_MOUNT, WrittenMachine
+from tests.written.quiet_machine import ANSWERS, process, quiet_files
 
 COMMAND_LINE = "BOOT_IMAGE=/vmlinuz root=UUID=1234 ip=10.0.0.7 luks.key=secret isolcpus=managed_irq,domain,2-3 quiet\n"
 

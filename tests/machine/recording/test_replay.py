@@ -15,8 +15,8 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import KEY_FRAME_EVERY, Recorder
 from noisewatch.machine.recording.replay import Recording
 from tests.machine.recording.recorded import HEADER, frame, lines_of, packed, recorded, replayed, written
-from tests.quiet_machine import process, quiet_files
 from tests.written import Files, WrittenMachine, without
+from tests.written.quiet_machine import process, quiet_files
 
 
 def _comparable(snapshot: Snapshot) -> Snapshot:

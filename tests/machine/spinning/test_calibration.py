@@ -16,7 +16,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.machine.spinning.calibration.plan import plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, calibrate
 from noisewatch.machine.spinning.loops import PYTHON, load_core
-from tests.waiting import descendants_of, is_alive, wait_until
+from tests.plumbing.waiting import descendants_of, is_alive, wait_until
 
 _CPU = max(os.sched_getaffinity(0))
 _SHORT_NS = 500_000_000

@@ -25,7 +25,7 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
 from noisewatch.machine.spinning.idle_probe.run import Spinners
 from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE, PERIOD_NS, SPIN_NS, WARM_NS, slice_start_ns
 from noisewatch.machine.spinning.loops import PYTHON, load_core
-from tests.waiting import is_alive, wait_until
+from tests.plumbing.waiting import is_alive, wait_until
 
 _CPU = max(os.sched_getaffinity(0))
 _CORES = sorted({PYTHON, load_core().NAME})

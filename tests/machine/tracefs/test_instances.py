@@ -19,7 +19,7 @@ from noisewatch.machine.tracefs.instances import (
     remove_stale,
 )
 from noisewatch.machine.tracefs.watcher import NAME, Watcher
-from tests.waiting import is_alive, wait_until
+from tests.plumbing.waiting import is_alive, wait_until
 
 _SLASHES = "/sys/kernel/tracing"
 

@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.kernel.calibration import Samples, parse_calibration
 from noisewatch.model.calibration.figures import blocks_of, calibration_of, drift_of, spread_of
-from tests.calibrated import CHAIN_NS, WORK_NS, written_calibration
+from tests.written.calibration import CHAIN_NS, WORK_NS, written_calibration
 
 _MS = 1_000_000
 

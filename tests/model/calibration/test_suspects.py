@@ -6,10 +6,10 @@ from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import parse_trace
 from noisewatch.model.calibration.attribution import ENDED, Meanwhile, attribution_of
 from noisewatch.model.interval.disturbance import Disturbance
-from tests.calibrated import written_calibration
 from tests.model.interval.sampling import interval_of
-from tests.quiet_machine import process, quiet_files, stat_file
-from tests.traced import written_trace
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import process, quiet_files, stat_file
+from tests.written.trace import written_trace
 
 _GAP = (10_000_000, 5_000_000, 1, 0)
 _TICKS = tuple((4_000_000 * number, 9_000, 0, 0) for number in range(1, 300))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import Interval, interval_between
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import Files, WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 def interval_of(

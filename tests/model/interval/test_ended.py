@@ -5,8 +5,8 @@ from __future__ import annotations
 from noisewatch.model.interval.disturbance import disturbances_of
 from noisewatch.model.interval.interval import Interval
 from tests.model.interval.sampling import interval_of
-from tests.quiet_machine import crowd, process, stat_file
 from tests.written import SECOND_NS
+from tests.written.quiet_machine import crowd, process, stat_file
 
 
 def _told(interval: Interval, cpu: int) -> dict[str, float]:

@@ -9,8 +9,8 @@ import pytest
 from noisewatch.model.interval.disturbance import disturbances_of
 from noisewatch.model.interval.interval import Interval
 from tests.model.interval.sampling import interval_of
-from tests.quiet_machine import process, stat_file
 from tests.written import SECOND_NS, without
+from tests.written.quiet_machine import process, stat_file
 
 
 def _shares(interval_cpu: int, before: dict[str, str], after: dict[str, str]) -> dict[str, float]:

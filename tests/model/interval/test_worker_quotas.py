@@ -11,8 +11,8 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.frame.making import frame_of
-from tests.quiet_machine import ANSWERS, process, quiet_files, stat_file
 from tests.written import Files, WrittenMachine, without
+from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
 _GROUP = "/sys/fs/cgroup/docker/4f"
 _MS = 1_000_000

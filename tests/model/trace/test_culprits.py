@@ -9,7 +9,7 @@ import pytest
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.trace.runs import parse_trace
 from noisewatch.model.trace.culprits import TracedCpu, culprits_of
-from tests.traced import written_trace
+from tests.written.trace import written_trace
 
 _MS = 1_000_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.kernel.trace.runs import CpuPieces, parse_trace
 from noisewatch.model.trace.interruptions import longest_interruptions
-from tests.traced import written_trace
+from tests.written.trace import written_trace
 
 _BENCH, _TICK, _DISK, _BLOCK, _WORKER = 1, 2, 3, 4, 5
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.quiet_machine import CPUS, quiet_files
 from tests.surfaces.running import Run, quiet_tree, record
+from tests.written.quiet_machine import CPUS, quiet_files
 
 # The command line, with TREE, FILE and SPACE to be replaced, and what its line must name.
 _REFUSED = [

@@ -12,9 +12,9 @@ import pytest
 from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.calibration import QUESTION
 from noisewatch.kernel.trace.collector import TraceCollector
-from tests.calibrated import WORK_NS, written_calibration
-from tests.quiet_machine import process, quiet_files
 from tests.surfaces.running import Run, quiet_tree, record
+from tests.written.calibration import WORK_NS, written_calibration
+from tests.written.quiet_machine import process, quiet_files
 
 _MOMENTS = (quiet_files(), quiet_files(3.0))
 _CPU = max(os.sched_getaffinity(0))

@@ -14,8 +14,8 @@ from noisewatch.surfaces.reports.verdict.json import describe_verdict
 from noisewatch.surfaces.reports.verdict.text import text_of_verdict
 from tests.judgement.judging import judged
 from tests.judgement.test_fail_every_read import FAULTS, FaultyMachine, denied
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 def _reports(verdict: Verdict) -> list[str]:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from noisewatch.judgement.rules import PROFILES
-from tests.quiet_machine import CPUS
 from tests.surfaces.running import Run, quiet_tree
+from tests.written.quiet_machine import CPUS
 
 _OPTIONS = ("--cpus", "2-3", "--sample", "0", "--no-calibration", "--format", "json")
 _EACH = range(4)

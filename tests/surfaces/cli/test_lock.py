@@ -17,7 +17,7 @@ import pytest
 from noisewatch.kernel.tasks.machine_lock import parse_lock
 from noisewatch.machine.lock_file import HOLD_WITHIN_S
 from tests import CHECKOUT
-from tests.waiting import wait_until
+from tests.plumbing.waiting import wait_until
 
 _LIMIT_S = 60.0  # a loop without an end is found by this
 _LONG = "exec sleep 600"

@@ -9,8 +9,8 @@ import pytest
 
 from noisewatch import __version__
 from noisewatch.judgement.catalogue import CATALOGUE
-from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import Run, quiet_tree, record
+from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
 _TOP = {"schema", "noisewatch", "machine", "target", "profile", "verdict", "exit_status", "findings", "calibration",
         "noise_floor", "sample_seconds", "own_cpu_share"}  # fmt: skip

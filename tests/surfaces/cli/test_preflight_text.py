@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import Run, quiet_tree, record
 from tests.written import write_tree
+from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
 _GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
 _ESCAPE, _MARKUP = "\x1b]0;x\x07", "[bold red]x[/]"

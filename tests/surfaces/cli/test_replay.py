@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.quiet_machine import process, quiet_files, stat_file
 from tests.surfaces.running import Run, record
+from tests.written.quiet_machine import process, quiet_files, stat_file
 
 _MOMENTS = [quiet_files(3.0 * number) for number in range(5)]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.quiet_machine import CPUS
 from tests.surfaces.running import Run, quiet_tree
+from tests.written.quiet_machine import CPUS
 
 _BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
 

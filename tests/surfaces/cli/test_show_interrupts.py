@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.quiet_machine import CPUS
 from tests.surfaces.running import Run, quiet_tree
+from tests.written.quiet_machine import CPUS
 
 _TABLE = """\
            CPU0       CPU2       CPU3

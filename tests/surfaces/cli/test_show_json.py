@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.quiet_machine import CPUS, quiet_files
 from tests.surfaces.running import Run, changed, quiet_tree, record
 from tests.written import without
+from tests.written.quiet_machine import CPUS, quiet_files
 
 _KEYS = {
     "": {"schema", "machine", "cpus", "topology", "frequency", "interrupts", "softirqs", "irqs", "cpu_time",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.quiet_machine import CPUS, quiet_files
 from tests.surfaces.running import Run, quiet_tree, record
+from tests.written.quiet_machine import CPUS, quiet_files
 
 HOSTILE = "\x1b]0;x\x07[bold red]x"
 

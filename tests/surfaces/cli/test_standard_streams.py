@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import NOISEWATCH, quiet_tree, record
+from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
 _ASCII = {**os.environ, "PYTHONIOENCODING": "ascii:strict", "COLUMNS": "100"}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from noisewatch.machine import Json
-from tests.quiet_machine import process, quiet_files, stat_file
 from tests.surfaces.running import Run, quiet_tree, record
-from tests.traced import written_trace
+from tests.written.quiet_machine import process, quiet_files, stat_file
+from tests.written.trace import written_trace
 
 
 @pytest.fixture

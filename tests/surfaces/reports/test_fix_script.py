@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.quiet_machine import CPUS
 from tests.surfaces.running import Run, quiet_tree
+from tests.written.quiet_machine import CPUS
 
 _GOVERNOR = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
 _FAULTS = {

@@ -20,7 +20,6 @@ from noisewatch.text import clean
 from tests import MACHINES
 from tests.judgement.judging import judged
 from tests.judgement.test_fail_every_read import FaultyMachine, denied
-from tests.quiet_machine import CPUS, quiet_files, quiet_machine
 from tests.surfaces.reports.consumers import CONSUMERS
 from tests.surfaces.reports.verdicts import (
     AT_S,
@@ -36,6 +35,7 @@ from tests.surfaces.reports.verdicts import (
     warned_verdict,
 )
 from tests.surfaces.running import NOISEWATCH, Run, quiet_tree
+from tests.written.quiet_machine import CPUS, quiet_files, quiet_machine
 
 _NAMES = sorted(FORMATS)
 _RECORDINGS = sorted(MACHINES.glob("*.nw"))

@@ -9,11 +9,11 @@ import pytest
 
 from noisewatch.surfaces.reports.verdict.github import workflow_command
 from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
-from tests.quiet_machine import CPUS
 from tests.surfaces.reports import consumers
 from tests.surfaces.reports.consumers import read_markdown
 from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered, strict_verdict
 from tests.surfaces.running import Run, quiet_tree
+from tests.written.quiet_machine import CPUS
 
 _GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
 _SETTINGS = ("--sample", "0", "--no-calibration")

@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 
 from noisewatch.surfaces.cli import main
 from tests import MACHINES
-from tests.quiet_machine import CPUS, process, quiet_files, stat_file
 from tests.surfaces.running import Run, quiet_tree, record
+from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
 _RECORDINGS = sorted(MACHINES.glob("*.nw"))
 _SETTINGS = ("--sample", "0", "--no-calibration")

@@ -13,8 +13,8 @@ from noisewatch.judgement.verdict import Finding, Verdict, compose
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from tests.judgement.judging import judged
-from tests.quiet_machine import process, quiet_files, quiet_machine, stat_file
 from tests.surfaces.running import record
+from tests.written.quiet_machine import process, quiet_files, quiet_machine, stat_file
 
 AT_S = 1_700_000_000.5
 HOSTILE_NAMES = (

@@ -14,10 +14,10 @@ from noisewatch.operations.frame.frame import encode_frame
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from tests.quiet_machine import quiet_files
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame
+from tests.written.quiet_machine import quiet_files
 
 
 def sampler_program(text: str) -> list[str]:

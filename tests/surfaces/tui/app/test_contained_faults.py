@@ -25,11 +25,11 @@ from noisewatch.surfaces.reports.verdict.text import text_of_verdict
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import OVER, Sources
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.app.test_app_sampler import sampler_program
 from tests.surfaces.tui.framing import culprit, frame
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from noisewatch.surfaces.tui.overlays.trace import follow_machine
-from tests.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
 from tests.written import SECOND_NS, WrittenMachine
+from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files
 
 _RELEASES = {"5.18.0": (5, 18), "6.14.0": (6, 14)}
 _FRAMES = 5

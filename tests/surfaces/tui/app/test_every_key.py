@@ -23,7 +23,6 @@ from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, Sources
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.screen_model import OVERVIEW, PREFLIGHT, SCREENS, SOURCES, WITH_SOURCES, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection
-from tests.quiet_machine import quiet_files
 from tests.surfaces.tui.app.key_effects import (
     ABOVE,
     CHARACTERS,
@@ -41,6 +40,7 @@ from tests.surfaces.tui.app.key_effects import (
 from tests.surfaces.tui.app.piloting import shown, with_monitor
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import quiet_files
 
 SIZE = (100, 30)
 _HOPS = 5  # from the application to the screen to the view, and back, each with a queue of its own

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.quiet_machine import process, quiet_files, stat_file
 from tests.surfaces.running import Run, record
+from tests.written.quiet_machine import process, quiet_files, stat_file
 
 
 def test_a_copied_tree_is_one_picture_without_rates(run: Run, unchanged_tree: Path) -> None:

@@ -13,9 +13,9 @@ from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli import main
 from noisewatch.surfaces.cli.screenshot import go_to
 from noisewatch.surfaces.tui.state.history import History
-from tests.quiet_machine import process, quiet_files, stat_file
 from tests.surfaces.running import Run, record
 from tests.surfaces.tui.framing import SECOND_NS, frame, model_of
+from tests.written.quiet_machine import process, quiet_files, stat_file
 
 
 def _recording(tmp_path: Path, name: str = "hog") -> Path:

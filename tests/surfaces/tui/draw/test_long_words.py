@@ -10,9 +10,9 @@ import pytest
 
 from noisewatch.text import clean
 from tests.judgement.judging import judged
-from tests.quiet_machine import ANSWERS, process, quiet_files, stat_file
 from tests.surfaces.reports.verdicts import rendered
 from tests.written import WrittenMachine, mounted
+from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
 _WORD = "x" * (4 << 20)
 _MUCH = 64_000  # characters, beside what is told without the word

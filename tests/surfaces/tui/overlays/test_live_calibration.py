@@ -20,10 +20,10 @@ from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progr
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
 from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Sources
-from tests.calibrated import written_calibration
-from tests.quiet_machine import ANSWERS, quiet_files
 from tests.surfaces.tui.framing import frame, model_of, screen_of
 from tests.written import WrittenMachine
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 def _sheet(*lengths_ns: int) -> SharedBuffer:

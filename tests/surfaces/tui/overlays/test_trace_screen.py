@@ -14,11 +14,11 @@ from noisewatch.operations.trace import KeptTrace
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, RUNNING, Sources
 from noisewatch.surfaces.tui.overlays.trace import TraceScreen, follow_machine
-from tests.quiet_machine import quiet_files
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.framing import frame
-from tests.traced import written_trace
+from tests.written.quiet_machine import quiet_files
+from tests.written.trace import written_trace
 
 
 @pytest.fixture

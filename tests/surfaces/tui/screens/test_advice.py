@@ -21,11 +21,11 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from noisewatch.surfaces.tui.screens.culprits import sources_rows
-from tests.quiet_machine import TARGET, process, quiet_files
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import TARGET, process, quiet_files
 
 _BY_HAND = "add to the kernel command line and reboot: nohz_full=2-3"
 _HOG = culprit("hog", cpu=2, pid=900, tid=900)

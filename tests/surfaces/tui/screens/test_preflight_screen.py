@@ -21,10 +21,10 @@ from noisewatch.surfaces.cli.gate import examine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from tests.judgement.judging import finding
-from tests.quiet_machine import CPUS, quiet_files
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of
+from tests.written.quiet_machine import CPUS, quiet_files
 
 _FINDINGS = (
     FindingLine(

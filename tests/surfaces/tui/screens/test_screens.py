@@ -21,10 +21,10 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
-from tests.quiet_machine import process, quiet_files
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
+from tests.written.quiet_machine import process, quiet_files
 
 _CULPRITS = (
     culprit("hog", cpu=3, lost_ns=90_000_000.0),

@@ -22,11 +22,11 @@ from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.playback import Playback
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.judgement.judging import judged
-from tests.quiet_machine import ANSWERS, process, quiet_files
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, findings, frame, model_of, screen, screen_of
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, process, quiet_files
 
 _UNREAD = (cpu_line(0), cpu_line(2, TARGET, None), cpu_line(3, TARGET, 12_000.0))
 

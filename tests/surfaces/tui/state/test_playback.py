@@ -17,10 +17,10 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.playback import Playback
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from tests.quiet_machine import quiet_files
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import PATIENCE_S, shown, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, frame, screen
+from tests.written.quiet_machine import quiet_files
 
 
 def _frame(second: int, lost_ns: float = 20_000.0, is_last: bool = False) -> Frame:

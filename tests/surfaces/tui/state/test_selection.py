@@ -20,10 +20,10 @@ from noisewatch.surfaces.tui.events.steps import show_event
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SOURCES, ScreenModel
-from tests.quiet_machine import quiet_files
 from tests.surfaces.tui.app.piloting import until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine
+from tests.written.quiet_machine import quiet_files
 
 _WITH_SOURCES = (OVERVIEW, SOURCES, CPU)
 

@@ -7,7 +7,7 @@ from functools import cache
 from operator import itemgetter
 
 from noisewatch.cpus import format_cpu_list
-from tests.quiet_machine import CPUS, process, quiet_files
+from tests.written.quiet_machine import CPUS, process, quiet_files
 
 NIC_IRQ, NVME_IRQ = 200, 100
 NVME_QUEUES = 4

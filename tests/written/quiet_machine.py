@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from noisewatch.machine import Json
-from tests import quiet
-from tests.written import BARE, Files, WrittenMachine, mounted
+from tests.written import BARE, Files, WrittenMachine, mounted, quiet
 
 CPUS = "/sys/devices/system/cpu"
 TARGET = frozenset({2, 3})

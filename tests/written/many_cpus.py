@@ -1,6 +1,6 @@
 """A recording of a made-up machine of any number of CPUs, for pictures, benchmarks and the soak.
 
-    python -m tests.many_cpus 64 example-64.nw
+    python -m tests.written.many_cpus 64 example-64.nw
 
 For two minutes, a second an interval, it is a machine with two threads a core and two memory nodes. CPUs 0 and 1 do
 the housekeeping, all others are isolated, and these are disturbed on purpose:
@@ -26,11 +26,10 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Json, T
 from noisewatch.machine.recording.recorder import Recorder
-from tests import quiet
-from tests.many_cpus_counters import Counters, Story
-from tests.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, still_files
-from tests.quiet_machine import ANSWERS, CPUS
-from tests.written import SECOND_NS, WrittenMachine
+from tests.written import SECOND_NS, WrittenMachine, quiet
+from tests.written.many_cpus_counters import Counters, Story
+from tests.written.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, still_files
+from tests.written.quiet_machine import ANSWERS, CPUS
 
 INTERVALS = 120
 _VMSTAT = "/proc/vmstat"  # on a machine that runs, something in it always moves

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Self
 
-from tests.many_cpus_files import HOUSEKEEPING, NIC_IRQ, NVME_IRQ, NVME_QUEUES, files_of_thread, interrupt_tails, table
+from tests.written.many_cpus_files import (
+    HOUSEKEEPING,
+    NIC_IRQ,
+    NVME_IRQ,
+    NVME_QUEUES,
+    files_of_thread,
+    interrupt_tails,
+    table,
+)
 
 _TICKS_PER_S = 100
 _TICK_HZ = 250

@@ -10,7 +10,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import OFFLINE, Frame
 from noisewatch.operations.sampling import sample_frames
-from tests.many_cpus import INTERVALS, record_many_cpus
+from tests.written.many_cpus import INTERVALS, record_many_cpus
 
 
 def _frames(path: Path) -> list[Frame]:
