@@ -73,6 +73,7 @@ def test_a_quiet_calibration_passes_all() -> None:
         ("memory-unsteady", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (2 * _MS) % 2 * 20_000}, "deviate by"),
         ("throughput-drifts", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 500}, "third"),
         ("throughput-drifts", "warn", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 60}, "third"),
+        ("throughput-drifts", "fail", {"work": lambda at_ns: 2 * WORK_NS - at_ns // (100 * _MS) * 500}, "third"),
         ("throughput-multimodal", "warn", {"work": lambda at_ns: WORK_NS + at_ns // (50 * _MS) % 2 * 2_000}, "mvalue"),
         ("effective-frequency-moves", "fail", {"chain": lambda at_ns: CHAIN_NS + at_ns // (500 * _MS) * 500}, "clock"),
         ("effective-frequency-moves", "warn", {"chain": lambda at_ns: CHAIN_NS + at_ns // _MS % 3 * 100}, "clock"),
