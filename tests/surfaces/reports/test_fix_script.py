@@ -37,6 +37,11 @@ def _scripts(run: Run, tree: Path, *options: str) -> tuple[str, str]:
     return both[0].out, both[1].out
 
 
+def _steps(script: str) -> list[str]:
+    """The ids of the checks, in the order in which their commands run."""
+    return [line.removeprefix("echo '").partition(":")[0] for line in script.splitlines() if line.startswith("echo '")]
+
+
 def _sh(tree: Path, script: str) -> subprocess.CompletedProcess[str]:
     """Runs it with the tree in place of the machine, and a sudo that does nothing but run."""
     programs = tree.parent / "bin"
@@ -64,6 +69,12 @@ def test_the_fixes_and_their_undo_may_be_run_twice_and_bring_back_what_was_read(
     for _ in range(2):
         assert _sh(untuned, undo).returncode == 0
         assert _texts(untuned) == before
+
+
+def test_what_was_done_last_is_taken_back_first(run: Run, untuned: Path) -> None:
+    fix, undo = map(_steps, _scripts(run, untuned))
+    assert len(fix) > 1
+    assert undo[: len(fix)] == fix[::-1]
 
 
 def test_what_was_made_to_last_goes_with_the_undo_script(run: Run, untuned: Path) -> None:
