@@ -48,9 +48,8 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
                 f"surfaces/tui/{name}.py"
                 for name in (
                     "app/actions",
-                    "app/bindings",
                     "app/monitor",
-                    "app/palette",
+                    "app/keys",
                     "app/player",
                     "draw/line_view",
                     "overlays/stack",

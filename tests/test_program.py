@@ -16,7 +16,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.program import as_root, started_by
-from noisewatch.surfaces.reports.parts.culprit_text import root_lines
+from noisewatch.surfaces.reports.parts.culprits import root_lines
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
 

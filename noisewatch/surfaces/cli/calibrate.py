@@ -22,8 +22,12 @@ from noisewatch.surfaces.cli.live import LivePicture
 from noisewatch.surfaces.cli.machines import machine_options, report_damage
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_comparison, describe_floors
-from noisewatch.surfaces.reports.calibration.pyperf_json import describe_for_pyperf
+from noisewatch.surfaces.reports.calibration.json import (
+    describe_calibration,
+    describe_comparison,
+    describe_floors,
+    describe_for_pyperf,
+)
 from noisewatch.surfaces.reports.calibration.text import text_of_calibration, text_of_comparison
 from noisewatch.surfaces.reports.machine.json import SCHEMA
 

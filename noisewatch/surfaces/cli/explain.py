@@ -11,10 +11,14 @@ from noisewatch.judgement.declaration import Check
 from noisewatch.surfaces.cli.rules import areas, check_named
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import print_answer
-from noisewatch.surfaces.reports.explain.json import describe_check
-from noisewatch.surfaces.reports.explain.markdown import markdown_of_catalogue, markdown_of_check
-from noisewatch.surfaces.reports.explain.text import text_of_catalogue, text_of_check
-from noisewatch.surfaces.reports.verdict.schema import schema_of_verdict
+from noisewatch.surfaces.reports.explain import (
+    describe_check,
+    markdown_of_catalogue,
+    markdown_of_check,
+    text_of_catalogue,
+    text_of_check,
+)
+from noisewatch.surfaces.reports.verdict.json import schema_of_verdict
 
 _WIDEST = 100
 

@@ -51,7 +51,7 @@ def _parse_size(text: str) -> tuple[int, int]:
 
 def _parse_keys(text: str) -> list[str]:
     """Textual's names of keys. Raises UsageError for a name that no key has: it would be pressed in vain."""
-    from noisewatch.surfaces.tui.app.bindings import KEY_NAMES, is_key
+    from noisewatch.surfaces.tui.app.keys import KEY_NAMES, is_key
 
     keys = [key for key in text.split(",") if key]
     for key in keys:

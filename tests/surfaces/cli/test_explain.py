@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.declaration import Check
 from noisewatch.surfaces.cli.arguments import build_parsers
-from noisewatch.surfaces.reports.explain.text import differences
+from noisewatch.surfaces.reports.explain import differences
 from tests import CHECKOUT
 from tests.surfaces.running import Run
 

@@ -16,7 +16,7 @@ from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.reports.parts.colours import STYLES, painted
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.text import render
-from noisewatch.surfaces.tui.app.window_report import window_reports
+from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.header import header_rows
 from tests.surfaces.reports.consumers import read_nagios, tables

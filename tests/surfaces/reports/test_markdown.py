@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.surfaces.reports.parts.markdown import code
+from noisewatch.surfaces.reports.parts.tables import code
 from tests.surfaces.reports.consumers import read_markdown, tables
 from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered
 

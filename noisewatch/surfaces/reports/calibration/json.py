@@ -1,4 +1,4 @@
-"""A calibration, and the noise floor that follows from it, as JSON."""
+"""A calibration, and the noise floor that follows from it, as JSON: our own, and the format that pyperf reads."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from noisewatch import __version__
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import TEST, NoiseFloor
 from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution
-from noisewatch.model.calibration.figures import Calibration, CpuFigures
+from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks_of
 from noisewatch.model.calibration.histogram import Histogram
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
-from noisewatch.surfaces.reports.parts.culprit_json import describe_culprit, describe_gap, describe_source
+from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_gap, describe_source
 
 _MOST_GAPS = 100
 
@@ -105,3 +106,27 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
     }
+
+
+FORMAT_VERSION = "1.0"
+
+
+def _round_number_of(times_ns: Sequence[float]) -> list[float]:
+    """1, 2 or 5 times a power of ten of them, evenly spread: pyperf compares only equally many values."""
+    wanted = max(digit * 10**power for digit in (1, 2, 5) for power in range(8) if digit * 10**power <= len(times_ns))
+    return [times_ns[number * len(times_ns) // wanted] for number in range(wanted)]
+
+
+def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
+    """A benchmark for each CPU: its fixed work in blocks of about a millisecond, or the user's workload; seconds."""
+    has_command = bool(calibration.samples.command)
+    benchmarks = []
+    for said in calibration.samples.cpus:
+        times_ns = [float(each) for each in said.command.length_ns] if has_command else blocks_of(said.work)
+        if times_ns and said.trouble is None:
+            name = f"{'workload' if has_command else 'fixed-work'}-cpu{said.cpu}"
+            values = [time_ns / 1e9 for time_ns in _round_number_of(times_ns)]
+            run = {"values": values, "metadata": {"cpu_affinity": str(said.cpu)}}
+            benchmarks.append({"metadata": {"name": name}, "runs": [run]})
+    metadata = {"unit": "second", "loops": 1, "noisewatch_version": __version__, "core": calibration.samples.core}
+    return {"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}

@@ -14,8 +14,8 @@ from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.model.calibration.histogram import Histogram
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
 from noisewatch.surfaces.reports.parts.charts import comparison_chart, gap_chart
-from noisewatch.surfaces.reports.parts.culprit_text import culprit_lines, gap_lines, root_lines, suspect_words
-from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
+from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.units import describe_ghz, describe_ns, describe_share
 
 _CHART_HEIGHT = 14

@@ -11,7 +11,7 @@ from noisewatch.judgement.finding_words import describe_kind
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 
 UNKNOWN = "?"

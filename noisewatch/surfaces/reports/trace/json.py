@@ -10,7 +10,7 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.reports.machine.json import SCHEMA
-from noisewatch.surfaces.reports.parts.culprit_json import (
+from noisewatch.surfaces.reports.parts.culprits import (
     describe_culprit,
     describe_fix,
     describe_interruption,

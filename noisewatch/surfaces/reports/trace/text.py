@@ -10,7 +10,7 @@ from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.kernel.trace.runs import EVENTS, OSNOISE
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
-from noisewatch.surfaces.reports.parts.culprit_text import (
+from noisewatch.surfaces.reports.parts.culprits import (
     culprit_lines,
     interruption_lines,
     named,
@@ -18,7 +18,7 @@ from noisewatch.surfaces.reports.parts.culprit_text import (
     root_lines,
     share_of,
 )
-from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.units import describe_ns, describe_share
 
 _MOST_CULPRITS = 20

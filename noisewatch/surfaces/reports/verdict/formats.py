@@ -29,12 +29,13 @@ class RenderOptions:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`module` has `render`; where the consumer wants to read of trouble on standard output, `describe_trouble` too.
+    """`module` has the `renderer`, and `describe_trouble` for a consumer that reads of trouble on standard output.
 
     `status_by_outcome` and `trouble_status` are those of a consumer with a convention of its own.
     """
 
     module: str
+    renderer: str = "render"
     status_by_outcome: Mapping[str, int] | None = None
     trouble_status: int | None = None
     prints_trouble: bool = False
@@ -49,7 +50,7 @@ class Format:
 
     def render(self, verdict: Verdict, occasion: RenderOptions) -> str:
         """The whole report."""
-        function: Callable[[Verdict, RenderOptions], str] = self._loaded("render")
+        function: Callable[[Verdict, RenderOptions], str] = self._loaded(self.renderer)
         return function(verdict, occasion)
 
     def describe_trouble(self, message: str) -> str:
@@ -65,7 +66,7 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "text": Format("text"),
     "json": Format("json"),
-    "jsonl": Format("jsonl"),
+    "jsonl": Format("json", renderer="render_lines"),
     "markdown": Format("markdown"),
     "junit": Format("junit"),
     "github": Format("github", fills_step_summary=True),

@@ -1,15 +1,16 @@
-"""The verdict as JSON."""
+"""The verdict as JSON, and as JSON lines; and the schema of both."""
 
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from typing import Any
 
 from noisewatch import __version__
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_machine
-from noisewatch.surfaces.reports.parts.culprit_json import describe_culprit, describe_fix
+from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_fix
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 
@@ -59,3 +60,15 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "culprits": [describe_culprit(culprit) for culprit in answer.culprits],
         "fix": None if answer.fix is None else describe_fix(answer.fix),
     }
+
+
+def render_lines(verdict: Verdict, occasion: RenderOptions) -> str:
+    """All of `preflight --format jsonl`: a head with the keys of `--format json` but the findings, then a line each."""
+    head = describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status)
+    findings = head.pop("findings")
+    return "".join(json.dumps(each) + "\n" for each in (head, *findings))
+
+
+def schema_of_verdict() -> str:
+    """The schema's text (draft 2020-12). Keys are only ever added, so that it allows others."""
+    return files(__package__).joinpath("verdict.schema.json").read_text("utf-8")

@@ -23,7 +23,7 @@ from noisewatch.judgement.finding_words import (
 )
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.parts.markdown import cell, code, fenced, prose, table
+from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.units import describe_ns, describe_share
 

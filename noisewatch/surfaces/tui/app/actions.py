@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import ClassVar
 
 from textual.actions import ActionParseResult
@@ -16,22 +15,16 @@ from textual.dom import DOMNode
 from textual.events import Key, MouseDown
 from textual.worker import Worker
 
-from noisewatch.errors import UsageError
 from noisewatch.faults import contained, reason_of
-from noisewatch.surfaces.picture import png_of
-from noisewatch.surfaces.tui.app.bindings import ABOVE, BINDINGS, SCROLLING, WHILE_TYPING
-from noisewatch.surfaces.tui.app.copying import command_to_copy
-from noisewatch.surfaces.tui.app.export import export
+from noisewatch.surfaces.tui.app.export import command_to_copy, export, pictures_of, window_reports
+from noisewatch.surfaces.tui.app.keys import ABOVE, BINDINGS, SCROLLING, WHILE_TYPING, KeyCommands
 from noisewatch.surfaces.tui.app.player import Player
-from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
-from noisewatch.surfaces.tui.app.window_report import window_reports
-from noisewatch.surfaces.tui.draw.idle_probe_words import toggle_idle_probe
-from noisewatch.surfaces.tui.events.steps import show_event, step_to_event
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
 from noisewatch.surfaces.tui.overlays.overlay import Sources, overlay_named
 from noisewatch.surfaces.tui.overlays.stack import Above
+from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import number_at
-from noisewatch.surfaces.tui.state.filter_typing import begin_filter, type_key
 from noisewatch.surfaces.tui.state.screen_model import (
     CPU,
     EVENTS,
@@ -48,17 +41,10 @@ from noisewatch.surfaces.tui.state.selection import Selection, is_same
 _SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)  # the screens whose rows are moved through
 
 
-def key_commands() -> type[Provider]:
-    """Imported once it is asked for: the first picture comes first."""
-    from noisewatch.surfaces.tui.app.palette import KeyCommands
-
-    return KeyCommands
-
-
 class KeyedApp(App[None]):
     """An application that changes its model as the bindings say."""
 
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {key_commands}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
     model: ScreenModel
     _sources: Sources
@@ -132,11 +118,6 @@ class KeyedApp(App[None]):
         """What changes the model, and nothing else."""
         self._changed(lambda: getattr(self.model, method)(*arguments))
 
-    def action_command_palette(self) -> None:
-        """Imports what the palette finds before it is open: what fails then is told."""
-        key_commands()
-        super().action_command_palette()
-
     def action_help(self) -> None:
         self._help_offset = 0
         self._changed(lambda: setattr(self, "_shows_help", True))
@@ -183,11 +164,7 @@ class KeyedApp(App[None]):
     def _exported(self) -> str:
         shown = self._above.screen
         reports = shown.reports() if shown is not None else window_reports(self.model, self._intervals())
-        svg = self.picture()
-        pictures: dict[str, str | bytes] = {"svg": svg}
-        with suppress(UsageError):  # without the library, or its font, the SVG has to do
-            pictures["png"] = png_of(svg)
-        return export({**pictures, **reports}, time.localtime())
+        return export({**pictures_of(self.picture()), **reports}, time.localtime())
 
     def _tell(self, notice: str) -> None:
         """On the screen that is in front."""
@@ -280,3 +257,25 @@ class KeyedApp(App[None]):
         if self._player is not None and self.model.is_recorded:
             self._player.read_on()
         self.draw()
+
+
+def step_to_event(model: ScreenModel, direction: int) -> None:
+    """Goes to the next interval that way in which something happened; stays where there is none."""
+    kept = range(model.history.first, model.history.count)
+    happened = {event.number for event in model.log.events if event.number in kept}
+    beyond = [number for number in happened if (number - model.number) * direction > 0]
+    if beyond:
+        model.go_to_number(min(beyond, key=lambda number: abs(number - model.number)))
+
+
+def show_event(model: ScreenModel) -> None:
+    """Shows, on the overview, who was there at the moment of the chosen event."""
+    event = model.log.selected()
+    if event is None:
+        return
+    number = min(event.number, model.history.count - 1)  # of a device it may have just been said
+    if number < model.history.first:
+        model.notice = "that moment is not kept any more"
+    elif number >= 0:
+        model.go_to_number(number)
+        model.go_to(OVERVIEW)

@@ -1,17 +1,39 @@
-"""What is on the screen as files: a picture of it, and what it tells for programs and for people."""
+"""What leaves the monitor: its screen as files, and a command for the clipboard."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.errors import UsageError
+from noisewatch.judgement.terms import label_of
+from noisewatch.operations.frame.frame import OFFLINE, CpuLine, CulpritLine, Frame, encode_frame
+from noisewatch.surfaces.picture import png_of
+from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, duration, rate, seconds, share, worst_of
+from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
+from noisewatch.surfaces.tui.state.screen_model import PREFLIGHT, ScreenModel
+from noisewatch.surfaces.tui.state.selection import is_same
 
 
 def _unused(name: str, suffixes: Iterable[str]) -> str:
     """The name, or the same with the first number that is free."""
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(each for each in names if not any(os.path.lexists(f"{each}.{suffix}") for suffix in suffixes))
+
+
+def pictures_of(svg: str) -> dict[str, str | bytes]:
+    """By their suffix; without the library that makes a PNG, or its font, the SVG has to do."""
+    pictures: dict[str, str | bytes] = {"svg": svg}
+    with suppress(UsageError):
+        pictures["png"] = png_of(svg)
+    return pictures
 
 
 def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> str:
@@ -27,3 +49,151 @@ def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> 
             return f"{'written in part' if written else 'nothing was written'}: {name}.{suffix}: {reason}"
         written.append(f".{suffix}")
     return f"written: {name} {' '.join(written)}"
+
+
+_MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
+
+
+def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
+    """By their suffix: the interval that is shown, and so many up to it; nothing before there is one."""
+    frame = model.frame
+    if frame is None:
+        return {}
+    numbers = range(max(model.number + 1 - intervals, model.history.first), model.number + 1)
+    return {"json": _json(model, frame, numbers), "md": "\n".join(_sections(model, frame, numbers))}
+
+
+def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
+    """The interval as it came, and what each CPU lost in those before it, the oldest first; null is unknown."""
+    lost = {str(line.cpu): model.history.losses(line.cpu, numbers) for line in frame.cpus}
+    window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
+    return json.dumps({"schema": 1, **json.loads(encode_frame(frame)), "window": window}, indent=1) + "\n"
+
+
+def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]:
+    target = f"target {format_cpu_list(frame.target) or 'none'} ({frame.target_chosen_by})"
+    is_now = model.cursor is None
+    doubt = (model.trouble or model.silence) if is_now else None
+    yield f"## noisewatch: {'UNKNOWN' if doubt else (frame.verdict or 'no verdict').upper()}\n"
+    yield from (f"{prose(said)}\n" for said in (doubt, frame.remark) if said)
+    yield f"{prose(frame.machine)}, {frame.online_count} CPUs, {prose(target)}"
+    moment = "" if is_now else f", {model.behind_s():.0f} s before the newest"
+    yield f"{prose(frame.source or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
+    yield _cpu_table(model, frame, numbers)
+    if frame.culprits:
+        yield _culprit_table(frame.culprits[:_MOST_CULPRITS])
+        if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
+            yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
+        yield "`~` is an estimate: of typical costs, or of what may have moved between CPUs.\n"
+    yield from _checks(frame)
+    events = [event for event in model.log.events if _is_in(model, event.at_ns, numbers)][-_MOST_EVENTS:]
+    if events:
+        yield "### What changed\n"
+        yield from (f"- {_when(model, frame, event)}: {event.kind}: {prose(event.text)}" for event in events)
+        yield ""
+
+
+def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
+    """How far into the recording; of a machine that is watched how long before the interval that is shown."""
+    if model.is_recorded:
+        return f"at {(event.at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
+    return f"{(frame.taken_at_ns - event.at_ns) / 1e9:.0f} s before"
+
+
+def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
+    """The target CPUs first, the costliest on top."""
+    there = [line for line in frame.cpus if line.role != OFFLINE or line.cpu in frame.target]
+    ordered = sorted(there, key=lambda line: (line.cpu not in frame.target, -_weight(line), line.cpu))
+    header = ["CPU", "role", "lost/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
+    rows = [_cpu_cells(line, model.history.losses(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]
+    more = f"\nand {len(ordered) - _MOST_CPUS} more CPUs\n" if len(ordered) > _MOST_CPUS else ""
+    return table(header, rows) + more
+
+
+def _weight(line: CpuLine) -> float:
+    """What is not known may be as bad as what is called grave."""
+    return GRAVE_NS if line.stolen_ns_per_s is None else line.stolen_ns_per_s
+
+
+def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
+    mark = "~" if line.is_estimate and line.stolen_ns_per_s else ""
+    figures = [rate(line.interrupts_per_s), rate(line.softirqs_per_s), share(line.busy_share)]
+    over = str(sum((each or 0) >= GRAVE_NS for each in lost))
+    unread = lost.count(None)
+    over += f" ({unread} unknown)" if unread else ""
+    return [str(line.cpu), line.role, mark + duration(line.stolen_ns_per_s), duration(worst_of(lost)), over, *figures]
+
+
+def _culprit_table(culprits: Sequence[CulpritLine]) -> str:
+    header = ["CPU", "kind", "who", "/s", "lost/s", "share"]
+    return table(header, [_culprit_cells(line) for line in culprits])
+
+
+def _culprit_cells(line: CulpritLine) -> list[str]:
+    lost = ("~" if line.is_estimate else "") + duration(line.stolen_ns_per_s)
+    often = "" if line.rate_per_s is None else rate(line.rate_per_s)
+    return [
+        str(line.cpu),
+        line.kind,
+        cell(line.name + line.process_mark),
+        often,
+        lost,
+        share(line.stolen_ns_per_s / 1e9),
+    ]
+
+
+def _checks(frame: Frame) -> Iterator[str]:
+    if not frame.findings:
+        return
+    over = f"over {seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
+    yield f"### Checks that did not pass, {over}, without a calibration\n"
+    yield f"{frame.counts}\n"
+    for each in frame.findings:
+        fix = f" Fix: {code(each.fix) if each.is_command else prose(each.fix)}" if each.fix else ""
+        yield f"- {label_of(each.status, each.gravity)} {code(each.id)} ({each.weight}): {prose(each.said)}{fix}"
+    yield ""
+
+
+def _is_in(model: ScreenModel, at_ns: int, numbers: range) -> bool:
+    if not numbers:
+        return False
+    first, last = model.history.frame(numbers[0]), model.history.frame(numbers[-1])
+    return first.taken_at_ns <= at_ns <= last.taken_at_ns
+
+
+def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
+    """The first command that a shell can run, and what is said of it; without one, why."""
+    if model.screen == PREFLIGHT:
+        return _of_check(model)
+    advice = model.advice
+    if advice is None:
+        return _nothing("f asks what helps")
+    if not advice.commands:
+        return _by_hand(advice.by_hand)
+    purpose, command = advice.commands[0]
+    return _copied(command, len(advice.commands) - 1, purpose)
+
+
+def _of_check(model: ScreenModel) -> tuple[str | None, str]:
+    finding = model.selected_finding()
+    findings = model.frame.findings if model.frame is not None else ()
+    if finding is None:
+        return _nothing("no check is selected")
+    if not any(is_same(finding, each) for each in findings):
+        return _nothing(NOT_NOW)
+    return _copied(finding.fix, 0, "now") if finding.fix and finding.is_command else _by_hand(finding.fix)
+
+
+def _by_hand(what: str | None) -> tuple[None, str]:
+    return _nothing("no command is known to help" if what is None else f"this needs your hand: {what}")
+
+
+def _nothing(why: str) -> tuple[None, str]:
+    return None, f"nothing to copy: {why}"
+
+
+def _copied(command: str, others: int, purpose: str) -> tuple[str, str]:
+    told = [purpose] if others or purpose != "now" else []
+    told += [f"{others} more shown"] if others else []
+    which = f" ({', '.join(told)})" if told else ""
+    return command, f"sent to the terminal's clipboard{which}, not run: {command}"

@@ -14,7 +14,7 @@ from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.picture import plain_svg
 from noisewatch.surfaces.tui.app.actions import KeyedApp
-from noisewatch.surfaces.tui.app.bindings import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
@@ -23,7 +23,6 @@ from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.surfaces.tui.events.kinds import MONITOR, Event, kind_of_device
 from noisewatch.surfaces.tui.overlays.overlay import Overlay, Sources, wrapped
 from noisewatch.surfaces.tui.overlays.stack import Above
-from noisewatch.surfaces.tui.screens.help import help_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

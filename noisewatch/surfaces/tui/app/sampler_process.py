@@ -94,3 +94,13 @@ async def _reader_of(pipe: IO[bytes]) -> asyncio.StreamReader:
 async def _writer_to(pipe: IO[bytes]) -> asyncio.WriteTransport:
     transport, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.BaseProtocol, pipe)
     return transport
+
+
+def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
+    """Asks the sampler to switch it on, or off; the reason where there is nothing to spin on."""
+    if sampler is None or frame is None:
+        return "no idle probe: there is no sampler yet"
+    if frame.source is not None:
+        return f"no idle probe: a {frame.source} cannot be spun on"
+    sampler.ask("idle_probe", sampler.asked.get("idle_probe", frame.has_idle_probe) is not True)
+    return None

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
-from noisewatch.surfaces.tui.draw.dense_cpus import COLUMN_HEADING, cell_heading, cell_rows, column_rows
-from noisewatch.surfaces.tui.draw.density import COLUMNS, ROWS, Density, density
+from noisewatch.surfaces.tui.draw.dense_cpus import (
+    COLUMN_HEADING,
+    COLUMNS,
+    ROWS,
+    Density,
+    cell_heading,
+    cell_rows,
+    column_rows,
+    density,
+    history_pieces,
+)
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
-from noisewatch.surfaces.tui.draw.levels import history_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
-from noisewatch.surfaces.tui.state.ordering import cpus_in_order
+from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: OFFLINE_MARK}

@@ -1,9 +1,11 @@
-"""Characters and figures: levels that can be read without colour, and durations that fit a column."""
+"""Characters and figures: levels on one logarithmic scale, readable without colour, and durations that fit a column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from noisewatch.surfaces.tui.draw.text_row import Row
 
 # Lost time per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
@@ -104,3 +106,33 @@ def share(value: float | None) -> str:
     if 0 < value < _LEAST_SHARE:
         return "<0.1%"
     return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"
+
+
+def columns_of(losses: Sequence[float | None], zoom: int) -> list[float | None]:
+    """The worst of so many intervals each, counted from the newest."""
+    if zoom == 1:
+        return list(losses)
+    return [worst_of(losses[max(end - zoom, 0) : end]) for end in range(len(losses), 0, -zoom)][::-1]
+
+
+def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Of several CPUs the worst in each interval."""
+    return [worst_of(each) for each in zip(*columns, strict=True)]
+
+
+def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:
+    """A character each; runs of one style are one piece."""
+    row: Row = []
+    for lost in losses:
+        glyph, style = _mark_of(lost, glyphs)
+        if row and row[-1][1] == style:
+            row[-1] = (row[-1][0] + glyph, style)
+        else:
+            row.append((glyph, style))
+    return row
+
+
+def _mark_of(lost: float | None, glyphs: Glyphs) -> tuple[str, str]:
+    if lost == OFFLINE_NS:
+        return OFFLINE_MARK, "faint"
+    return (glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]), style_of(lost)

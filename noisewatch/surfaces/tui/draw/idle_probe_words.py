@@ -1,4 +1,4 @@
-"""What the idle probe does, in the words and figures of the screen; and what its key asks for."""
+"""What the idle probe does, in the words and figures of the screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.frame import TARGET, CpuLine, Frame
-from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, share, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row
 
@@ -58,13 +57,3 @@ def measured_row(line: CpuLine) -> Row:
 def lost_ns_per_s(line: CpuLine) -> float | None:
     """The measured share as a loss; None where nothing was measured."""
     return None if line.measured_stolen_share is None else line.measured_stolen_share * 1e9
-
-
-def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
-    """Asks the sampler to switch it on, or off; the reason where there is nothing to spin on."""
-    if sampler is None or frame is None:
-        return "no idle probe: there is no sampler yet"
-    if frame.source is not None:
-        return f"no idle probe: a {frame.source} cannot be spun on"
-    sampler.ask("idle_probe", sampler.asked.get("idle_probe", frame.has_idle_probe) is not True)
-    return None

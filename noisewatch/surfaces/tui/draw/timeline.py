@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.levels import columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
 from noisewatch.surfaces.tui.events.kinds import mark_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

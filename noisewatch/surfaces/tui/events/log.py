@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.operations.frame.frame import OFFLINE, Frame
 from noisewatch.surfaces.tui.draw.glyphs import seconds
-from noisewatch.surfaces.tui.events.episodes import Episodes
 from noisewatch.surfaces.tui.events.kinds import HOT_PLUG, TARGET_SET, VERDICT, Event
 from noisewatch.surfaces.tui.events.setting_changes import KnownSettings
-from noisewatch.surfaces.tui.events.watches import all_episodes
+from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
 
 _MOST = 1000
 

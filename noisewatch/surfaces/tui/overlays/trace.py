@@ -13,8 +13,8 @@ from noisewatch.kernel.trace.runs import EVENTS
 from noisewatch.machine import Machine
 from noisewatch.model.trace.interruptions import Interruption
 from noisewatch.operations.trace import KeptTrace, TraceRun, Watch, follow
-from noisewatch.surfaces.reports.parts.culprit_text import parts_in_words
-from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.surfaces.reports.parts.culprits import parts_in_words
+from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, Show, Sources, wrapped

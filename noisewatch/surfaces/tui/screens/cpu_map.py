@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.operations.frame.frame import OFFLINE, SIBLING, TARGET, CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, duration
-from noisewatch.surfaces.tui.draw.levels import columns_of, greatest_of, level_pieces
+from noisewatch.surfaces.tui.draw.glyphs import (
+    LEVELS_NS,
+    OFFLINE_MARK,
+    Glyphs,
+    columns_of,
+    duration,
+    greatest_of,
+    level_pieces,
+)
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
 from noisewatch.surfaces.tui.draw.timeline import last_in_sight
 from noisewatch.surfaces.tui.screens.page import page

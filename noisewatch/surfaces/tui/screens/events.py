@@ -7,8 +7,8 @@ import textwrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import MARKS, SEVERAL, Event
+from noisewatch.surfaces.tui.screens.culprits import hint
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.state.filter_typing import hint
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _NARROW = 60

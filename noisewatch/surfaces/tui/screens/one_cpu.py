@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, rate, share, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, duration, level_pieces, rate, share, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
-from noisewatch.surfaces.tui.draw.levels import columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.screens.culprits import LEAST_TABLE, advice_rows, selectable
 from noisewatch.surfaces.tui.screens.page import page

@@ -1,13 +1,15 @@
-"""Which sources of noise are to be shown: `kworker cpu:2-5 kind:irq >100us !rcu`, all of it at once."""
+"""Which culprits are shown, `kworker cpu:2-5 kind:irq >100us !rcu`, all of it at once; and in which order."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
-from noisewatch.operations.frame.frame import KINDS, CulpritLine
+from noisewatch.operations.frame.frame import KINDS, OFFLINE, TARGET, CpuLine, CulpritLine
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS
+from noisewatch.surfaces.tui.state.baseline import Baseline
 
 _BOUND = re.compile(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
 _MEANT_AS_BOUND = re.compile(r"[<>]=?[\d.]")
@@ -76,3 +78,37 @@ def _test(word: str) -> Test:
         return lambda line: (line.stolen_ns_per_s > ns) == is_least
     wanted = word.casefold()
     return lambda line: wanted in line.name.casefold() or wanted == line.kind or wanted == str(line.pid)
+
+
+SORTS = ("cost", "rate", "cpu")
+BY_CHANGE = "change"  # since the baseline, where there is one
+
+
+def cpus_in_order(lines: Sequence[CpuLine], sort: str, room: int) -> list[CpuLine]:
+    """As they are numbered where all find room; else target CPUs first, the most disturbed on top."""
+    if len(lines) <= room or sort == "cpu":
+        return list(lines)
+
+    def weight(line: CpuLine) -> float:
+        if line.stolen_ns_per_s is None and line.role != OFFLINE:
+            return known_or_grave(None)
+        return (line.interrupts_per_s if sort == "rate" else line.stolen_ns_per_s) or 0
+
+    return sorted(lines, key=lambda line: (line.role != TARGET, -weight(line), line.cpu))
+
+
+def weight_of(line: CulpritLine, sort: str, baseline: Baseline | None) -> float:
+    """By which sources are sorted, or would be if their CPU did not come first."""
+    if sort == BY_CHANGE and baseline is not None:
+        return abs(known_or_grave(baseline.change_of_source(line)))
+    return (line.rate_per_s or 0) if sort == "rate" else line.stolen_ns_per_s
+
+
+def culprits_in_order(lines: Iterable[CulpritLine], sort: str, baseline: Baseline | None) -> list[CulpritLine]:
+    """As the user wants them sorted."""
+    return sorted(lines, key=lambda line: (line.cpu if sort == "cpu" else 0, -weight_of(line, sort, baseline)))
+
+
+def known_or_grave(ns: float | None) -> float:
+    """To sort by: what is not known may be as bad as what is called so."""
+    return GRAVE_NS if ns is None else ns

@@ -10,9 +10,15 @@ from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, CulpritLine, Frame
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
-from noisewatch.surfaces.tui.state.filters import matching
+from noisewatch.surfaces.tui.state.filters import (
+    BY_CHANGE,
+    SORTS,
+    culprits_in_order,
+    known_or_grave,
+    matching,
+    weight_of,
+)
 from noisewatch.surfaces.tui.state.history import History
-from noisewatch.surfaces.tui.state.ordering import BY_CHANGE, SORTS, culprits_in_order, known_or_grave, weight_of
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
 

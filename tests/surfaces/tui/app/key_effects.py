@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from noisewatch.surfaces.tui.app.bindings import BINDINGS
+from noisewatch.surfaces.tui.app.keys import BINDINGS
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
 from noisewatch.surfaces.tui.overlays.overlay import OVER, Overlay
 from noisewatch.surfaces.tui.overlays.preflight import GateScreen

@@ -6,11 +6,9 @@ import pytest
 from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 
-from noisewatch.surfaces.tui.app.bindings import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, KeyCommands, help_rows
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.app.palette import KeyCommands
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
-from noisewatch.surfaces.tui.screens.help import help_rows
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor

@@ -192,7 +192,6 @@ _ANEW = "restart noisewatch: it, or what it needs, was installed anew"
     ("key", "module"),
     [
         ("f", "operations.advise"),
-        ("ctrl+p", "surfaces.tui.app.palette"),
         ("c", "surfaces.tui.overlays.calibration"),
         ("t", "surfaces.tui.overlays.trace"),
         ("p", "surfaces.tui.overlays.preflight"),

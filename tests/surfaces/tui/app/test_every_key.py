@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, Frame
-from noisewatch.surfaces.tui.app.bindings import SCROLLING
+from noisewatch.surfaces.tui.app.keys import SCROLLING
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess

@@ -13,13 +13,12 @@ from functools import partial
 from pathlib import Path
 
 from noisewatch.operations.advise import Advice
-from noisewatch.surfaces.tui.app.bindings import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
 from noisewatch.surfaces.tui.overlays.trace import TraceScreen
-from noisewatch.surfaces.tui.screens.help import help_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.screen_model import CPU, SCREENS, SOURCES

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.operations.frame.frame import OFFLINE, CpuLine
-from noisewatch.surfaces.tui.draw.density import COLUMN_WIDTH, DENSITIES, LABEL_WIDTH, ROWS, density
+from noisewatch.surfaces.tui.draw.dense_cpus import COLUMN_WIDTH, DENSITIES, LABEL_WIDTH, ROWS, density
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.state.screen_model import OVERVIEW
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of

@@ -8,10 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.app.actions import show_event, step_to_event
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.events.steps import show_event, step_to_event
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import EVENTS, OVERVIEW, ScreenModel

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.app.bindings import KEYS_IN_HELP
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.events.kinds import DEVICE, Event
-from noisewatch.surfaces.tui.screens.help import help_rows
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen, screen_of, text_of

@@ -15,7 +15,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import Advice, advise
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.app.copying import command_to_copy
+from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of

@@ -14,9 +14,8 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
 from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, TARGET
-from noisewatch.surfaces.tui.app.export import export
+from noisewatch.surfaces.tui.app.export import export, window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.app.window_report import window_reports
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.overlays.overlay import Sources

@@ -12,14 +12,13 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
 from noisewatch.operations.frame.frame import KINDS, OFFLINE, TARGET, CpuLine, Frame
 from noisewatch.operations.frame.making import frame_of
+from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.app.window_report import window_reports
-from noisewatch.surfaces.tui.events.episodes import Episodes
+from noisewatch.surfaces.tui.app.player import Playback
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.events.watches import all_episodes
+from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.history import History
-from noisewatch.surfaces.tui.state.playback import Playback
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.judgement.judging import judged
 from tests.surfaces.running import record

@@ -13,9 +13,9 @@ from noisewatch.operations.frame.frame import Frame, encode_frame
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.player import Playback
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.state.history import History
-from noisewatch.surfaces.tui.state.playback import Playback
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import PATIENCE_S, shown, until, with_monitor

@@ -11,12 +11,12 @@ from textual.pilot import Pilot
 from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.surfaces.tui.app.copying import command_to_copy
+from noisewatch.surfaces.tui.app.actions import show_event
+from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import style_named
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.events.steps import show_event
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SOURCES, ScreenModel

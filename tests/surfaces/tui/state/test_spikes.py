@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisewatch.surfaces.tui.state.history import USUAL_INTERVALS, spikes_in
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.surfaces.tui.state.spikes import USUAL_INTERVALS, spikes_in
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen
 
 _MS = 1e6  # in ns

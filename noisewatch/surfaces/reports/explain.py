@@ -1,13 +1,16 @@
-"""One check's page, and the list of all."""
+"""The declarations of checks as text, Markdown and JSON: the list of all, and one check's page."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from typing import Any
 
 from noisewatch.judgement.declaration import Check
 from noisewatch.judgement.finding_words import describe_limit, describe_value
-from noisewatch.surfaces.reports.parts.table import align
+from noisewatch.judgement.limit import Limit
+from noisewatch.judgement.rules import PROFILES
+from noisewatch.surfaces.reports.parts.tables import align
 
 _ASKS_STARTER = "what the monitor was started with says nothing of the benchmark: only settings of the machine count"
 
@@ -82,3 +85,67 @@ def _paragraph(text: str, width: int) -> str:
 
 def _items(texts: Iterable[str]) -> str:
     return "\n".join(f"  {text}" for text in texts)
+
+
+def markdown_of_catalogue(checks: Iterable[Check]) -> str:
+    """A row for each check, by area."""
+    rows = [f"| {each.area} | `{each.id}` | {each.severity} | {_cell(each.question)} |" for each in by_area(checks)]
+    return "\n".join(["| area | check | severity | question |", "| --- | --- | --- | --- |", *rows]) + "\n"
+
+
+def markdown_of_check(each: Check) -> str:
+    """What it asks, why it matters, what it reads, its limits, and what to do."""
+    sections = [
+        f"## {each.id}",
+        f"{each.question} ({each.area}, {each.severity})",
+        f"**Why it matters.** {each.why}",
+        _listed("What it reads", (f"`{path}`" for path in each.reads)),
+        _listed("Limits", map(describe_limit, each.limits)),
+        _listed("Under other profiles", differences(each)),
+        _listed("Where it cannot be read", substitutes(each)),
+        _listed("In the monitor", remarks_on_monitor(each)),
+        f"**What to do.** {each.remedy}",
+        _listed("Sources", (f"<{source}>" for source in each.sources)),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _listed(heading: str, texts: Iterable[str]) -> str:
+    items = [f"- {text}" for text in texts]
+    return "\n".join([f"**{heading}**", "", *items]) if items else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def describe_check(each: Check) -> dict[str, Any]:
+    """All that is declared of it."""
+    return {
+        "id": each.id,
+        "area": each.area,
+        "question": each.question,
+        "severity": {profile: each.severity_under(profile) for profile in PROFILES},
+        "not_asked": dict(each.not_asked_in),
+        "reads": [str(path) for path in each.reads],
+        "limits": [_limit(limit) for limit in each.limits],
+        "why": each.why,
+        "remedy": each.remedy,
+        "sources": list(each.sources),
+        "needs_sample": each.asks_rates,
+        "needs_calibration": each.asks_calibration,
+        "answered_by": each.answered_by,
+        "hidden_from_guests": each.is_hidden_from_guests,
+        "asks_starter": each.asks_starter,
+    }
+
+
+def _limit(limit: Limit) -> dict[str, Any]:
+    return {
+        "key": limit.key,
+        "name": limit.name,
+        "value": {profile: limit.under(profile) for profile in PROFILES},
+        "unit": limit.unit,
+        "reason": limit.reason,
+        "set_by": limit.set_by,
+    }
