@@ -126,6 +126,16 @@ class Case:
         return self.limits.get(limit, limit.under(self.rules.profile))
 
     @property
+    def sample(self) -> Interval:
+        """The interval, for checks that are not asked without one."""
+        assert self.interval is not None
+        return self.interval
+
+    @property
+    def why_no_sample(self) -> str:
+        return self.no_sample_reason or "no sample was taken"
+
+    @property
     def intervals(self) -> list[Interval]:
         """The sample, and the time under load: for what must not happen in either."""
         return [each for each in (self.interval, self.under_load) if each is not None]

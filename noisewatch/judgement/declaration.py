@@ -93,6 +93,7 @@ class Check:
     answer: Callable[[Case], Answer]
     asks_rates: bool  # it needs a sample, not only settings
     sees_load: bool  # the time of a calibration will do as well
+    tells_unsampled: bool  # it is asked without a sample too, as it may know something all the same
     asks_calibration: bool  # it needs the microbenchmark
     answered_by: str | None  # the check that measures what this one only reads
     severity_in: Mapping[str, Severity]  # by profile, where it is another
@@ -118,6 +119,7 @@ def check(
     limits: tuple[Limit, ...] = (),
     asks_rates: bool = False,
     sees_load: bool = False,
+    tells_unsampled: bool = False,
     asks_calibration: bool = False,
     answered_by: str | None = None,
     severity_in: Mapping[str, Severity] | None = None,
@@ -141,6 +143,7 @@ def check(
             answer=answer,
             asks_rates=asks_rates,
             sees_load=sees_load,
+            tells_unsampled=tells_unsampled,
             asks_calibration=asks_calibration,
             answered_by=answered_by,
             severity_in=severity_in or {},

@@ -15,7 +15,7 @@ from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.counts import Counts, count
-from noisewatch.judgement.declaration import Answer, Check, not_applicable
+from noisewatch.judgement.declaration import Answer, Check, not_applicable, unknown
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
 from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 
@@ -150,6 +150,8 @@ def _answer(each: Check, case: Case) -> Answer:
         return Answer(Status.IGNORED, "not asked", reason=why_not)
     if case.rules.profile in each.not_asked_in:
         return not_applicable(each.not_asked_in[case.rules.profile])
+    if each.asks_rates and not each.tells_unsampled and not _is_seen(each, case):
+        return unknown(case.why_no_sample)
     given = case.rules.value_by_limit
     limits = {limit: given[each.id, limit.key] for limit in each.limits if (each.id, limit.key) in given}
     asked = replace(case, limits=limits) if limits else case
@@ -176,9 +178,12 @@ def _undecided(finding: Finding) -> Finding:
     return replace(finding, answer=replace(finding.answer, status=Status.UNKNOWN))
 
 
+def _is_seen(each: Check, case: Case) -> bool:
+    return case.interval is not None or (each.sees_load and case.under_load is not None)
+
+
 def _why_not_asked(each: Check, case: Case) -> str | None:
-    is_seen = case.interval is not None or (each.sees_load and case.under_load is not None)
-    if each.asks_rates and not is_seen and case.no_sample_reason is None:
+    if each.asks_rates and not _is_seen(each, case) and case.no_sample_reason is None:
         return "settings only, as requested"
     if each.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
         return "no calibration, as requested"

@@ -129,6 +129,7 @@ _TASK_SHARE = Limit(
     remedy="Stop the task, or move it with taskset; keep services away with AllowedCPUs or an isolated partition.",
     sources=("https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",),
     asks_rates=True,
+    tells_unsampled=True,
 )
 def tasks_on_target(case: Case) -> Answer:
     interval = case.interval
@@ -160,7 +161,7 @@ def tasks_on_target(case: Case) -> Answer:
             fix=move_threads(case, blamed),
         )
     if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+        return unknown(case.why_no_sample)
     if interval.before.tasks is None or interval.after.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):

@@ -191,9 +191,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     is_hidden_from_guests=True,
 )
 def busy_cache_neighbour(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     caches = set(cache_neighbourhoods(case).values())

@@ -226,9 +226,7 @@ _RATE = Limit(
     asks_rates=True,
 )
 def device_interrupts_on_target(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     counts = interval.interrupts
     reason = next((why for each in case.intervals if (why := why_uncounted(case, each, case.target))), None)
     if counts.rows is None:

@@ -60,9 +60,7 @@ def softirqs_on_target(case: Case) -> Answer:
 
 
 def _softirqs(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     rates = {cpu: device_work(interval, cpu) / interval.seconds for cpu in sorted(case.target)}
     shares = {cpu: _softirq_share(interval, cpu) for cpu in sorted(case.target)}
     evidence = {
@@ -198,9 +196,7 @@ _CALLS_FAIL = Limit(
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
 )
 def ipis_on_target(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     reason = why_uncounted(case, interval, case.target)
     if interval.interrupts.rows is None or interval.after.interrupts is None:
         return unknown(reason or "unknown")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
 from noisewatch.kernel.interrupts.kinds import TICK
@@ -66,8 +66,6 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
     asks_rates=True,
 )
 def timers_on_target(case: Case) -> Answer:
-    if case.interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
     rates, traced = _rates(case), timers_while_calibrating(case)
     hz = case.snapshot.platform.tick_hz
     beyond = {cpu: max(rate - (hz or LARGEST_HZ), 0.0) for cpu, rate in rates.items()}

@@ -40,13 +40,14 @@ _AN_HOUR_MS = 3_600_000
     sources=("https://docs.kernel.org/admin-guide/mm/transhuge.html",),
     asks_rates=True,
     sees_load=True,
+    tells_unsampled=True,
 )
 def khugepaged_collapses_pages(case: Case) -> Answer:
     knobs = case.snapshot.settings.knobs
     if Knob.THP_ENABLED in knobs.absent:
         return not_applicable("this kernel has no transparent huge pages")
     if not case.intervals:
-        return unknown(case.no_sample_reason or "no sample was taken")
+        return unknown(case.why_no_sample)
     collapsed = grown_in_all(case, "thp_collapse_alloc")
     if collapsed is None:
         return unknown(why_not_grown(case))

@@ -48,8 +48,6 @@ _SCANNED = Limit(
     sees_load=True,
 )
 def memory_reclaimed(case: Case) -> Answer:
-    if not case.intervals:
-        return unknown(case.no_sample_reason or "no sample was taken")
     direct, scanned = grown_in_zones(case, "allocstall"), grown_in_zones(case, "pgscan_kswapd")
     evidence = {"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned}
     if direct is not None and direct > case.bound(_DIRECT):
@@ -102,8 +100,6 @@ _MOVED = Limit(
     sees_load=True,
 )
 def memory_compacted(case: Case) -> Answer:
-    if not case.intervals:
-        return unknown(case.no_sample_reason or "no sample was taken")
     stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
     ahead = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
     evidence = {"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead}

@@ -42,9 +42,7 @@ _NS_PER_MS = 1_000_000
     asks_rates=True,
 )
 def disks_busy(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     before, after = interval.before.background.disks, interval.after.background.disks
     if before is None or after is None:
         return unknown(case.why_unknown(DISKSTATS))

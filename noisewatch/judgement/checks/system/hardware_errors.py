@@ -54,8 +54,6 @@ _NO_EXCEPTION = Limit(
     is_hidden_from_guests=True,
 )
 def machine_checks(case: Case) -> Answer:
-    if not case.intervals:
-        return unknown(case.no_sample_reason or "no sample was taken")
     tables = [table for each in case.intervals for table in (each.before.interrupts, each.after.interrupts)]
     if None in tables:
         return unknown(case.why_unknown(INTERRUPTS))
@@ -157,8 +155,6 @@ _NO_UNCORRECTED = Limit(
     is_hidden_from_guests=True,
 )
 def memory_errors(case: Case) -> Answer:
-    if not case.intervals:
-        return unknown(case.no_sample_reason or "no sample was taken")
     controllers = case.snapshot.settings.error_counters.controllers
     if controllers is None:
         return unknown(case.why_unknown(CONTROLLERS))
@@ -220,8 +216,6 @@ _NO_MESSAGE = Limit(
     is_hidden_from_guests=True,
 )
 def pcie_errors(case: Case) -> Answer:
-    if not case.intervals:
-        return unknown(case.no_sample_reason or "no sample was taken")
     ports = case.snapshot.settings.error_counters.ports
     if ports is None:
         return unknown(case.why_unknown(PORT_SERVICES))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Fix, Limit, check
 from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_program
 from noisewatch.judgement.processes import ancestors, why_unseen
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
@@ -51,9 +51,7 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a sc
     asks_rates=True,
 )
 def background_job_runs(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     runs_by_kind = _known_runs(case, interval)
     share_by_kind = {kind: _share(interval, runs) for kind, runs in runs_by_kind.items()}
     near = _judged_elsewhere(case)

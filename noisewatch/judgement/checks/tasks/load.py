@@ -44,9 +44,7 @@ _MOST_CULPRITS = 5
     asks_rates=True,
 )
 def target_cpu_busy(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
     later = {cpu: share_while_calibrating(case, cpu) for cpu in sorted(case.target)}
     known = {cpu: max(busy[cpu] or 0.0, share or 0.0) for cpu, share in later.items()}
@@ -163,9 +161,7 @@ _FULL_FAILS = Limit(
     asks_rates=True,
 )
 def pressure_stall(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     stalls = interval.stall_by_resource
     evidence = {name: {"some_share": stall.some, "full_share": stall.full} for name, stall in stalls.items()}
     full = {name: stalls[name].full or 0.0 for name in ("memory", "io")}
@@ -224,6 +220,7 @@ _STEAL_FAILS = Limit(
     remedy="Nothing inside the machine helps: use a dedicated host or another instance type, or measure again later.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
+    tells_unsampled=True,
     answered_by="target-cpus-interrupted",
     is_hidden_from_guests=True,
 )
@@ -232,7 +229,7 @@ def hypervisor_steal(case: Case) -> Answer:
     if interval is None and case.snapshot.platform.virtual == NONE:
         return not_applicable("not a virtual machine")
     if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+        return unknown(case.why_no_sample)
     loads = {cpu: interval.load_by_cpu[cpu] for cpu in sorted(case.target) if cpu in interval.load_by_cpu}
     sampled = _steal_shares(case, interval)
     later = _steal_shares(case, case.under_load) if case.under_load is not None else {}

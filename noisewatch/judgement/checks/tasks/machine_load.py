@@ -45,9 +45,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among the others
     asks_rates=True,
 )
 def other_cpus_busy(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     others = _beyond_the_caches(case)
@@ -122,9 +120,7 @@ _QUEUE_FAILS = Limit(
     asks_rates=True,
 )
 def run_queue_full(case: Case) -> Answer:
-    if case.interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
-    moments = (case.interval.before.background.load_average, case.interval.after.background.load_average)
+    moments = (case.sample.before.background.load_average, case.sample.after.background.load_average)
     seen = [moment.runnable for moment in moments if moment is not None]
     if len(seen) < len(moments):
         return unknown(case.why_unknown(LOADAVG))
@@ -219,9 +215,7 @@ _OWN_FAILS = Limit(
     asks_rates=True,
 )
 def own_load_on_target(case: Case) -> Answer:
-    interval = case.interval
-    if interval is None:
-        return unknown(case.no_sample_reason or "no sample was taken")
+    interval = case.sample
     before, after = interval.before.tasks, interval.after.tasks
     own_pids = interval.after.own_pids
     if before is None or after is None:
