@@ -16,8 +16,8 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL, Example, all_examples
 from tests.judgement.judging import finding, judged, judged_by_settings, quiet_calibration
-from tests.written import WrittenMachine, without
-from tests.written.quiet_machine import ANSWERS, CPUS, crowd, loaded_files, process, quiet_files, stat_file
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files
 
 _EXAMPLES = all_examples()
 _READ = [each for each in CATALOGUE if not each.asks_calibration]
@@ -26,7 +26,6 @@ _OF_HARDWARE = {
     *("deep-idle-states", "energy-bias-not-performance", "uncore-frequency-moves", "platform-profile-saves-power"),
     *("clock-boosted-after-io", "machine-checks-polled-often", "power-limit-lowered", "memory-errors", "pcie-errors"),
 }
-_FULL = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n"
 
 
 def _name(example: Example) -> str:
@@ -101,74 +100,8 @@ def test_without_a_sample_the_time_of_the_calibration_tells_what_happens_under_l
     assert finding(verdict, "target-cpu-busy").status == "ignored"
 
 
-def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
-    siblings = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
-    before = quiet_files() | siblings
-    after = quiet_files(3.0) | siblings | process(901, "neighbour", 1, 1_500_000_000)
-    after["/proc/stat"] = stat_file({1: 150}, 300)
-    found = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "busy-sibling")
-    (culprit,) = found.answer.culprits
-    assert (found.status, set(found.answer.cpus)) == ("fail", {1})
-    assert (culprit.kind, culprit.name, culprit.pid) == ("sibling", "neighbour", 901)
-
-
-def test_all_tasks_waiting_for_memory_block_although_pressure_usually_warns() -> None:
-    after = quiet_files(3.0) | {"/proc/pressure/memory": _FULL.format(total=100_000)}
-    verdict = judged(WrittenMachine(quiet_files(), after, answers=ANSWERS))
-    assert finding(verdict, "pressure-stall").severity == Severity.BLOCKING
-    assert verdict.verdict == "unstable"
-
-
-def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:
-    machine = WrittenMachine(quiet_files() | VIRTUAL, quiet_files(3.0) | VIRTUAL, answers=ANSWERS)
-    found = finding(judged(machine), "busy-cache-neighbour")
-    assert (found.status, found.answered_by) == ("unknown", "memory-unsteady")
-
-
-def test_without_caches_the_package_is_looked_at_and_not_called_a_cache() -> None:
-    caches = [f"{CPUS}/cpu{cpu}/cache" for cpu in range(4)]
-    after = quiet_files(3.0) | {"/proc/stat": stat_file({1: 290}, 300)}
-    machine = WrittenMachine(without(quiet_files(), *caches), without(after, *caches), answers=ANSWERS)
-    found = finding(judged(machine), "busy-cache-neighbour")
-    assert (found.status, "CPU 1, in one package" in found.answer.said) == ("fail", True)
-
-
-def test_threads_are_spread_by_one_command_each_and_brought_back() -> None:
-    several = crowd(900, "bench", [2, 2, 2], "2-3")
-    machine = WrittenMachine(quiet_files() | several, quiet_files(3.0) | several, answers=ANSWERS)
-    fix = finding(judged(machine), "threads-confined-to-isolated-cpus").answer.fix
-    assert fix is not None
-    assert fix.now == "sudo taskset -pc 2 900; sudo taskset -pc 3 901; sudo taskset -pc 2 902"
-    assert fix.undo == "; ".join(f"sudo taskset -pc 2-3 {tid}" for tid in (900, 901, 902))
-
-
-def test_steal_that_was_never_reported_is_unknown_in_a_virtual_machine() -> None:
-    machine = WrittenMachine(quiet_files() | VIRTUAL, quiet_files(3.0) | VIRTUAL, answers=ANSWERS)
-    verdict = judged(machine, is_calibrated=False)
-    assert finding(verdict, "hypervisor-steal").status == "unknown"
-    assert verdict.exit_status == 3
-
-
-@pytest.mark.parametrize(
-    ("gone", "said_by"),
-    [((f"{CPUS}/online",), "/proc/stat"), ((f"{CPUS}/online", "/proc/stat"), "/proc/cpuinfo")],
-)
-def test_online_cpus_may_be_told_by_another_file_which_is_then_named(gone: tuple[str, ...], said_by: str) -> None:
-    verdict = judged_by_settings(WrittenMachine(without(quiet_files(), *gone), answers=ANSWERS))
-    assert finding(verdict, "target-cpu-unusable").answer.evidence["online_by"] == said_by
-
-
 def test_nothing_is_said_of_rates_that_nobody_asked_for() -> None:
     verdict = judged_by_settings(WrittenMachine(quiet_files(), answers=ANSWERS))
     ignored = {each.check.id for each in verdict.findings if each.status == "ignored"}
     assert ignored == {each.id for each in CATALOGUE if each.asks_rates or each.asks_calibration}
     assert verdict.verdict == "stable"
-
-
-def test_bare_metal_needs_no_sample_to_know_that_nobody_steals() -> None:
-    case = Case(
-        read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()),
-        no_sample_reason="stands still",
-    )
-    statuses = {each.check.id: each.status for each in judge(case).findings}
-    assert (statuses["hypervisor-steal"], statuses["target-cpu-busy"]) == ("not-applicable", "unknown")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ import pytest
 
 from noisewatch.errors import Absent, CannotMeasure, Unreadable
 from noisewatch.machine.hung_reads import MOST_STUCK
-from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.live import LiveMachine, unreadable
 
 DEADLINE_S = 0.2
 
@@ -215,3 +216,10 @@ def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path
     _release(str(late))
     for _ in range(20):
         assert machine.within_deadline(lambda: _read_or_reason(machine, str(tmp_path / "other"))) == "there"
+
+
+@pytest.mark.parametrize(
+    ("number", "is_absent"), [(errno.ENOENT, True), (errno.ESRCH, True), (errno.EACCES, False), (errno.EPERM, False)]
+)
+def test_only_what_the_kernel_says_is_not_there_is_known_not_to_be(number: int, is_absent: bool) -> None:
+    assert isinstance(unreadable("/proc/x", OSError(number, "why")), Absent) is is_absent

@@ -7,7 +7,7 @@ import pytest
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.platform import NONE, UNIDENTIFIED, Platform, read_platform
 from tests import written
-from tests.judgement.lessened import DENIED, LessenedMachine
+from tests.judgement.sweeps.lessened import DENIED, LessenedMachine
 from tests.written import Files, mounted, reading
 
 DMI = "/sys/class/dmi/id"

@@ -13,7 +13,7 @@ from noisewatch.surfaces.reports.machine.text import text_of_snapshot
 from noisewatch.surfaces.reports.verdict.json import describe_verdict
 from noisewatch.surfaces.reports.verdict.text import text_of_verdict
 from tests.judgement.judging import judged
-from tests.judgement.test_fail_every_read import FAULTS, FaultyMachine, denied
+from tests.judgement.sweeps.test_fail_every_read import FAULTS, FaultyMachine, denied
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 

@@ -19,7 +19,7 @@ from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions, 
 from noisewatch.text import clean
 from tests import MACHINES
 from tests.judgement.judging import judged
-from tests.judgement.test_fail_every_read import FaultyMachine, denied
+from tests.judgement.sweeps.test_fail_every_read import FaultyMachine, denied
 from tests.surfaces.reports.consumers import CONSUMERS
 from tests.surfaces.reports.verdicts import (
     AT_S,

@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.frequency.throttling import MOST_CORES, throttle_path
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import answered, finding, judged
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet.heat import THERMAL
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
@@ -87,3 +87,17 @@ def test_one_cpu_of_a_core_answers_for_its_sibling() -> None:
     hot = {throttle_path(2, "core"): "13\n"}
     found = _found("throttled", quiet_files() | siblings, quiet_files(3.0) | siblings | hot)
     assert (found.status, set(found.answer.cpus)) == ("fail", {2, 3})
+
+
+def test_a_device_that_began_to_cool_under_load_is_unknown_where_its_kind_is() -> None:
+    device = "/sys/class/thermal/cooling_device1"
+    assert answered("cooling-active", {f"{device}/type": "rubbish\n"}).status == "pass"
+    assert (
+        answered("cooling-active", {f"{device}/type": "rubbish\n"}, {f"{device}/cur_state": "1\n"}).status == "unknown"
+    )
+
+
+def test_of_cpus_whose_packages_are_not_told_each_is_asked_for_its_package() -> None:
+    unnamed = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": "\n" for cpu in (2, 3)}
+    count = f"{CPUS}/cpu3/thermal_throttle/package_throttle_count"
+    assert answered("throttled", unnamed | {count: "0\n"}, {count: "9\n"}).status == "fail"

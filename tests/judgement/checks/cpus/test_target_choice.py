@@ -1,4 +1,4 @@
-"""Where nothing tells the kinds of the target's cores, the time that the same work took on each of them does."""
+"""The kinds of the target's cores; where nothing tells them, the time that the same work took on each of them does."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from tests.judgement.judging import finding
+from tests.judgement.judging import answered, finding
 from tests.written import WrittenMachine, without
 from tests.written.calibration import WORK_NS, written_calibration
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 _NO_CPUFREQ = tuple(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4))
+_KINDS = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
 
 
 def _answer(slower: float, changes: dict[int, dict[str, object]] | None = None) -> Answer:
@@ -39,3 +40,10 @@ def test_the_slower_core_is_named() -> None:
 
 def test_a_core_that_was_not_measured_is_unknown() -> None:
     assert _answer(1.0, {3: {"state": "moved"}}).status == "unknown"
+
+
+@pytest.mark.parametrize("lists", [("x\n", "x\n"), ("\n", "\n"), ("0-3\n", "2\n"), ("0-1\n", "x\n")])
+def test_of_two_kinds_of_core_each_cpu_is_of_exactly_one(lists: tuple[str, str]) -> None:
+    """That all of them did the same work in the same time is no proof: a sibling slows a fast core down."""
+    answer = answered("target-cores-differ", dict(zip(_KINDS, lists, strict=True)))
+    assert (answer.status, "/sys/devices/cpu_" in str(answer.reason)) == ("unknown", True)

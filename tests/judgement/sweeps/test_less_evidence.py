@@ -13,7 +13,7 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement.example import Example, all_examples
 from tests.judgement.judging import finding, judged
-from tests.judgement.lessened import (
+from tests.judgement.sweeps.lessened import (
     ABSENT,
     DENIED,
     EMPTY,

@@ -1,0 +1,52 @@
+"""What comes after the sample, while the quiet machine is calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.verdict import Finding, judge
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kernel.trace.runs import NOT_TRACED, Trace
+from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.interval.interval import Interval, interval_between
+from tests.judgement.judging import finding
+from tests.written import WrittenMachine
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
+
+SPINNER, OURS = 900, 890
+
+
+def intervals_until(
+    after: dict[str, str],
+    sampled: dict[str, str] | None = None,
+    lost: Mapping[int, float] | None = None,
+    before: dict[str, str] | None = None,
+) -> list[Interval]:
+    """A sample, quiet but for `before` and `sampled`, and the time of a calibration after which there are these files.
+
+    The loops have `lost` such shares of their CPUs.
+    """
+    files = [quiet_files() | (before or {}), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
+    machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[OURS])
+    task_reader = TaskReader(asks_all_affinities=True)
+    looks = [read_snapshot(machine, SnapshotOptions(), task_reader)]
+    while machine.has_next:
+        machine.advance()
+        looks.append(read_snapshot(machine, SnapshotOptions(), task_reader, looks[-1]))
+    sample, loaded = pairwise(looks)
+    return [interval_between(*sample), interval_between(*loaded, loop_lost_share_by_cpu=lost)]
+
+
+def found_after(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED) -> Finding:
+    """With a budget that lets the noise floor pass all the same."""
+    sample, loaded = intervals_until(after)
+    samples = parse_calibration(written_calibration(changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}))
+    meanwhile = Meanwhile(trace, sample.after, loaded)
+    calibrated = calibrated_with(samples, Budget(max_cv=1.0), frozenset({2, 3}), meanwhile)
+    return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), check_id)

@@ -1,0 +1,108 @@
+"""What a calibration measured: its faults, and the questions that it answers in place of files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.judgement.checks.calibration.calibrating import (
+    CALIBRATION_CHECKS,
+    NO_CPUFREQ,
+    every_third_slow,
+    guest,
+    verdict_of,
+)
+from tests.judgement.judging import finding
+from tests.written.calibration import CHAIN_NS, WORK_NS, written_calibration
+
+_MS = 1_000_000
+
+
+def test_a_quiet_calibration_passes_all() -> None:
+    verdict = verdict_of()
+    assert {each: finding(verdict, each).status for each in CALIBRATION_CHECKS} == dict.fromkeys(
+        CALIBRATION_CHECKS, "pass"
+    )
+    assert verdict.verdict == "stable"
+
+
+@pytest.mark.parametrize(
+    ("check_id", "status", "written", "named"),
+    [
+        ("noise-floor-above-budget", "fail", {"work": every_third_slow}, "CPU "),
+        ("target-cpus-interrupted", "fail", {"gaps": ((10 * _MS, 5 * _MS, 1, 0),)}, "5 ms"),
+        ("target-cpus-interrupted", "warn", {"gaps": ((10 * _MS, 200_000, 1, 0),)}, "200 µs"),
+        ("fixed-work-unsteady", "fail", {"work": every_third_slow}, "than the median"),
+        ("memory-unsteady", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (2 * _MS) % 2 * 20_000}, "deviate by"),
+        ("throughput-drifts", "fail", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 500}, "third"),
+        ("throughput-drifts", "warn", {"work": lambda at_ns: WORK_NS + at_ns // (100 * _MS) * 60}, "third"),
+        ("throughput-drifts", "fail", {"work": lambda at_ns: 2 * WORK_NS - at_ns // (100 * _MS) * 500}, "third"),
+        ("throughput-multimodal", "warn", {"work": lambda at_ns: WORK_NS + at_ns // (50 * _MS) % 2 * 2_000}, "mvalue"),
+        ("effective-frequency-moves", "fail", {"chain": lambda at_ns: CHAIN_NS + at_ns // (500 * _MS) * 500}, "clock"),
+        ("effective-frequency-moves", "warn", {"chain": lambda at_ns: CHAIN_NS + at_ns // _MS % 3 * 100}, "clock"),
+    ],
+)
+def test_a_fault_is_found(check_id: str, status: str, written: dict[str, Any], named: str) -> None:
+    found = finding(verdict_of(**written), check_id)
+    assert (found.status, named in found.answer.said) == (status, True), found.answer.said
+
+
+@pytest.mark.parametrize(
+    ("core", "clock_ns", "status", "named"),
+    [
+        ("native", 149, "pass", "ns a reading (CPU 2)"),
+        ("native", 160, "warn", "passes up to 150"),
+        ("native", 1100, "fail", "1100 ns"),
+        ("python", 160, "pass", "from Python"),
+        ("python", 1100, "warn", "from Python"),
+        ("python", 2100, "fail", "from Python"),
+    ],
+)
+def test_a_reading_of_the_clock_has_a_price_that_depends_on_who_reads(
+    core: str, clock_ns: int, status: str, named: str
+) -> None:
+    spun_ns = written_calibration(core=core)["cpus"][0]["spun_ns"]
+    found = finding(verdict_of(core=core, changes={2: {"iterations": spun_ns // clock_ns}}), "slow-clock-reading")
+    assert (found.status, named in found.answer.said) == (status, True), found.answer.said
+
+
+@pytest.mark.parametrize("check_id", ["governor-not-performance", "turbo-enabled", "frequency-window-open"])
+def test_a_guest_that_cannot_see_its_clock_is_answered_by_the_measured_one(check_id: str) -> None:
+    verdict = verdict_of(guest(*NO_CPUFREQ))
+    assert finding(verdict, check_id).status == "unknown"
+    assert finding(verdict, check_id).answered_by == "effective-frequency-moves"
+
+
+def test_a_guest_whose_host_reports_no_steal_is_answered_by_the_gaps() -> None:
+    verdict = verdict_of(guest())
+    assert finding(verdict, "hypervisor-steal").answered_by == "target-cpus-interrupted"
+    assert not finding(verdict, "hypervisor-steal").is_blocking_unknown
+
+
+def test_a_clock_that_was_not_measured_answers_nothing() -> None:
+    changed = {cpu: {"state": "moved"} for cpu in (2, 3)}
+    verdict = verdict_of(guest(*NO_CPUFREQ), changes=changed)
+    assert finding(verdict, "governor-not-performance").answered_by is None
+
+
+def test_without_the_compiled_core_steady_work_stands_for_a_steady_clock() -> None:
+    assert finding(verdict_of(core="python"), "effective-frequency-moves").status == "pass"
+
+
+def test_without_the_compiled_core_unsteady_work_says_nothing_of_the_clock() -> None:
+    assert finding(verdict_of(core="python", work=every_third_slow), "effective-frequency-moves").status == "unknown"
+
+
+def test_a_measurement_that_failed_answers_nothing() -> None:
+    verdict = verdict_of(guest(*NO_CPUFREQ), chain=lambda at_ns: CHAIN_NS + at_ns // (500 * _MS) * 500)
+    assert finding(verdict, "effective-frequency-moves").status == "fail"
+    assert finding(verdict, "governor-not-performance").answered_by is None
+    assert verdict.verdict == "unknown"
+
+
+def test_work_that_is_now_and_then_faster_is_unsteady_too() -> None:
+    found = finding(
+        verdict_of(work=lambda at_ns: WORK_NS * (4 if at_ns // (50 * _MS) % 10 else 3)), "fixed-work-unsteady"
+    )
+    assert found.status == "fail"

@@ -1,0 +1,110 @@
+"""What a calibration is no evidence of: CPUs that it did not measure, or not long enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.verdict import judge
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from tests.judgement.checks.calibration.calibrating import CALIBRATION_CHECKS, every_third_slow, verdict_of
+from tests.judgement.judging import finding
+from tests.written import WrittenMachine
+from tests.written.calibration import written_calibration
+from tests.written.quiet_machine import ANSWERS, quiet_files
+
+_MS = 1_000_000
+
+
+def test_a_cpu_that_went_offline_is_unknown_and_named() -> None:
+    verdict = verdict_of(changes={3: {"state": "moved"}})
+    found = finding(verdict, "noise-floor-above-budget")
+    assert (found.status, verdict.verdict) == ("unknown", "unknown")
+    assert "CPU 3: it went offline" in (found.answer.reason or "")
+    statuses = {finding(verdict, each).status for each in CALIBRATION_CHECKS}
+    assert statuses == {"unknown"}
+
+
+def test_a_noisy_cpu_fails_though_another_could_not_be_measured() -> None:
+    assert verdict_of(work=every_third_slow, changes={3: {"state": "refused"}}).verdict == "unstable"
+
+
+def test_no_calibration_that_was_wanted_is_unknown_with_its_reason() -> None:
+    machine = WrittenMachine(quiet_files(), answers=ANSWERS)
+    case = Case(read_snapshot(machine, SnapshotOptions()), no_calibration_reason="a copied tree cannot be asked")
+    verdict = judge(case)
+    answers = {finding(verdict, each).answer.reason for each in CALIBRATION_CHECKS}
+    assert answers == {"a copied tree cannot be asked"}
+    assert verdict.verdict == "unknown"
+
+
+def test_a_calibration_that_nobody_wanted_is_not_asked_for() -> None:
+    verdict = judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())))
+    assert {finding(verdict, each).status for each in CALIBRATION_CHECKS} == {"ignored"}
+
+
+def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
+    """As when a recording is judged for other CPUs than those it was calibrated on."""
+    samples = parse_calibration(written_calibration((2,)))
+    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}))
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
+    verdict = judge(Case(snapshot, calibrated=calibrated))
+    assert {finding(verdict, each).status for each in CALIBRATION_CHECKS} == {"unknown"}
+    assert "CPU 3: it was not calibrated" in (finding(verdict, "noise-floor-above-budget").answer.reason or "")
+
+
+def test_a_cpu_that_is_no_target_does_not_count() -> None:
+    noisy = written_calibration((1,), work=every_third_slow)["cpus"][0]
+    said = written_calibration((1, 2, 3), changes={1: noisy})
+    assert calibrated_with(parse_calibration(said), Budget(), frozenset({2, 3})).cpus_above_budget == frozenset()
+    assert calibrated_with(parse_calibration(said), Budget()).cpus_above_budget == frozenset({1})
+
+
+def test_a_cpu_that_hardly_ran_is_no_pass() -> None:
+    """A spinner that was starved is done, and has nothing to show."""
+    starved = {"work": [], "native_work": [], "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
+    verdict = verdict_of(changes={3: starved})
+    assert finding(verdict, "noise-floor-above-budget").status == "unknown"
+    assert finding(verdict, "target-cpus-interrupted").status == "unknown"
+    assert finding(verdict, "fixed-work-unsteady").status == "unknown"
+
+
+def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
+    starved = {"work": [], "native_work": [], "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
+    verdict = verdict_of(work=every_third_slow, changes={3: starved})
+    assert finding(verdict, "fixed-work-unsteady").status == "fail"
+    assert finding(verdict, "noise-floor-above-budget").answer.cpus == {2}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("is_realtime", True, "real-time priority"),
+        ("command", ["sleep"], "a workload was measured"),
+    ],
+)
+def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, named: str) -> None:
+    calibrated = calibrated_with(parse_calibration({**written_calibration(), field: value}), Budget())
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
+    verdict = judge(Case(snapshot, calibrated=calibrated))
+    assert {finding(verdict, check_id).status for check_id in CALIBRATION_CHECKS} == {"unknown"}
+    for check_id in ("noise-floor-above-budget", "target-cpus-interrupted"):
+        assert named in (finding(verdict, check_id).answer.reason or "")
+
+
+def test_a_spinner_that_was_stopped_for_a_while_is_no_pass() -> None:
+    """Its slots went by: what it measured before and after is quiet."""
+    whole = written_calibration((3,))["cpus"][0]
+    pairs = list(zip(whole["work"][::2], whole["work"][1::2], strict=True))
+    kept = [word for pair in pairs if not 1_000 * _MS < pair[0] < 3_000 * _MS for word in pair]
+    found = finding(verdict_of(changes={3: {"work": kept}}), "noise-floor-above-budget")
+    assert (found.status, "measured for only" in (found.answer.reason or "")) == ("unknown", True)
+
+
+def test_gaps_that_found_no_room_are_no_pass() -> None:
+    lost = {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000, "lost_gaps_max_ns": 3_000}}
+    assert finding(verdict_of(changes=lost), "noise-floor-above-budget").status == "unknown"

@@ -1,0 +1,33 @@
+"""Partitions, and threads that are confined to isolated CPUs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.judgement.judging import answered, finding, judged
+from tests.written import WrittenMachine, mounted
+from tests.written.quiet_machine import ANSWERS, crowd, quiet_files
+
+
+@pytest.mark.parametrize(
+    ("membership", "status"),
+    [
+        ("0::/user.slice\n", "unknown"),
+        ("3:cpu:/\n0::/\n", "unknown"),
+        ("4:cpuset:/\n0::/\n", "not-applicable"),
+        ("4:cpuset:/\n", "not-applicable"),
+        ("rubbish\n", "unknown"),
+    ],
+)
+def test_partitions_are_unknown_where_a_hierarchy_in_use_cannot_be_seen(membership: str, status: str) -> None:
+    """As in a chroot, or in a mount namespace without /sys/fs/cgroup."""
+    assert answered("partition-invalid", mounted("") | {"/proc/self/cgroup": membership}).status == status
+
+
+def test_threads_are_spread_by_one_command_each_and_brought_back() -> None:
+    several = crowd(900, "bench", [2, 2, 2], "2-3")
+    machine = WrittenMachine(quiet_files() | several, quiet_files(3.0) | several, answers=ANSWERS)
+    fix = finding(judged(machine), "threads-confined-to-isolated-cpus").answer.fix
+    assert fix is not None
+    assert fix.now == "sudo taskset -pc 2 900; sudo taskset -pc 3 901; sudo taskset -pc 2 902"
+    assert fix.undo == "; ".join(f"sudo taskset -pc 2-3 {tid}" for tid in (900, 901, 902))

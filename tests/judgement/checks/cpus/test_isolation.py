@@ -1,0 +1,80 @@
+"""Tasks on the target CPUs, seen or not, and what isolates these CPUs."""
+
+from __future__ import annotations
+
+from noisewatch.kernel.tasks.threads import TaskReader, Tasks
+from noisewatch.model.interval.task_runs import run_tasks
+from tests.judgement.judging import answered, finding, judged
+from tests.written import WrittenMachine, reading
+from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
+
+
+def test_nobody_is_known_to_stay_away_where_only_a_container_can_be_seen() -> None:
+    moments = [
+        {path: text for path, text in quiet_files(seconds).items() if not path.startswith(("/proc/2/", "/proc/30/"))}
+        for seconds in (0.0, 3.0)
+    ]
+    found = finding(judged(WrittenMachine(*moments, answers=ANSWERS)), "tasks-on-target")
+    assert (found.status, "no kernel thread can be seen" in found.answer.said) == ("warn", True)
+    inside = [{**moment, "/.dockerenv": ""} for moment in moments]
+    found = finding(judged(WrittenMachine(*inside, answers=ANSWERS)), "tasks-on-target")
+    assert (found.status, "only this container's processes" in found.answer.said) == ("warn", True)
+
+
+def test_nobody_is_known_to_stay_away_where_a_process_cannot_be_read() -> None:
+    assert answered("tasks-on-target", {"/proc/950/stat": "garbage"}).status == "warn"
+
+
+def test_a_schedstat_that_stands_still_explains_nothing() -> None:
+    still = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 5 0 0\n" for cpu in range(4))
+    answer = answered("tasks-on-target", {"/proc/schedstat": still}, {"/proc/stat": stat_file({2: 14}, 300)})
+    assert [culprit.kind for culprit in answer.culprits] == ["unexplained"]
+
+
+def test_a_task_that_ran_elsewhere_is_not_blamed_where_it_was_seen_last() -> None:
+    after = process(900, "wanderer", 2, 1_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({0: 100}, 300)}
+    before = process(900, "wanderer", 2, 0, allowed="0-3")
+    for check_id in ("tasks-on-target", "target-cpu-busy"):
+        machine = WrittenMachine(quiet_files() | before, quiet_files(3.0) | after, answers=ANSWERS)
+        found = finding(judged(machine, frozenset({2, 3})), check_id)
+        assert (found.answer.measured or 0) < 0.02
+
+
+def test_init_is_never_moved() -> None:
+    after = process(1, "systemd", 2, 1_500_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 150}, 300)}
+    answer = answered("tasks-on-target", {}, after)
+    assert (answer.status, answer.fix) == ("fail", None)
+
+
+def test_no_fix_isolates_every_cpu() -> None:
+    machine = WrittenMachine(
+        quiet_files(), quiet_files(3.0), answers=ANSWERS | {"pin to CPUs": {"granted": [0, 1, 2, 3]}}
+    )
+    fix = finding(judged(machine, frozenset({0, 1, 2, 3})), "target-not-isolated").answer.fix
+    assert fix is not None
+    assert "isolcpus" not in (fix.persist or "")
+    assert fix.now is None
+
+
+def test_a_thread_that_was_not_read_before_is_not_taken_for_newborn() -> None:
+    tasks = TaskReader().read(reading(process(900, "old", 2, 9_000_000_000)), frozenset({2}))
+    assert tasks is not None
+    assert run_tasks([Tasks({}, frozenset({900}), frozenset()), tasks], frozenset(), {}) == []
+
+
+def test_tasks_that_were_not_seen_before_the_sample_are_unknown() -> None:
+    before = {
+        path: text for path, text in quiet_files().items() if not path.startswith("/proc/") or not path[6].isdigit()
+    }
+    machine = WrittenMachine(before, quiet_files(3.0), answers=ANSWERS)
+    assert finding(judged(machine, frozenset({2, 3})), "tasks-on-target").status == "unknown"
+
+
+def test_a_task_whose_affinity_cannot_be_read_may_run_anywhere() -> None:
+    files = {path: text for path, text in process(900, "shy", 0, 5).items() if not path.endswith("status")}
+    assert answered("tasks-on-target", files).status == "warn"
+
+
+def test_no_task_may_run_on_no_cpu() -> None:
+    status = {"/proc/900/status": "Name:\thog\nCpus_allowed:\t\nCpus_allowed_list:\t\n"}
+    assert answered("tasks-on-target", process(900, "hog", 0, 5) | status).status == "warn"

@@ -1,0 +1,17 @@
+"""Swapping, without a sample."""
+
+from __future__ import annotations
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import judge
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from tests.judgement.judging import finding
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
+
+
+def test_nobody_knows_of_a_machine_that_stands_still_whether_it_swaps() -> None:
+    snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
+    found = finding(judge(Case(snapshot, no_sample_reason="stands still")), "swapping")
+    assert (found.status, found.answer.reason) == ("unknown", "stands still")
+    assert finding(judge(Case(snapshot)), "swapping").answer.said == "hardly any swap is in use"
