@@ -13,6 +13,7 @@ import pytest
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kinds import Kind
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.program import as_root, started_by
@@ -67,7 +68,7 @@ def test_on_another_machine_it_is_wherever_it_is() -> None:
 def test_who_was_not_seen_is_to_be_traced_by_the_program_that_runs() -> None:
     snapshot = read_snapshot(WrittenMachine(quiet_files()), SnapshotOptions(frozenset({2, 3})))
     culprit = Disturbance(
-        kind="unexplained", name="threads that were not seen", cpu=2, stolen_ns=None, share=0.3, rate_per_s=None
+        kind=Kind.UNATTRIBUTED, name="threads that were not seen", cpu=2, stolen_ns=None, share=0.3, rate_per_s=None
     )
     there, here = (remedy_of(culprit, Case(replace(snapshot, is_live=is_live))).said for is_live in (False, True))
     assert there == "Nobody was seen: trace to learn who it is (sudo noisewatch trace --cpus 2)."

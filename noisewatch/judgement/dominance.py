@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import FEWEST_SAMPLES, NoiseFloor, expected_cv
 from noisewatch.kernel.calibration import CpuSamples
+from noisewatch.kinds import Kind
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.calibration.timeline import timelines_of
 
@@ -59,7 +60,7 @@ def _is_of_quota(calibrated: Calibrated, figures: CpuFigures) -> bool:
     if figures.cpu not in attribution.quota_by_cpu:
         return False
     culprits = [each.disturbance for each in attribution.culprits_by_cpu.get(figures.cpu, ())]
-    named = [attribution.quota_by_cpu[figures.cpu], *(each for each in culprits if each.kind == "quota")]
+    named = [attribution.quota_by_cpu[figures.cpu], *(each for each in culprits if each.kind == Kind.QUOTA)]
     share = max(each.share or 0.0 for each in named)
     return share > max(_LEAST_QUOTA, _HALF * (figures.stolen_share or 0.0))
 

@@ -17,6 +17,7 @@ from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.knob_answers import turned
 from noisewatch.judgement.processes import running
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.timers import TIMER_INTERRUPTS
 from noisewatch.program import as_root
@@ -42,7 +43,7 @@ class Remedy:
 def remedy_of(culprit: Disturbance, case: Case, at_work: Collection[int] = ()) -> Remedy:
     """What keeps this culprit away from the target CPUs. Processes `at_work` are what the CPUs are there for."""
     if culprit.pid is not None and culprit.pid in at_work:
-        return Remedy(_OF_THE_WORK if culprit.kind == "ipi" else _BESIDE_THE_WORK)
+        return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _BESIDE_THE_WORK)
     return _BY_KIND[culprit.kind](culprit, case)
 
 
@@ -154,9 +155,9 @@ def _nmi(culprit: Disturbance, case: Case) -> Remedy:
 _LOCALS = (
     (r"Performance monitoring|Perf |-Measurement|PMI|pmu|arm_spe|arm_trbe", "A hardware counter ran over: a profiler."),
     (r"Machine check polls", "The kernel looks for corrected errors of the hardware: have it look less often."),
-    (r"Thermal|cpu temp", "The processor's heat: it throttles itself. Cool it, or have it do less."),
+    (r"Thermal|thermal_apic|cpu temp", "The processor's heat: it throttles itself. Cool it, or have it do less."),
     (
-        r"[Mm]achine check|Threshold APIC|Deferred Error|APIC error|Hypervisor Maintenance",
+        r"[Mm]achine check|Threshold APIC|Deferred Error|APIC error|(?:threshold|error)_apic|Hypervisor Maintenance",
         "The hardware tells of errors.",
     ),
     (
@@ -197,18 +198,18 @@ def _unexplained(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy(f"Nobody was seen: trace to learn who it is ({trace}).")
 
 
-_BY_KIND: Mapping[str, Callable[[Disturbance, Case], Remedy]] = {
-    "irq": _irq,
-    "softirq": _softirq,
-    "thread": _thread,
-    "kernel-thread": _kernel_thread,
-    "ipi": _ipi,
-    "nmi": _nmi,
-    "local": _local,
-    "tick": _tick,
-    "timer": _timer,
-    "sibling": _sibling,
-    "quota": _quota,
-    "outside": _outside,
-    "unexplained": _unexplained,
+_BY_KIND: Mapping[Kind, Callable[[Disturbance, Case], Remedy]] = {
+    Kind.IRQ: _irq,
+    Kind.SOFTIRQ: _softirq,
+    Kind.THREAD: _thread,
+    Kind.KERNEL_THREAD: _kernel_thread,
+    Kind.IPI: _ipi,
+    Kind.NMI: _nmi,
+    Kind.LOCAL: _local,
+    Kind.TICK: _tick,
+    Kind.TIMER: _timer,
+    Kind.SIBLING: _sibling,
+    Kind.QUOTA: _quota,
+    Kind.OUTSIDE: _outside,
+    Kind.UNATTRIBUTED: _unexplained,
 }

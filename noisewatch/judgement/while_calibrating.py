@@ -13,10 +13,9 @@ from dataclasses import replace
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import Answer
 from noisewatch.judgement.terms import Status
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
-from noisewatch.model.interval.timers import TIMER
 
-THREADS = frozenset({"thread", "kernel-thread"})
 WHEN = "during the calibration"
 _GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # what is unknown of the calibration says nothing against the sample
 
@@ -38,7 +37,9 @@ def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
 def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
     """What timers ran on the target CPUs beside the tick, the costliest first; nothing where no trace tells."""
     others = case.calibrated.attribution.others_by_cpu if case.calibrated is not None else {}
-    found = [each for cpu in case.target & others.keys() for each in others[cpu].disturbances if each.kind == TIMER]
+    found = [
+        each for cpu in case.target & others.keys() for each in others[cpu].disturbances if each.kind == Kind.TIMER
+    ]
     return tuple(sorted(found, key=lambda each: (-(each.share or 0.0), each.cpu)))
 
 

@@ -14,7 +14,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.answers import count_of, field_of
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.trace.runs import EVENTS
+from noisewatch.kinds import Tracer
 from noisewatch.machine import Json, Machine
 from noisewatch.machine.spinning.calibration.buffer import CYCLES, SPINS, STATE_NAMES
 from noisewatch.machine.spinning.calibration.plan import (
@@ -122,7 +122,7 @@ class CalibrationWish:
     seconds: float
     is_realtime: bool = False
     command: tuple[str, ...] = ()
-    tracer: str = EVENTS  # where the kernel and our rights allow it
+    tracer: Tracer = Tracer.EVENTS  # where the kernel and our rights allow it
 
 
 def nobody_watches(progress: Progress) -> None:

@@ -12,6 +12,7 @@ from noisewatch.judgement.finding_words import commands_of, left_to_people
 from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kinds import Kind
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.disturbance import Disturbance
@@ -64,9 +65,9 @@ def advise(
 def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
     """What helps; against softirqs that follow an interrupt, moving the one that is the most frequent there."""
     remedy = remedy_of(_disturbance(about), case)
-    if about.kind != "softirq" or about.name not in _AFTER_AN_INTERRUPT:
+    if about.kind != Kind.SOFTIRQ or about.name not in _AFTER_AN_INTERRUPT:
         return remedy
-    interrupts = [line for line in beside if line.cpu == about.cpu and line.kind == "irq"]
+    interrupts = [line for line in beside if line.cpu == about.cpu and line.kind == Kind.IRQ]
     if not interrupts:
         return remedy
     interrupt = max(interrupts, key=lambda line: line.rate_per_s or 0)
@@ -92,7 +93,7 @@ def _disturbance(line: CulpritLine) -> Disturbance:
 def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
     """Of a thread that is gone."""
     said, commands = [*describe_source(about, snapshot.irqs), _ENDED], []
-    if housekeeping and about.kind == "thread":
+    if housekeeping and about.kind == Kind.THREAD:
         cpus = format_cpu_list(housekeeping)
         commands = [("next time", f"taskset -c {cpus} COMMAND")]
         said += [f"next time: taskset -c {cpus} COMMAND", f"for a service: AllowedCPUs={cpus} in its unit"]

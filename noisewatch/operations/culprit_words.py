@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
-from noisewatch.kernel.interrupts.kinds import DEVICE
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.vocabulary.irq_names import describe_action
 from noisewatch.model.vocabulary.kernel_threads import explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
@@ -23,18 +23,17 @@ _MAY_HAVE_MOVED = (
     "How long it ran is measured; how much of that was on this CPU is an estimate. It moved between CPUs, or may have, "
     "and the kernel does not count a thread's time by CPU."
 )
-_THREADS = ("thread", "kernel-thread")
 
 
 def describe_source(about: CulpritLine, irqs: Irqs | None) -> list[str]:
     """Sentences; none for a source whose name says it all, or says nothing to us."""
     found: list[str] = []
-    if about.kind == "kernel-thread":
+    if about.kind == Kind.KERNEL_THREAD:
         does = explain_thread(about.name)
         found += [f"{about.name} {does}."] if does is not None else []
-    if about.kind in _THREADS and about.is_estimate:
+    if about.kind in THREADS and about.is_estimate:
         found.append(_MAY_HAVE_MOVED)
-    if about.kind == "quota":
+    if about.kind == Kind.QUOTA:
         found.append(_OF_QUOTA)
     number = _irq_of(about)
     if number is not None:
@@ -44,7 +43,7 @@ def describe_source(about: CulpritLine, irqs: Irqs | None) -> list[str]:
 
 
 def _irq_of(about: CulpritLine) -> int | None:
-    of_thread = _IRQ_THREAD.match(about.name) if about.kind == "kernel-thread" else None
+    of_thread = _IRQ_THREAD.match(about.name) if about.kind == Kind.KERNEL_THREAD else None
     return int(of_thread[1]) if of_thread is not None else about.irq
 
 
@@ -54,7 +53,7 @@ def _describe_irq(number: int, irq: Irq) -> Iterator[str]:
     told = "; ".join([*queues, *([f"device: {device}"] if device is not None else [])])
     if told:
         yield f"IRQ {number}: {told}."
-    if irq.kind != DEVICE:
+    if irq.kind != Kind.IRQ:
         return
     yield f"It may go to {_cpus(irq.allowed)}, and goes to {_cpus(irq.effective)}; {_MOVABLE[irq.movable]}."
 

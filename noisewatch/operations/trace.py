@@ -13,7 +13,8 @@ from noisewatch.judgement.case import Case
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
-from noisewatch.kernel.trace.runs import EVENTS, Trace, read_trace, untraced
+from noisewatch.kernel.trace.runs import Trace, read_trace, untraced
+from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
@@ -50,7 +51,9 @@ class TraceRun:
             return next(
                 (each.main_thread.disturbance for each in self.cpus if each.cpu == cpu and each.main_thread), None
             )
-        found = (each for each in disturbances_of(self.interval, cpu) if each.kind == "thread" and each.tid is not None)
+        found = (
+            each for each in disturbances_of(self.interval, cpu) if each.kind == Kind.THREAD and each.tid is not None
+        )
         return next((each for each in found if (each.share or 0.0) >= MOSTLY), None)
 
     def counted(self, cpu: int) -> list[Disturbance]:
@@ -90,7 +93,7 @@ class KeptTrace:
         self._collector: TraceCollector | None = None
         self._of: tuple[CpuSet, CpuSet] | None = None
 
-    def begin(self, cpus: CpuSet, online: CpuSet, tracer: str) -> TraceCollector:
+    def begin(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> TraceCollector:
         """A collector that begins now. Raises CannotMeasure."""
         if self._collector is not None and self._of == (cpus, online):
             self._collector.begin_again()
@@ -112,7 +115,7 @@ def follow(
     seconds: float,
     watch: Watch,
     seen: Callable[[Snapshot], None] | None = None,
-    tracer: str = EVENTS,
+    tracer: Tracer = Tracer.EVENTS,
     kept: KeptTrace | None = None,
 ) -> TraceRun:
     """What happens from now on, or has happened in the recording. `seen` is told the first snapshot.
@@ -157,7 +160,7 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> TraceRun
 
 
 def _traced(
-    machine: Machine, before: Snapshot, seconds: float, watch: Watch, tracer: str, kept: KeptTrace
+    machine: Machine, before: Snapshot, seconds: float, watch: Watch, tracer: Tracer, kept: KeptTrace
 ) -> Trace | str:
     """The trace, or why there is none; the time passes all the same."""
     online = before.online.online or before.target.cpus

@@ -12,6 +12,7 @@ from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.operations.frame.frame import KINDS
 from tests.written import Files, WrittenMachine
@@ -36,7 +37,7 @@ def _culprit(
     kind: str, name: str = "x", *, tid: int | None = None, pid: int | None = None, irq: int | None = None
 ) -> Disturbance:
     return Disturbance(
-        kind=kind, name=name, cpu=2, stolen_ns=1_000, share=0.1, rate_per_s=1.0, pid=pid or tid, tid=tid, irq=irq
+        kind=Kind(kind), name=name, cpu=2, stolen_ns=1_000, share=0.1, rate_per_s=1.0, pid=pid or tid, tid=tid, irq=irq
     )
 
 
@@ -175,6 +176,9 @@ def test_every_kind_has_a_remedy_and_its_commands_are_sound(kind: str, name: str
         ("local", "Performance monitoring interrupts", "profiler"),
         ("local", "49 arm-pmu", "profiler"),
         ("local", "Thermal event interrupts", "throttles"),
+        ("local", "thermal_apic", "throttles"),
+        ("local", "deferred_error_apic", "errors"),
+        ("local", "spurious_apic", "no device sends it"),
         ("local", "Machine check polls", "less often"),
         ("local", "Machine check exceptions", "errors"),
         ("local", "Posted-interrupt wakeup event", "virtual machine"),
@@ -193,3 +197,8 @@ def test_nobody_is_told_to_keep_a_device_quiet_that_there_is_not(kind: str, name
 def test_a_profiler_that_runs_is_named_for_its_timer() -> None:
     said = remedy_of(_culprit("timer", "timer interrupts"), _case(process(901, "perf", 0, 5))).said
     assert "perf (pid 901) runs" in said
+
+
+@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.IDLE, Kind.NO_INTERRUPT}))
+def test_every_kind_of_noise_has_a_remedy(kind: Kind) -> None:
+    assert remedy_of(_culprit(kind), _case()).said

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from noisewatch.judgement.commands import BOOT_OPTIONS
 from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.declaration import Fix
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
@@ -27,13 +28,22 @@ _KHZ = st.none() | st.integers()
 _TEXTS = st.text(st.characters(), max_size=20)  # lone surrogates among them
 _CPU_LISTS = st.lists(_CPUS, max_size=4).map(tuple)
 _CPU_LINES = st.builds(
-    CpuLine, _CPUS, _TEXTS, _FIGURES, st.booleans(), _FIGURES, _FIGURES, _FIGURES, st.none() | st.integers(), _TEXTS
+    CpuLine,
+    _CPUS,
+    st.sampled_from(Role),
+    _FIGURES,
+    st.booleans(),
+    _FIGURES,
+    _FIGURES,
+    _FIGURES,
+    st.none() | st.integers(),
+    _TEXTS,
 )
 _CULPRITS = st.builds(
     CulpritLine,
     cpu=_CPUS,
-    role=_TEXTS,
-    kind=_TEXTS,
+    role=st.sampled_from(Role),
+    kind=st.sampled_from(Kind),
     name=_TEXTS,
     pid=st.none() | st.integers(),
     rate_per_s=_FIGURES,
@@ -86,7 +96,7 @@ def test_a_frame_is_one_line(whole: Frame) -> None:
 
 
 def test_unknown_figures_stay_unknown() -> None:
-    line = CpuLine(7, "target")
+    line = CpuLine(7, Role.TARGET)
     assert decode_frame(encode_frame(frame((line,)))).cpus == (line,)
 
 

@@ -9,9 +9,10 @@ import pytest
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kernel.tasks.own_process import STAT
+from noisewatch.kinds import Role
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, Frame
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.gate import examine
@@ -52,7 +53,9 @@ def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not
         for at in range(1, 4)
     ]
     last = _replayed(tmp_path, *moments)[-1]
-    marks = {line.name: line.is_estimate for line in last.culprits if line.kind == "thread" and line.role == TARGET}
+    marks = {
+        line.name: line.is_estimate for line in last.culprits if line.kind == "thread" and line.role == Role.TARGET
+    }
     assert marks == {"hopper": True, "stayer": False}
 
 
@@ -91,7 +94,7 @@ def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:
     ]
     last = _replayed(tmp_path, *hogged)[-1]
     first = last.culprits[0]
-    assert (first.name, first.pid, first.cpu, first.kind, first.role) == ("hog", 900, 2, "thread", TARGET)
+    assert (first.name, first.pid, first.cpu, first.kind, first.role) == ("hog", 900, 2, "thread", Role.TARGET)
     assert first.stolen_ns_per_s == 500_000_000
     assert last.verdict == "unstable"
     assert "tasks-on-target" in last.failed
@@ -101,20 +104,20 @@ def test_roles_tell_targets_siblings_and_the_others(tmp_path: Path) -> None:
     pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
     tree = CopiedTree(str(quiet_tree(tmp_path, pairs)))
     (only,) = sample_frames(tree, SnapshotOptions(frozenset({2})), 1.0)
-    assert _roles(only) == {0: SIBLING, 1: HOUSEKEEPING, 2: TARGET, 3: HOUSEKEEPING}
+    assert _roles(only) == {0: Role.SIBLING, 1: Role.HOUSEKEEPING, 2: Role.TARGET, 3: Role.HOUSEKEEPING}
 
 
 def test_an_offline_cpu_has_a_line_that_says_so(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", f"{CPUS}/cpu1/online": "0\n"}
     (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(), 1.0)
-    assert _roles(only) == {0: HOUSEKEEPING, 1: OFFLINE, 2: TARGET, 3: TARGET}
+    assert _roles(only) == {0: Role.HOUSEKEEPING, 1: Role.OFFLINE, 2: Role.TARGET, 3: Role.TARGET}
     assert only.online_count == 3
 
 
 def test_an_offline_target_has_a_line_that_says_so(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
     (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(frozenset({3})), 1.0)
-    assert _roles(only)[3] == OFFLINE
+    assert _roles(only)[3] == Role.OFFLINE
 
 
 def test_an_unreadable_table_leaves_the_loss_unknown(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.kinds import Role
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import OFFLINE, Frame
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.sampling import sample_frames
 from tests.written.many_cpus import INTERVALS, record_many_cpus
 
@@ -35,7 +36,7 @@ def test_it_lasts_two_minutes_and_is_called_an_example(frames: list[Frame]) -> N
 
 def test_the_isolated_cpus_that_are_online_are_the_target(frames: list[Frame]) -> None:
     assert frames[1].target == (2, 3, 4, 5, 6)
-    assert [line.cpu for line in frames[1].cpus if line.role == OFFLINE] == [7]
+    assert [line.cpu for line in frames[1].cpus if line.role == Role.OFFLINE] == [7]
 
 
 def test_between_the_disturbances_it_is_stable(frames: list[Frame]) -> None:

@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.interrupts.devices import read_devices
-from noisewatch.kernel.interrupts.kinds import DEVICE, kind_of
+from noisewatch.kernel.interrupts.kinds import kind_of
 from noisewatch.kernel.interrupts.table import Interrupts
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import release_number
+from noisewatch.kinds import Kind
 from noisewatch.text import clean
 
 FOLDER = "/proc/irq"
@@ -46,7 +47,7 @@ class Irq:
     movable: bool | None
     actions: tuple[str, ...]
     device: str | None  # `none` where it belongs to no device
-    kind: str = DEVICE  # one of the CPU itself may have a number as well
+    kind: Kind = Kind.IRQ  # one of the CPU itself may have a number as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def _read_irq(reader: Reader, number: int, description: str, release: str | None
     actions = parse_actions(description) or _read_actions(reader, number)
     allowed, effective = _read_affinity(reader, number)
     kind = kind_of(str(number), description or ", ".join(actions))
-    is_fixed = actions in _KERNELS_OWN or kind != DEVICE
+    is_fixed = actions in _KERNELS_OWN or kind != Kind.IRQ
     movable = False if is_fixed else _read_movable(reader, number, release)
     return Irq(
         irq=number, allowed=allowed, effective=effective, movable=movable, actions=actions, device=None, kind=kind

@@ -10,49 +10,51 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-DEVICE, TICK, CALL, NMI, LOCAL = "irq", "tick", "ipi", "nmi", "local"
-NO_INTERRUPT = "none"  # a row that counts something else
+from noisewatch.kinds import Kind
 
 # By the file of the kernel's sources that prints the rows; all since they exist, as far as they still meant the same.
-ROWS_BY_FILE: Mapping[str, Mapping[str, str]] = {
+ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
     "arch/x86/kernel/irq.c": {
-        **dict.fromkeys(("LOC", "HVS"), TICK),  # HVS: Hyper-V's timer
-        **dict.fromkeys(("RES", "CAL", "TLB", "IWI"), CALL),
-        "NMI": NMI,
-        **dict.fromkeys(("PMI", "SPU", "RTR", "PLT", "TRM", "THR", "DFR", "MCE", "MCP", "VPMI"), LOCAL),
-        **dict.fromkeys(("HRE", "PIN", "NPI", "PIW"), LOCAL),  # of a hypervisor, and for the guests of one
-        **dict.fromkeys(("HYP", "PMN"), DEVICE),  # one vector for the devices of a hypervisor; for posted MSIs
-        **dict.fromkeys(("ERR", "MIS"), LOCAL),
+        **dict.fromkeys(("LOC", "HVS"), Kind.TICK),  # HVS: Hyper-V's timer
+        **dict.fromkeys(("RES", "CAL", "TLB", "IWI"), Kind.IPI),
+        "NMI": Kind.NMI,
+        **dict.fromkeys(("PMI", "SPU", "RTR", "PLT", "TRM", "THR", "DFR", "MCE", "MCP", "VPMI"), Kind.LOCAL),
+        **dict.fromkeys(("HRE", "PIN", "NPI", "PIW"), Kind.LOCAL),  # of a hypervisor, and for the guests of one
+        **dict.fromkeys(("HYP", "PMN"), Kind.IRQ),  # one vector for the devices of a hypervisor; for posted MSIs
+        **dict.fromkeys(("ERR", "MIS"), Kind.LOCAL),
     },
     "arch/powerpc/kernel/irq.c": {
-        **dict.fromkeys(("LOC", "BCT"), TICK),
-        "DBL": CALL,
-        **dict.fromkeys(("NMI", "WDG"), NMI),
-        **dict.fromkeys(("SPU", "PMI", "MCE", "HMI", "TAU", "BAD"), LOCAL),
+        **dict.fromkeys(("LOC", "BCT"), Kind.TICK),
+        "DBL": Kind.IPI,
+        **dict.fromkeys(("NMI", "WDG"), Kind.NMI),
+        **dict.fromkeys(("SPU", "PMI", "MCE", "HMI", "TAU", "BAD"), Kind.LOCAL),
     },
     "arch/s390/kernel/irq.c": {
-        **dict.fromkeys(("I/O", "AIO"), DEVICE),
-        **dict.fromkeys(("CIO", "DAS", "C15", "C70", "TAP", "VMR", "LCS", "CLW", "CTC", "ADM", "CSC", "VIR"), DEVICE),
-        **dict.fromkeys(("QAI", "APB", "PCI", "PCF", "PCD", "MSI", "VAI", "GAL"), DEVICE),
-        **dict.fromkeys(("DSD", "VRT", "SCP", "IUC", "FTP"), DEVICE),  # external: disk, virtio, console, network
-        **dict.fromkeys(("CLK", "TMR"), TICK),
-        **dict.fromkeys(("EXC", "EMS"), CALL),
-        "NMI": NMI,
-        **dict.fromkeys(("EXT", "TLA", "TAL", "PFL", "CMS", "CMC", "WTI", "RST", "CPU"), LOCAL),
+        **dict.fromkeys(("I/O", "AIO"), Kind.IRQ),
+        **dict.fromkeys(("CIO", "DAS", "C15", "C70", "TAP", "VMR", "LCS", "CLW", "CTC", "ADM", "CSC", "VIR"), Kind.IRQ),
+        **dict.fromkeys(("QAI", "APB", "PCI", "PCF", "PCD", "MSI", "VAI", "GAL"), Kind.IRQ),
+        **dict.fromkeys(("DSD", "VRT", "SCP", "IUC", "FTP"), Kind.IRQ),  # external: disk, virtio, console, network
+        **dict.fromkeys(("CLK", "TMR"), Kind.TICK),
+        **dict.fromkeys(("EXC", "EMS"), Kind.IPI),
+        "NMI": Kind.NMI,
+        **dict.fromkeys(("EXT", "TLA", "TAL", "PFL", "CMS", "CMC", "WTI", "RST", "CPU"), Kind.LOCAL),
     },
-    "arch/arm/kernel/irq.c": {"Err": LOCAL, "FIQ": LOCAL},  # and IPI0 …, as on arm64, riscv, loongarch, csky, xtensa
-    "arch/alpha/kernel/irq.c": {"IPI": CALL, "PMI": LOCAL, "ERR": LOCAL},
+    "arch/arm/kernel/irq.c": {
+        "Err": Kind.LOCAL,
+        "FIQ": Kind.LOCAL,
+    },  # and IPI0 …, as on arm64, riscv, csky, …
+    "arch/alpha/kernel/irq.c": {"IPI": Kind.IPI, "PMI": Kind.LOCAL, "ERR": Kind.LOCAL},
     "arch/parisc/kernel/irq.c": {
-        **dict.fromkeys(("RES", "CAL", "TLB"), CALL),
-        **dict.fromkeys(("UAH", "FPA"), LOCAL),
-        **dict.fromkeys(("STK", "IST", "ISC"), NO_INTERRUPT),  # bytes of stacks
+        **dict.fromkeys(("RES", "CAL", "TLB"), Kind.IPI),
+        **dict.fromkeys(("UAH", "FPA"), Kind.LOCAL),
+        **dict.fromkeys(("STK", "IST", "ISC"), Kind.NO_INTERRUPT),  # bytes of stacks
     },
-    "arch/sparc/kernel/irq_32.c": {"RES": CALL, "CAL": CALL, "NMI": NMI},
-    "arch/sparc/kernel/irq_64.c": {"NMI": NMI},
-    "arch/sh/kernel/irq.c": {"NMI": NMI, "ERR": LOCAL},
-    "arch/xtensa/kernel/irq.c": {"NMI": NMI, "ERR": LOCAL},
-    "arch/loongarch/kernel/irq.c": {"ERR": LOCAL},
-    "arch/mips/kernel/irq.c": {"ERR": LOCAL},
+    "arch/sparc/kernel/irq_32.c": {"RES": Kind.IPI, "CAL": Kind.IPI, "NMI": Kind.NMI},
+    "arch/sparc/kernel/irq_64.c": {"NMI": Kind.NMI},
+    "arch/sh/kernel/irq.c": {"NMI": Kind.NMI, "ERR": Kind.LOCAL},
+    "arch/xtensa/kernel/irq.c": {"NMI": Kind.NMI, "ERR": Kind.LOCAL},
+    "arch/loongarch/kernel/irq.c": {"ERR": Kind.LOCAL},
+    "arch/mips/kernel/irq.c": {"ERR": Kind.LOCAL},
 }
 _KIND_BY_LABEL = {label: kind for rows in ROWS_BY_FILE.values() for label, kind in rows.items()}
 _CALL_LABEL = re.compile(r"IPI\d*")
@@ -105,14 +107,14 @@ def counts_overflows(label: str, description: str) -> bool:
 
 
 @lru_cache(maxsize=16_384)
-def kind_of(label: str, description: str) -> str:
+def kind_of(label: str, description: str) -> Kind:
     """Of the row with that label. A numbered row that nothing is known about is a device's, any other the CPU's own."""
     if not label.isdecimal():
         if description == _TIMER_CALL:
-            return TICK
-        return _KIND_BY_LABEL.get(label) or (CALL if _CALL_LABEL.fullmatch(label) else LOCAL)
+            return Kind.TICK
+        return _KIND_BY_LABEL.get(label) or (Kind.IPI if _CALL_LABEL.fullmatch(label) else Kind.LOCAL)
     if _TICK.search(description):
-        return TICK
+        return Kind.TICK
     if _CALLED.search(description):
-        return CALL
-    return LOCAL if _LOCAL.search(description) else DEVICE
+        return Kind.IPI
+    return Kind.LOCAL if _LOCAL.search(description) else Kind.IRQ

@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.kernel.interrupts.kinds import LOCAL, NO_INTERRUPT, is_known, kind_of
+from noisewatch.kernel.interrupts.kinds import is_known, kind_of
 from noisewatch.kernel.interrupts.sums import sums_with_parts
 from noisewatch.kernel.numbers import are_counts, is_count, lines_of
 from noisewatch.kernel.reader import Reader
+from noisewatch.kinds import Kind
 from noisewatch.machine.spinning.loops import load_core
 from noisewatch.text import clean
 
@@ -58,7 +59,7 @@ class Interrupts:
     def uncounted(self) -> tuple[str, ...]:
         """The labels of the rows that ought to have counts, and have none."""
         lacking = (row for row in self.rows if row.counts is None and row.total is None and is_known(row.label))
-        return tuple(row.label for row in lacking if kind_of(row.label, row.description) != NO_INTERRUPT)
+        return tuple(row.label for row in lacking if kind_of(row.label, row.description) != Kind.NO_INTERRUPT)
 
     @property
     def is_cut_off(self) -> bool:
@@ -141,12 +142,12 @@ def _parse_row(line: str, cpu_count: int, number: int) -> InterruptRow:
         found = description.split()[0] if description.split() else f"{len(counts)} counts"
         raise Malformed(f"{cpu_count} counts", found, number)
     label, description = clean(label), _tidy(description)
-    return InterruptRow(label, description, None if kind_of(label, description) == NO_INTERRUPT else tuple(counts))
+    return InterruptRow(label, description, None if kind_of(label, description) == Kind.NO_INTERRUPT else tuple(counts))
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
     """Whether it is no device's, no tick and no call, and nothing there looks like what is left of counts."""
-    return kind_of(label, description) in (LOCAL, NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
+    return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 
 def _tidy(description: str) -> str:

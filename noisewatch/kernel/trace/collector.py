@@ -30,10 +30,11 @@ from noisewatch.kernel.trace.events import (
     untold,
 )
 from noisewatch.kernel.trace.format import TraceFormat, parse_trace_format
-from noisewatch.kernel.trace.runs import EVENTS, NO_TRACER, NOT_TRACED, OSNOISE
+from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kernel.trace.timeline import CpuTrace, Source
 from noisewatch.kernel.trace.timer_functions import chosen_function
+from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Json
 from noisewatch.machine.tracefs import osnoise
 from noisewatch.machine.tracefs.instance import Instance
@@ -58,9 +59,9 @@ _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kerne
 class TraceCollector:
     """A context manager. `drain` has to be called some ten times a second, from a CPU that is not traced."""
 
-    def __init__(self, cpus: CpuSet, online: CpuSet, tracer: str = EVENTS) -> None:
+    def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer = Tracer.EVENTS) -> None:
         self._cpus, self._online = cpus, online
-        self._tracer, self._by_osnoise = tracer, tracer == OSNOISE
+        self._tracer, self._by_osnoise = tracer, tracer == Tracer.OSNOISE
         self._stack = ExitStack()
         self._begin_ns = self._end_ns = 0
         self._is_on = False
@@ -69,7 +70,7 @@ class TraceCollector:
         """Begins. Raises CannotMeasure where this kernel, or our rights, do not allow it."""
         with self._stack:
             remove_stale_where_mounted()
-            if self._tracer == NO_TRACER:
+            if self._tracer == Tracer.NONE:
                 raise CannotMeasure(NOT_TRACED)
             if not numbers_threads_as_we_do():
                 raise CannotMeasure(_OTHER_NUMBERS)
@@ -173,9 +174,9 @@ class TraceCollector:
         names = _function_names(called - {0})
         for trace in self._traces.values():
             for source in trace.sources:
-                if source.kind in ("thread", "ipi"):
+                if source.kind in (Kind.THREAD, Kind.IPI):
                     self._know(source.number, source.name)
-                if source.kind == "thread" and source.name and self._threads[source.number]["pid"] is None:
+                if source.kind == Kind.THREAD and source.name and self._threads[source.number]["pid"] is None:
                     self._threads[source.number]["name"] = clean(
                         source.name
                     )  # what it has become, and not its parent's

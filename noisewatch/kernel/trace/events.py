@@ -6,33 +6,34 @@ from collections.abc import Callable, Iterable, Mapping
 
 from noisewatch.kernel.trace.format import TraceFormat
 from noisewatch.kernel.trace.records import BORN, ENTER, EXIT, EXPIRE, NMI, NOISE, SEND, SWITCH, Event
+from noisewatch.kinds import Kind
 
 # Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
 _VECTORS = {
-    "local_timer": "tick",
-    "reschedule": "ipi",
-    "call_function": "ipi",
-    "call_function_single": "ipi",
-    "irq_work": "ipi",
-    "x86_platform_ipi": "ipi",
-    "thermal_apic": "irq",
-    "threshold_apic": "irq",
-    "deferred_error_apic": "irq",
-    "error_apic": "irq",
-    "spurious_apic": "irq",
+    "local_timer": Kind.TICK,
+    "reschedule": Kind.IPI,
+    "call_function": Kind.IPI,
+    "call_function_single": Kind.IPI,
+    "irq_work": Kind.IPI,
+    "x86_platform_ipi": Kind.IPI,
+    "thermal_apic": Kind.LOCAL,
+    "threshold_apic": Kind.LOCAL,
+    "deferred_error_apic": Kind.LOCAL,
+    "error_apic": Kind.LOCAL,
+    "spurious_apic": Kind.LOCAL,
 }
 _FRAMED = {  # entry, exit, kind, the field that tells them apart
-    ("irq/irq_handler_entry", "irq/irq_handler_exit"): ("irq", "irq"),
-    ("irq/softirq_entry", "irq/softirq_exit"): ("softirq", "vec"),
+    ("irq/irq_handler_entry", "irq/irq_handler_exit"): (Kind.IRQ, "irq"),
+    ("irq/softirq_entry", "irq/softirq_exit"): (Kind.SOFTIRQ, "vec"),
     **{(f"irq_vectors/{name}_entry", f"irq_vectors/{name}_exit"): (kind, None) for name, kind in _VECTORS.items()},
-    ("ipi/ipi_entry", "ipi/ipi_exit"): ("ipi", None),  # of ARM and RISC-V
+    ("ipi/ipi_entry", "ipi/ipi_exit"): (Kind.IPI, None),  # of ARM and RISC-V
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
 _EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: what it is there for
 _NOISES = {  # of the osnoise tracer: each when it is over
-    "osnoise/irq_noise": ("irq", "vector"),
-    "osnoise/softirq_noise": ("softirq", "vector"),
-    "osnoise/nmi_noise": ("nmi", None),
+    "osnoise/irq_noise": (Kind.IRQ, "vector"),
+    "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
+    "osnoise/nmi_noise": (Kind.NMI, None),
 }
 _SENDS = {"csd/csd_queue_cpu": "func", "ipi/ipi_send_cpu": "callback"}  # Linux 6.3
 BIRTHS = "task/task_newtask"  # written by whoever starts a thread or a process
@@ -60,7 +61,7 @@ def untold(traced: Iterable[str]) -> list[str]:
 Formats = Callable[[str], TraceFormat | None]
 
 
-def kind_of_vector(name: str) -> str | None:
+def kind_of_vector(name: str) -> Kind | None:
     """What such an interrupt of the CPU itself is; None of one that comes from a device."""
     return _VECTORS.get(name)
 
@@ -71,10 +72,10 @@ def events_on_target(formats: Formats) -> Mapping[int, Event]:
     switch, nmi, expire = formats(_SWITCH), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
         events[switch.id] = Event(
-            action=SWITCH, kind="thread", name="", word=_word(switch, "next_pid"), second=_word(switch, "next_comm")
+            action=SWITCH, kind=Kind.THREAD, name="", word=_word(switch, "next_pid"), second=_word(switch, "next_comm")
         )
     if nmi is not None:
-        events[nmi.id] = Event(action=NMI, kind="nmi", name="NMI", word=None, second=_word(nmi, "delta_ns"))
+        events[nmi.id] = Event(action=NMI, kind=Kind.NMI, name="NMI", word=None, second=_word(nmi, "delta_ns"))
     if expire is not None:
         events[expire.id] = Event(EXPIRE, second=_word(expire, "function"))
     for name, (kind, field) in _NOISES.items():
@@ -84,7 +85,7 @@ def events_on_target(formats: Formats) -> Mapping[int, Event]:
             events[noise.id] = Event(
                 action=NOISE,
                 kind=kind,
-                name="NMI" if kind == "nmi" else "",
+                name="NMI" if kind == Kind.NMI else "",
                 word=number,
                 second=_word(noise, "duration"),
                 text=_word(noise, "desc"),
@@ -104,13 +105,13 @@ def events_of_senders(formats: Formats) -> Mapping[int, Event]:
     """The same of what is traced on all CPUs: who calls whom, and who starts whom."""
     found = {name: format for name in _SENDS if (format := formats(name)) is not None}
     events = {
-        each.id: Event(action=SEND, kind="ipi", name=name, word=_word(each, "cpu"), second=_word(each, _SENDS[name]))
+        each.id: Event(action=SEND, kind=Kind.IPI, name=name, word=_word(each, "cpu"), second=_word(each, _SENDS[name]))
         for name, each in found.items()
     }
     born = formats(BIRTHS)
     if born is not None:
         events[born.id] = Event(
-            action=BORN, kind="thread", name="", word=_word(born, "pid"), second=_word(born, "clone_flags")
+            action=BORN, kind=Kind.THREAD, name="", word=_word(born, "pid"), second=_word(born, "clone_flags")
         )
     return events
 

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from noisewatch.kinds import Kind
+
 SWITCH, ENTER, EXIT, NMI, SEND, NOISE, BORN, EXPIRE = range(8)
 _LOST, _SIZE = 1 << 31, (1 << 30) - 1
 _LONGEST_RECORD, _PADDING, _EXTEND = 28, 29, 30
@@ -24,7 +26,7 @@ class Event:
     """What to do with the records of one event: the words of a record that matter, counted from its beginning."""
 
     action: int
-    kind: str = ""  # of the source that it begins or ends
+    kind: Kind = Kind.IDLE  # of the source that it begins or ends
     name: str = ""
     word: int | None = None  # of the number that tells sources of one kind apart: IRQ, softirq, next thread
     second: int | None = None  # next thread's name, the length of what is over, the function called, clone's flags

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 from noisewatch.errors import CannotMeasure, Malformed, Unreadable
 from noisewatch.kernel.answers import count_of, field_of, is_count_in
-from noisewatch.kernel.trace.events import INTERRUPTS
+from noisewatch.kernel.trace.events import INTERRUPTS, kind_of_vector
+from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Tracer
 from noisewatch.machine import Json, Machine
 from noisewatch.text import clean
 
 QUESTION = "trace"
-TRACERS = EVENTS, OSNOISE, NO_TRACER = ("events", "osnoise", "none")
 _KERNELS = "kworker/"  # these end, and nobody can be asked about them any more
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
 _LONGEST_UNSEEN_NS = 10_000_000  # from one tick, which is an event, to the next
-KINDS = frozenset({"idle", "tick", "irq", "ipi", "softirq", "nmi", "thread", "kernel-thread"})
+_KINDS = {kind.value: kind for kind in (Kind.IDLE, *INTERRUPT_KINDS - {Kind.TIMER}, Kind.SOFTIRQ, *THREADS)}
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
 
@@ -48,7 +48,7 @@ class Thread:
 class TracedSource:
     """Who had the CPU: `irq` of a device, `thread` of a thread, and of an interrupt between CPUs who sent it."""
 
-    kind: str
+    kind: Kind
     name: str
     irq: int | None = None
     thread: Thread | None = None
@@ -95,7 +95,7 @@ class Trace:
     length_ns: int
     untold: tuple[str, ...]  # what this kernel has no events for
     cpus: tuple[CpuPieces, ...]
-    tracer: str = EVENTS
+    tracer: Tracer = Tracer.EVENTS
 
     @property
     def tells_all_interrupts(self) -> bool:
@@ -129,7 +129,7 @@ def parse_trace(answer: Json) -> Trace:
         length_ns=count_of(answer, "length_ns"),
         untold=tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
         cpus=tuple(_parse_cpu(said, threads) for said in field_of(answer, "cpus", list)),
-        tracer=OSNOISE if answer.get("tracer") == OSNOISE else EVENTS,
+        tracer=Tracer.OSNOISE if answer.get("tracer") == Tracer.OSNOISE else Tracer.EVENTS,
     )
 
 
@@ -193,19 +193,22 @@ def _known(said: Json, name: str) -> int | None:
 
 
 def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
-    if not isinstance(said, list) or len(said) != 4 or said[0] not in KINDS or not is_count_in(said[2]):
+    """Recordings of earlier versions call some of the CPU's own interrupts a device's: IRQ 0, with a vector's name."""
+    if not isinstance(said, list) or len(said) != 4 or str(said[0]) not in _KINDS or not is_count_in(said[2]):
         raise Malformed("a source of a trace", str(said))
-    kind, name, number, function = said
-    name = clean(str(name))
+    name, number, function = clean(str(said[1])), said[2], said[3]
+    kind = _KINDS[str(said[0])]
+    if kind == Kind.IRQ:
+        kind = kind_of_vector(name) or kind
     called = clean(function) if isinstance(function, str) else None
-    if kind == "irq":
+    if kind == Kind.IRQ:
         return TracedSource(kind, name or str(number), irq=number, function=called)
-    if kind == "softirq":
+    if kind == Kind.SOFTIRQ:
         return TracedSource(kind, _SOFTIRQS[number] if number < len(_SOFTIRQS) else str(number))
-    if kind == "thread":
+    if kind == Kind.THREAD:
         thread = threads.get(str(number)) or Thread(number, name or "?", None, False)
-        return TracedSource("kernel-thread" if thread.is_kernel else kind, name or thread.name, thread=thread)
-    sender = threads.get(str(number)) if kind == "ipi" and number else None
+        return TracedSource(Kind.KERNEL_THREAD if thread.is_kernel else kind, name or thread.name, thread=thread)
+    sender = threads.get(str(number)) if kind == Kind.IPI and number else None
     return TracedSource(kind, name, thread=sender, function=called, vector=name)
 
 

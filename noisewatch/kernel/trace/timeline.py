@@ -24,18 +24,19 @@ from noisewatch.kernel.trace.records import (
     text_at,
 )
 from noisewatch.kernel.trace.sends import Sends
+from noisewatch.kinds import Kind
 
 IDLE = 0  # the number of the source that is none
 _MOST_PIECES = 400_000
 _COMM_WORDS = 4
-_TIMED = ("tick", "irq")  # where timers expire: some architectures number their timer's interrupt
+_TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """Who may have a CPU. `number` is the IRQ, the softirq, the thread; of an IPI the thread that sent it."""
 
-    kind: str
+    kind: Kind
     name: str
     number: int = 0
     function: int = 0  # the address of what an IPI calls
@@ -74,7 +75,7 @@ class CpuTrace:
     def __init__(self, cpu: int, events: Mapping[int, Event], sends: Sends, begin_ns: int) -> None:
         """Whoever is seen at the first event has run since the begin: a switch would have been one."""
         self.cpu = cpu
-        self.sources: list[Source] = [Source("idle", "idle")]
+        self.sources: list[Source] = [Source(Kind.IDLE, "idle")]
         self.spells: list[Spell] = [Spell()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
@@ -88,7 +89,7 @@ class CpuTrace:
         self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources that are no threads
         self._named: dict[int, tuple[bytes, int]] = {}  # by thread, its name when it was last switched to
         self._stack: list[int] = []
-        self._frames: list[tuple[str, str]] = []  # kind and name of each of them
+        self._frames: list[tuple[Kind, str]] = []  # kind and name of each of them
         self._own: list[int] = []
         self._thread: int | None = None  # None until an event tells
         self._tid = 0
@@ -164,8 +165,8 @@ class CpuTrace:
 
     def _enter(self, event: Event, words: memoryview, at: int, now: int) -> int:
         """The number of the source that begins."""
-        if event.kind == "ipi":
-            return self._number(Source("ipi", event.name, *self._sends.take(self.cpu, event.name, now)))
+        if event.kind == Kind.IPI:
+            return self._number(Source(Kind.IPI, event.name, *self._sends.take(self.cpu, event.name, now)))
         key = (event.kind, event.name, words[at + event.word] if event.word is not None else 0)
         number = self._number_by_word.get(key)
         if number is None:
@@ -187,7 +188,7 @@ class CpuTrace:
         """The number of the source that is over; an IRQ is known by its name too, as vectors have numbers as well."""
         name = text_at(words, at, event.text) if event.text is not None else event.name
         kind = kind_of_vector(name) or event.kind
-        if kind == "ipi":
+        if kind == Kind.IPI:
             return self._number(Source(kind, name, *self._sends.take(self.cpu, name, start_ns)))
         number = words[at + event.word] if event.word is not None and kind == event.kind else 0
         return self._number(Source(kind, name if kind != event.kind or event.word is None else "", number))
@@ -212,14 +213,14 @@ class CpuTrace:
             self._unwind()
         tid = words[at + event.word] if event.word is not None else 0
         if not tid or event.second is None:
-            self._run(tid, self._number(Source("thread", "", tid)) if tid else IDLE)
+            self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)
             return
         begin = at + event.second
         raw = words[begin : begin + _COMM_WORDS].tobytes()
         known = self._named.get(tid)
         if known is None or known[0] != raw:
             name = raw.partition(b"\0")[0].decode("utf-8", "replace")
-            known = self._named[tid] = (raw, self._number(Source("thread", name, tid)))
+            known = self._named[tid] = (raw, self._number(Source(Kind.THREAD, name, tid)))
         self._run(tid, known[1])
 
     def _correct(self, tid: int, now: int) -> None:
@@ -227,7 +228,7 @@ class CpuTrace:
         if self._thread is not None:
             self.unseen_switches += 1
             self.unseen_ns += max(now - self.last_ns, 0) if self.last_ns is not None else 0
-        self._run(tid, self._number(Source("thread", "", tid)) if tid else IDLE)
+        self._run(tid, self._number(Source(Kind.THREAD, "", tid)) if tid else IDLE)
 
     def _run(self, tid: int, number: int) -> None:
         """From now on; the source's name is empty where only the thread's number was told."""

@@ -15,6 +15,7 @@ from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.trace.runs import NOT_TRACED, CpuPieces, Trace
 from noisewatch.kernel.trace.timeline import rounded_ns
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.calibration.gap_causes import (
     GapCause,
     causes_by_gaps,
@@ -22,10 +23,9 @@ from noisewatch.model.calibration.gap_causes import (
     tells_of_spinner,
     was_idle,
 )
-from noisewatch.model.calibration.quota_gaps import QUOTA, Quotas, long_stops, quota_on, with_quotas
+from noisewatch.model.calibration.quota_gaps import Quotas, long_stops, quota_on, with_quotas
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.interval.timers import TIMER
 from noisewatch.model.trace.culprits import Culprit, Others, others_of, with_kinds
 
 ENDED = "threads that had ended before anybody looked"
@@ -91,7 +91,7 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         if said.cpu not in traced and meanwhile.interval is not None
     }
     for cpu, quota in by_quota.items():
-        named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == QUOTA)
+        named = sum(each.disturbance.share or 0.0 for each in culprits[cpu] if each.disturbance.kind == Kind.QUOTA)
         if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
             suspects[cpu] = _costliest_first([quota, *suspects.get(cpu, ())])
     return Attribution(
@@ -148,16 +148,16 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
     had, so that it says nothing; but where the gaps are far longer than what was seen, others have ended as well.
     Ticks need no suspect where they are known by their phase, or timers by their number.
     """
-    known = {"unexplained"} | ({"tick", TIMER} & {cause.kind for cause in causes})
+    known = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     found = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
-    stolen_ns = sum(cause.length_ns for cause in causes if cause.kind == "thread")
+    stolen_ns = sum(cause.length_ns for cause in causes if cause.kind == Kind.THREAD)
     share = stolen_ns / samples.spun_ns if samples.spun_ns else 0.0
-    unseen = share - sum(each.share or 0.0 for each in found if "thread" in each.kind)
+    unseen = share - sum(each.share or 0.0 for each in found if each.kind in THREADS)
     if unseen > max(share / 2, _LEAST_UNSEEN):
         ns = round(unseen * interval.length_ns)
         found.append(
             Disturbance(
-                kind="unexplained",
+                kind=Kind.UNATTRIBUTED,
                 name=ENDED,
                 cpu=samples.cpu,
                 stolen_ns=ns,
@@ -196,8 +196,8 @@ def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
         rate_per_s=len(causes) * 1e9 / spun_ns if spun_ns else None,
         pid=first.pid,
         tid=thread.tid if thread is not None else None,
-        irq=first.parts[0].source.irq if first.parts and first.kind == "irq" else None,
-        is_inferred=first.kernel_ns is None or first.kind == QUOTA,
+        irq=first.parts[0].source.irq if first.parts and first.kind == Kind.IRQ else None,
+        is_inferred=first.kernel_ns is None or first.kind == Kind.QUOTA,
     )
     lengths = Counter(rounded_ns(each.length_ns) for each in causes)
     return Culprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)

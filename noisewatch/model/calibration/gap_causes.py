@@ -17,16 +17,17 @@ from dataclasses import dataclass
 from noisewatch.kernel.calibration import CpuSamples, Gaps
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.trace.runs import CpuPieces, Thread, TracedSource
+from noisewatch.kinds import Kind
 from noisewatch.model.calibration.tick_phase import starts_of_ticks
 from noisewatch.model.interval.crowds import Crowd, crowds_of
-from noisewatch.model.interval.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
+from noisewatch.model.interval.timers import TIMER_INTERRUPTS, is_far_above_tick
 from noisewatch.model.trace.culprits import name_of_source
 
 OUTSIDE = "outside of the kernel: hypervisor or firmware"
 UNKNOWN_CAUSE = "a kernel interrupt, or outside of the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
-_OF_NO_THREAD = frozenset({"outside", "unexplained", "quota"})  # whoever else was in the gap
+_OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})  # whoever else was in the gap
 _MOST = 0.5  # of the gaps
 _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
@@ -45,7 +46,7 @@ class Part:
 class GapCause:
     """Who made a gap. `kernel_ns` is what the trace has seen of it; None is not traced."""
 
-    kind: str
+    kind: Kind
     name: str
     start_ns: int
     length_ns: int
@@ -72,7 +73,7 @@ def causes_by_trace(
 
     Where the trace does not tell of all interrupts, nobody knows who made a gap in which none was seen.
     """
-    nobody = ("outside", OUTSIDE) if is_whole else ("unexplained", UNKNOWN_CAUSE)
+    nobody = (Kind.OUTSIDE, OUTSIDE) if is_whole else (Kind.UNATTRIBUTED, UNKNOWN_CAUSE)
     found = [
         _shares_of(pieces, samples.spinner_tid, start + offset_ns, start + offset_ns + length)
         for start, length in zip(samples.gaps.start_ns, samples.gaps.length_ns, strict=True)
@@ -130,7 +131,7 @@ def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns
     while at < len(pieces.start_ns) and pieces.start_ns[at] < end_ns:
         number = pieces.source[at]
         thread = pieces.sources[number].thread
-        is_spinner = pieces.sources[number].kind == "thread" and thread is not None and thread.tid == spinner_tid
+        is_spinner = pieces.sources[number].kind == Kind.THREAD and thread is not None and thread.tid == spinner_tid
         overlap_ns = min(pieces.end_ns[at], end_ns) - max(pieces.start_ns[at], begin_ns)
         if overlap_ns > 0 and not is_spinner:
             shares[number] += overlap_ns
@@ -183,11 +184,11 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | No
     causes = []
     for start, length, switches in zip(gaps.start_ns, gaps.length_ns, gaps.switches, strict=True):
         if switches > 0:
-            causes.append(GapCause("thread", ANOTHER_THREAD, start, length))
+            causes.append(GapCause(Kind.THREAD, ANOTHER_THREAD, start, length))
         elif are_timers:
-            causes.append(GapCause(TIMER, TIMER_INTERRUPTS, start, length))
+            causes.append(GapCause(Kind.TIMER, TIMER_INTERRUPTS, start, length))
         elif start in ticks:
-            causes.append(GapCause("tick", TICK, start, length))
+            causes.append(GapCause(Kind.TICK, TICK, start, length))
         else:
-            causes.append(GapCause("unexplained", UNKNOWN_CAUSE, start, length))
+            causes.append(GapCause(Kind.UNATTRIBUTED, UNKNOWN_CAUSE, start, length))
     return causes

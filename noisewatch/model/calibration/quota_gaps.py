@@ -17,12 +17,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.kernel.calibration import CpuSamples, Samples
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.calibration.gap_causes import GapCause
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.throttles import Throttle
 from noisewatch.units import describe_ns
 
-QUOTA = "quota"
 HIDDEN = "what looks like a CPU quota of a cgroup that cannot be seen"
 _MS = 1_000_000
 _LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30, 25, 20))  # the longest that fits
@@ -36,7 +36,6 @@ _LONG_STOP_NS = 100 * _MS  # no thread of the fair scheduler has the CPU for as 
 _PHASE, _NARROW_PHASE = 0.05, 0.01  # of the period, in which they end: two may do so by chance
 _MOSTLY = 0.5
 _MOST_OF_THEM = 0.9
-_BY_OTHERS = frozenset({"thread", "kernel-thread"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ..
 def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) -> Disturbance:
     ns = None if share is None else round(share * quotas.length_ns)
     return Disturbance(
-        kind=QUOTA, name=name, cpu=samples.cpu, stolen_ns=ns, share=share, rate_per_s=None, is_inferred=True
+        kind=Kind.QUOTA, name=name, cpu=samples.cpu, stolen_ns=ns, share=share, rate_per_s=None, is_inferred=True
     )
 
 
@@ -171,7 +170,7 @@ def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
     return [
         at
         for at, (cause, switches) in enumerate(zip(causes, samples.gaps.switches, strict=True))
-        if switches != 0 and cause.length_ns >= _LEAST_GAP_NS and (_is_idle(cause) or cause.kind in _BY_OTHERS)
+        if switches != 0 and cause.length_ns >= _LEAST_GAP_NS and (_is_idle(cause) or cause.kind in THREADS)
     ]
 
 
@@ -238,6 +237,6 @@ def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> 
 
 def _named(causes: Sequence[GapCause], chosen: set[int], name: str) -> list[GapCause]:
     return [
-        replace(cause, kind=QUOTA, name=name) if at in chosen else cause  #
+        replace(cause, kind=Kind.QUOTA, name=name) if at in chosen else cause  #
         for at, cause in enumerate(causes)
     ]

@@ -8,24 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from noisewatch.kernel.trace.runs import Parent, TracedSource
+from noisewatch.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
     """Threads that had ended before anybody could ask whose they were. `pid` is who has started them, if known."""
 
-    kind: str
+    kind: Kind
     name: str
     pid: int | None
 
 
 def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource], str]) -> Mapping[int, Crowd]:
     """The crowd that each of the sources belongs to, by its number; those that are alone belong to none."""
-    alike: dict[tuple[str, str, Parent | None], dict[int, int]] = defaultdict(dict)
+    alike: dict[tuple[Kind, str, Parent | None], dict[int, int]] = defaultdict(dict)
     for number, source in enumerate(sources):
         thread = source.thread
         if thread is not None and thread.pid is None:
-            name = name_of(source) if source.kind == "ipi" else thread.name
+            name = name_of(source) if source.kind == Kind.IPI else thread.name
             alike[source.kind, name, thread.parent][number] = thread.tid
     found: dict[int, Crowd] = {}
     for (kind, name, parent), tid_by_number in alike.items():

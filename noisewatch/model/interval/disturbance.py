@@ -12,16 +12,17 @@ from dataclasses import dataclass
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
-from noisewatch.kernel.interrupts.kinds import DEVICE, TICK, kind_of
+from noisewatch.kernel.interrupts.kinds import kind_of
 from noisewatch.kernel.interrupts.table import InterruptRow
+from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.interval.interrupt_counts import RowCount
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.task_runs import TaskRun
 from noisewatch.model.interval.throttles import Throttle
-from noisewatch.model.interval.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
+from noisewatch.model.interval.timers import TIMER_INTERRUPTS, is_far_above_tick
 
 # Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
-_TYPICAL_COST_NS = {"irq": 4_000, "tick": 2_000, "ipi": 1_500, "nmi": 2_000, "local": 2_000, "softirq": 2_000}
+_TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}
 
 _FEWEST_TICKS = 5
 
@@ -30,7 +31,7 @@ _FEWEST_TICKS = 5
 class Disturbance:
     """One source on one CPU. `share` is of the interval; None is not known for this kind."""
 
-    kind: str  # irq, softirq, thread, kernel-thread, ipi, nmi, local, tick, timer, sibling, quota, outside, unexplained
+    kind: Kind
     name: str
     cpu: int
     stolen_ns: int | None
@@ -69,14 +70,14 @@ def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
     return tuple(sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
 
 
-def kind_of_row(row: RowCount | InterruptRow) -> str:
+def kind_of_row(row: RowCount | InterruptRow) -> Kind:
     """Whether a row of /proc/interrupts is a device's, the tick, another CPU's call, or the CPU's own."""
     return kind_of(row.label, row.description)
 
 
 def is_of_a_device(row: RowCount | InterruptRow) -> bool:
     """Whether the row counts devices' interrupts, and not the CPU's own."""
-    return kind_of_row(row) == DEVICE
+    return kind_of_row(row) == Kind.IRQ
 
 
 def name_of_row(row: RowCount, irqs: Irqs | None) -> str:
@@ -100,7 +101,7 @@ def name_of_run(run: TaskRun) -> str:
 def _threads(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     for run in interval.runs_on(cpu):
         yield Disturbance(
-            kind="kernel-thread" if run.is_kernel else "thread",
+            kind=Kind.KERNEL_THREAD if run.is_kernel else Kind.THREAD,
             name=name_of_run(run),
             cpu=cpu,
             stolen_ns=run.ran_ns,
@@ -116,7 +117,7 @@ def _unexplained(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     rest_ns = interval.unexplained_ns(cpu)
     if rest_ns:
         yield Disturbance(
-            kind="unexplained",
+            kind=Kind.UNATTRIBUTED,
             name="time of no thread seen",
             cpu=cpu,
             stolen_ns=rest_ns,
@@ -130,7 +131,7 @@ def _steal(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     if load is not None and load.steal_ns:
         share = load.steal_ns / interval.length_ns
         yield Disturbance(
-            kind="outside",
+            kind=Kind.OUTSIDE,
             name="hypervisor (steal time)",
             cpu=cpu,
             stolen_ns=load.steal_ns,
@@ -143,13 +144,15 @@ def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
     """How often the CPU's timer interrupted it, the tick included; None is unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
-    return sum(count for row, count in interval.interrupts.on_cpu(cpu) if kind_of_row(row) == TICK) / interval.seconds
+    return (
+        sum(count for row, count in interval.interrupts.on_cpu(cpu) if kind_of_row(row) == Kind.TICK) / interval.seconds
+    )
 
 
-def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[str, str]:
+def _kind_and_name(row: RowCount, are_timers: bool, irqs: Irqs | None) -> tuple[Kind, str]:
     """What the row counts; far more timer interrupts than the kernel's tick brings are not the tick."""
     kind = kind_of_row(row)
-    return (TIMER, TIMER_INTERRUPTS) if kind == TICK and are_timers else (kind, name_of_row(row, irqs))
+    return (Kind.TIMER, TIMER_INTERRUPTS) if kind == Kind.TICK and are_timers else (kind, name_of_row(row, irqs))
 
 
 def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
@@ -165,7 +168,7 @@ def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
         stopped_ns = None if throttle.ns is None else min(throttle.ns, max(interval.length_ns - ns, 0))
         share = None if stopped_ns is None else stopped_ns / interval.length_ns
         yield Disturbance(
-            kind="quota",
+            kind=Kind.QUOTA,
             name=throttle.name,
             cpu=cpu,
             stolen_ns=stopped_ns,
@@ -201,12 +204,12 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 def _softirqs(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     load = interval.load_by_cpu.get(cpu)
     rows = interval.softirqs.on_cpu(cpu)
-    expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS["softirq"]
+    expected_ns = sum(count for _, count in rows) * _TYPICAL_COST_NS[Kind.SOFTIRQ]
     scale = _scale(load.softirq_ns if load is not None else None, expected_ns)
     for row, count in rows:
-        stolen_ns = round(count * _TYPICAL_COST_NS["softirq"] * scale)
+        stolen_ns = round(count * _TYPICAL_COST_NS[Kind.SOFTIRQ] * scale)
         yield Disturbance(
-            kind="softirq",
+            kind=Kind.SOFTIRQ,
             name=row.label,
             cpu=cpu,
             stolen_ns=stolen_ns,

@@ -6,7 +6,6 @@ sleeps for microseconds, arms the same timer of the CPU, and counts in the same 
 
 from __future__ import annotations
 
-TIMER = "timer"
 TIMER_INTERRUPTS = "timer interrupts"
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz
 _FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few to its tick

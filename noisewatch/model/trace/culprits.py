@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from noisewatch.kernel.interrupts.irqs import Irqs
-from noisewatch.kernel.interrupts.kinds import DEVICE, TICK
 from noisewatch.kernel.trace.runs import CpuPieces, Thread, Trace, TracedSource
 from noisewatch.kernel.trace.timer_functions import is_tick_function, name_of_timer
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.crowds import Crowd, crowds_of
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.interval.timers import TIMER, TIMER_INTERRUPTS, is_far_above_tick
+from noisewatch.model.interval.timers import TIMER_INTERRUPTS, is_far_above_tick
 
-_IDLE = "idle"
 MOSTLY = 0.5  # of the time: that is what the CPU is there for
 _MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds
 _NOTABLE = 0.01  # of the time: such a thread stands by itself
-_Key = tuple[str, str, int | None]  # kind, name, thread
+_Key = tuple[Kind, str, int | None]  # kind, name, thread
 _NAME_OF_VECTOR = {
     "call_function": "function call",
     "call_function_single": "function call",
@@ -83,17 +82,17 @@ def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None
     kinds = [_kind_of(source, irqs) for source in cpu.sources]
     for number, (source, spells) in enumerate(zip(cpu.sources, cpu.spells, strict=True)):
         rate_per_s = spells.count * 1e9 / length_ns if length_ns else 0.0
-        if kinds[number] == TICK and source.function is None and is_far_above_tick(rate_per_s, hz):
-            kinds[number] = TIMER
+        if kinds[number] == Kind.TICK and source.function is None and is_far_above_tick(rate_per_s, hz):
+            kinds[number] = Kind.TIMER
     sources = zip(cpu.sources, kinds, strict=True)
     return replace(cpu, sources=tuple(replace(source, kind=kind) for source, kind in sources))
 
 
-def _kind_of(source: TracedSource, irqs: Irqs | None) -> str:
-    if source.kind not in (TICK, DEVICE):
+def _kind_of(source: TracedSource, irqs: Irqs | None) -> Kind:
+    if source.kind not in (Kind.TICK, Kind.IRQ):
         return source.kind
     if source.function is not None:
-        return TICK if is_tick_function(source.function) else TIMER
+        return Kind.TICK if is_tick_function(source.function) else Kind.TIMER
     known = irqs.by_number.get(source.irq) if irqs is not None and source.irq is not None else None
     return known.kind if known is not None else source.kind
 
@@ -103,7 +102,7 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
     loops = {
         source.thread.name for source in cpu.sources if source.thread is not None and source.thread.tid == spinner_tid
     }
-    idle = TracedSource(_IDLE, _IDLE)
+    idle = TracedSource(Kind.IDLE, Kind.IDLE)
 
     def is_own(thread: Thread) -> bool:
         parent = thread.parent
@@ -112,7 +111,7 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
         return thread.pid is None and parent is None and thread.name in loops  # as the process that started the loop
 
     sources = tuple(
-        idle if "thread" in source.kind and source.thread is not None and is_own(source.thread) else source
+        idle if source.kind in THREADS and source.thread is not None and is_own(source.thread) else source
         for source in cpu.sources
     )
     traced = _traced(replace(cpu, sources=sources), length_ns, irqs)
@@ -122,16 +121,16 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:
     """`36 virtio1-req.0 (Virtio block device)`, `NET_RX`, `flush_tlb_func, called by python3`."""
-    if source.kind == TICK:
+    if source.kind == Kind.TICK:
         return "timer tick"
-    if source.kind == TIMER:
+    if source.kind == Kind.TIMER:
         return name_of_timer(source.function) if source.function is not None else TIMER_INTERRUPTS
     if source.irq is not None:
         known = irqs.by_number.get(source.irq) if irqs is not None else None
         name = f"{source.irq} {', '.join(known.actions) if known is not None else ''}".strip()
         device = known.device if known is not None else None
         return f"{name} ({device})" if device not in (None, "none") else name
-    if source.kind != "ipi":
+    if source.kind != Kind.IPI:
         return source.name
     called = source.function or _NAME_OF_VECTOR.get(source.name, source.name)
     return f"{called}, called by {source.thread.name}" if source.thread is not None else called
@@ -144,9 +143,9 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     for number, source in enumerate(cpu.sources):
         if number in crowd_by_number and cpu.spells[number].count:
             crowds[crowd_by_number[number]].append(number)
-        elif source.kind != _IDLE and cpu.spells[number].count:
+        elif source.kind != Kind.IDLE and cpu.spells[number].count:
             tid = source.thread.tid if source.thread is not None else None
-            name = source.thread.name if source.kind in ("thread", "kernel-thread") and source.thread else ""
+            name = source.thread.name if source.kind in THREADS and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
     found = [_culprit(cpu, numbers, key, length_ns) for key, numbers in _by_name(cpu, together, length_ns).items()]
     found += [
@@ -154,7 +153,7 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
         for crowd, numbers in crowds.items()
     ]
     found.sort(key=lambda each: -(each.disturbance.stolen_ns or 0))
-    works = next((each for each in found if each.disturbance.kind == "thread" and each.disturbance.tid), None)
+    works = next((each for each in found if each.disturbance.kind == Kind.THREAD and each.disturbance.tid), None)
     if works is not None and (works.disturbance.share or 0.0) < MOSTLY:
         works = None
     return TracedCpu(
@@ -168,7 +167,7 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
 
 def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
     """Many threads of one name as one source, but for those that have had the CPU for long."""
-    alike: dict[tuple[str, str], list[int | None]] = defaultdict(list)
+    alike: dict[tuple[Kind, str], list[int | None]] = defaultdict(list)
     for kind, name, tid in together:
         alike[kind, name].append(tid)
     found: dict[_Key, list[int]] = {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.trace.runs import CpuPieces
+from noisewatch.kinds import Kind
 from noisewatch.model.calibration.gap_causes import Part, crowds_in, parts_of
 
 
@@ -37,7 +38,7 @@ def _interruptions(pieces: CpuPieces, works_tid: int | None) -> Iterator[tuple[i
     shares: dict[int, int] = {}
     for start_ns, end_ns, number in zip(pieces.start_ns, pieces.end_ns, pieces.source, strict=True):
         source = pieces.sources[number]
-        works = source.kind == "thread" and source.thread is not None and source.thread.tid == works_tid
+        works = source.kind == Kind.THREAD and source.thread is not None and source.thread.tid == works_tid
         if shares and (works or start_ns > end):
             yield begin, end, shares
             shares = {}

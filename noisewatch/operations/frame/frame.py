@@ -8,16 +8,16 @@ from typing import Any
 
 from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.terms import Gravity
+from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.conditions import UNKNOWN_CONDITIONS, Conditions, decoded_conditions
 from noisewatch.operations.frame.finding_line import FindingLine
 
 MOST_CULPRITS = 64
 KINDS = (
-    *("irq", "tick", "timer", "ipi", "nmi", "local", "softirq", "thread", "kernel-thread"),
-    *("quota", "outside", "unexplained"),
+    *(Kind.IRQ, Kind.TICK, Kind.TIMER, Kind.IPI, Kind.NMI, Kind.LOCAL, Kind.SOFTIRQ, Kind.THREAD, Kind.KERNEL_THREAD),
+    *(Kind.QUOTA, Kind.OUTSIDE, Kind.UNATTRIBUTED),
 )
-TARGET, SIBLING, HOUSEKEEPING, OFFLINE = "target", "sibling", "housekeeping", "offline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CpuLine:
     """One CPU in one interval. None is unknown, or not known yet."""
 
     cpu: int
-    role: str
+    role: Role
     stolen_ns_per_s: float | None = None
     is_estimate: bool = False  # most of it was counted, not measured
     interrupts_per_s: float | None = None
@@ -46,8 +46,8 @@ class CulpritLine:
     """One source of noise on one CPU."""
 
     cpu: int
-    role: str
-    kind: str
+    role: Role
+    kind: Kind
     name: str
     pid: int | None
     tid: int | None
@@ -112,7 +112,7 @@ class Frame:
         line = next((line for line in self.cpus if line.cpu == cpu), None)
         if line is None or line.stolen_ns_per_s is None:
             return False
-        return not self.is_cut or (line.role != HOUSEKEEPING and self.culprits[-1].role == HOUSEKEEPING)
+        return not self.is_cut or (line.role != Role.HOUSEKEEPING and self.culprits[-1].role == Role.HOUSEKEEPING)
 
 
 def encode_frame(frame: Frame) -> bytes:
@@ -128,7 +128,13 @@ def _fields(of: Any) -> dict[str, Any]:
 def _decoded_cpu(found: dict[str, Any]) -> CpuLine:
     taken = found["taken_ns_per_s"]
     found["taken_ns_per_s"] = None if taken is None else tuple(taken)
+    found["role"] = Role(found["role"])
     return CpuLine(**found)
+
+
+def _decoded_culprit(found: dict[str, Any]) -> CulpritLine:
+    found["kind"], found["role"] = Kind(found["kind"]), Role(found["role"])
+    return CulpritLine(**found)
 
 
 def decode_frame(line: bytes) -> Frame:
@@ -136,7 +142,7 @@ def decode_frame(line: bytes) -> Frame:
     found = json.loads(line)
     try:
         found["cpus"] = tuple(_decoded_cpu(cpu) for cpu in found["cpus"])
-        found["culprits"] = tuple(CulpritLine(**culprit) for culprit in found["culprits"])
+        found["culprits"] = tuple(_decoded_culprit(culprit) for culprit in found["culprits"])
         found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
         found["counts"] = None if found["counts"] is None else Counts(**found["counts"])
         for name in ("target", "housekeeping"):

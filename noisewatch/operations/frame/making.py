@@ -10,23 +10,14 @@ from noisewatch.judgement.finding_words import by_gravity, commands_of, left_to_
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.conditions_making import conditions_of
 from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import (
-    HOUSEKEEPING,
-    KINDS,
-    MOST_CULPRITS,
-    OFFLINE,
-    SIBLING,
-    TARGET,
-    CpuLine,
-    CulpritLine,
-    Frame,
-)
+from noisewatch.operations.frame.frame import KINDS, MOST_CULPRITS, CpuLine, CulpritLine, Frame
 
-_INTERRUPTS = frozenset({"irq", "tick", "timer", "ipi", "nmi", "local"})
+_ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
 _TELLING = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
 _LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
 
@@ -38,10 +29,10 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
     lines: list[CpuLine] = []
     culprits: list[Disturbance] = []
     for cpu, role in roles.items():
-        found = disturbances_of(interval, cpu) if interval is not None and role != OFFLINE else ()
+        found = disturbances_of(interval, cpu) if interval is not None and role != Role.OFFLINE else ()
         lines.append(_cpu_line(snapshot, interval, cpu, role, found))
         culprits += found
-    culprits.sort(key=lambda each: (roles[each.cpu] == HOUSEKEEPING, -(each.stolen_ns or 0)))
+    culprits.sort(key=lambda each: (roles[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))
     seconds = interval.seconds if interval is not None else 0.0
     return Frame(
         taken_at_ns=snapshot.taken_at_ns,
@@ -64,25 +55,25 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
     )
 
 
-def _roles(snapshot: Snapshot, case: Case) -> dict[int, str]:
+def _roles(snapshot: Snapshot, case: Case) -> dict[int, Role]:
     """Every CPU that is there or ought to be, in order."""
     offline = ((snapshot.online.present or frozenset()) | case.target) - case.online
-    roles = dict.fromkeys(case.online, HOUSEKEEPING)
-    roles.update(dict.fromkeys(case.siblings, SIBLING))
-    roles.update(dict.fromkeys(case.target, TARGET))
-    roles.update(dict.fromkeys(offline if case.online else (), OFFLINE))
+    roles = dict.fromkeys(case.online, Role.HOUSEKEEPING)
+    roles.update(dict.fromkeys(case.siblings, Role.SIBLING))
+    roles.update(dict.fromkeys(case.target, Role.TARGET))
+    roles.update(dict.fromkeys(offline if case.online else (), Role.OFFLINE))
     return dict(sorted(roles.items()))
 
 
 def _cpu_line(
-    snapshot: Snapshot, interval: Interval | None, cpu: int, role: str, found: Sequence[Disturbance]
+    snapshot: Snapshot, interval: Interval | None, cpu: int, role: Role, found: Sequence[Disturbance]
 ) -> CpuLine:
     clock = snapshot.frequency.cpus.get(cpu)
     governor = clock.governor if clock is not None else None
     current_khz = clock.current_khz if clock is not None else None
-    if interval is None or role == OFFLINE:
+    if interval is None or role == Role.OFFLINE:
         return CpuLine(cpu, role, current_khz=current_khz, governor=governor)
-    estimated_ns = sum(each.stolen_ns or 0 for each in found if each.kind in _INTERRUPTS or each.kind == "softirq")
+    estimated_ns = sum(each.stolen_ns or 0 for each in found if each.kind in _ESTIMATED)
     stolen_ns = min(sum(each.stolen_ns or 0 for each in found), interval.length_ns)  # a quota's beside others' time
     counts = (interval.interrupts.of_cpu(cpu), interval.softirqs.of_cpu(cpu))
     is_known = cpu in interval.load_by_cpu and None not in counts
@@ -96,7 +87,7 @@ def _cpu_line(
         busy_share=interval.busy_share(cpu),
         current_khz=current_khz,
         governor=governor,
-        taken_ns_per_s=_taken(found, interval.seconds) if is_known and role == TARGET else None,
+        taken_ns_per_s=_taken(found, interval.seconds) if is_known and role == Role.TARGET else None,
     )
 
 
@@ -113,7 +104,7 @@ def _per_s(count: int | None, interval: Interval) -> float | None:
     return None if count is None else count / interval.seconds
 
 
-def _culprit_line(each: Disturbance, role: str, seconds: float) -> CulpritLine:
+def _culprit_line(each: Disturbance, role: Role, seconds: float) -> CulpritLine:
     return CulpritLine(
         cpu=each.cpu,
         role=role,

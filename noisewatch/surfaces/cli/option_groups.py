@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from noisewatch.kernel.trace.runs import EVENTS, TRACERS
+from noisewatch.kinds import Tracer
 from noisewatch.surfaces.cli.values import inflation, sample_count, sample_length, seconds, share
 
 _SHORTEST_INTERVAL_S = 0.1
@@ -90,8 +90,8 @@ def add_tracer(parser: ArgumentParser) -> None:
     """By what the kernel tells who takes time from a CPU."""
     parser.add_argument(
         "--tracer",
-        choices=TRACERS,
-        default=EVENTS,
+        choices=[each.value for each in Tracer],
+        default=Tracer.EVENTS.value,
         help="how the kernel tells (as root) who interrupts: by the events of all its parts, which name the most; by "
         "its osnoise tracer, which costs less where the kernel has it; or not at all (default events)",
     )

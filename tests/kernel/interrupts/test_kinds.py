@@ -6,24 +6,25 @@ from collections import defaultdict
 
 import pytest
 
-from noisewatch.kernel.interrupts.kinds import CALL, DEVICE, LOCAL, NMI, NO_INTERRUPT, ROWS_BY_FILE, TICK, kind_of
+from noisewatch.kernel.interrupts.kinds import ROWS_BY_FILE, kind_of
+from noisewatch.kinds import Kind
 
 _X86 = {
-    TICK: "LOC HVS",
-    CALL: "RES CAL TLB IWI",
-    NMI: "NMI",
-    LOCAL: "PMI SPU RTR PLT TRM THR DFR MCE MCP HRE PIN NPI PIW VPMI ERR MIS",
-    DEVICE: "HYP PMN",
+    Kind.TICK: "LOC HVS",
+    Kind.IPI: "RES CAL TLB IWI",
+    Kind.NMI: "NMI",
+    Kind.LOCAL: "PMI SPU RTR PLT TRM THR DFR MCE MCP HRE PIN NPI PIW VPMI ERR MIS",
+    Kind.IRQ: "HYP PMN",
 }
-_POWER = {TICK: "LOC BCT", CALL: "DBL", NMI: "NMI WDG", LOCAL: "SPU PMI MCE HMI TAU"}
+_POWER = {Kind.TICK: "LOC BCT", Kind.IPI: "DBL", Kind.NMI: "NMI WDG", Kind.LOCAL: "SPU PMI MCE HMI TAU"}
 _S390 = {
-    TICK: "CLK TMR",
-    CALL: "EXC EMS",
-    NMI: "NMI",
-    LOCAL: "EXT TAL PFL CMS CMC WTI RST",
-    DEVICE: "I/O AIO CIO DAS C15 C70 TAP VMR LCS CTC ADM CSC VIR QAI APB PCF PCD MSI VAI GAL DSD VRT SCP IUC FTP",
+    Kind.TICK: "CLK TMR",
+    Kind.IPI: "EXC EMS",
+    Kind.NMI: "NMI",
+    Kind.LOCAL: "EXT TAL PFL CMS CMC WTI RST",
+    Kind.IRQ: "I/O AIO CIO DAS C15 C70 TAP VMR LCS CTC ADM CSC VIR QAI APB PCF PCD MSI VAI GAL DSD VRT SCP IUC FTP",
 }
-_OTHERS = {CALL: "IPI IPI0 IPI7", LOCAL: "UAH FPA Err", NO_INTERRUPT: "STK IST"}
+_OTHERS = {Kind.IPI: "IPI IPI0 IPI7", Kind.LOCAL: "UAH FPA Err", Kind.NO_INTERRUPT: "STK IST"}
 
 
 @pytest.mark.parametrize("rows", [_X86, _POWER, _S390, _OTHERS], ids=["x86", "POWER", "s390", "others"])
@@ -42,7 +43,7 @@ def test_no_label_means_two_things_on_two_architectures() -> None:
 
 
 def test_a_row_that_no_architecture_is_known_to_have_is_no_devices() -> None:
-    assert kind_of("XYZ", "Something new") == LOCAL
+    assert kind_of("XYZ", "Something new") == Kind.LOCAL
 
 
 @pytest.mark.parametrize(
@@ -70,11 +71,11 @@ def test_a_row_that_no_architecture_is_known_to_have_is_no_devices() -> None:
     ],
 )
 def test_a_numbered_timer_of_the_cpu_is_the_tick(description: str) -> None:
-    assert kind_of("16", description) == TICK
+    assert kind_of("16", description) == Kind.TICK
 
 
 def test_a_call_that_passes_the_timer_on_is_the_tick() -> None:
-    assert [kind_of(label, "Timer broadcast interrupts") for label in ("IPI4", "IPI3")] == [TICK, TICK]
+    assert [kind_of(label, "Timer broadcast interrupts") for label in ("IPI4", "IPI3")] == [Kind.TICK, Kind.TICK]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_a_call_that_passes_the_timer_on_is_the_tick() -> None:
     ],
 )
 def test_a_numbered_call_is_no_devices(description: str) -> None:
-    assert kind_of("17", description) == CALL
+    assert kind_of("17", description) == Kind.IPI
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_a_numbered_call_is_no_devices(description: str) -> None:
     ["GICv3 23 Level arm-pmu", "RISC-V INTC 13 Edge riscv-pmu", "GICv3 25 Level vgic", "xen-percpu -virq debug0"],
 )
 def test_a_numbered_counter_is_the_cpus_own(description: str) -> None:
-    assert kind_of("18", description) == LOCAL
+    assert kind_of("18", description) == Kind.LOCAL
 
 
 @pytest.mark.parametrize(
@@ -110,4 +111,4 @@ def test_a_numbered_counter_is_the_cpus_own(description: str) -> None:
     ],
 )
 def test_any_other_number_is_a_devices(description: str) -> None:
-    assert kind_of("19", description) == DEVICE
+    assert kind_of("19", description) == Kind.IRQ

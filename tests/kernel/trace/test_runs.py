@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.trace.runs import QUESTION, Thread, Trace, parse_trace, read_trace, untraced
+from noisewatch.kinds import Kind
 from tests.written import WrittenMachine
 from tests.written.trace import written_trace
 
@@ -35,6 +36,14 @@ def test_sources_are_named_after_what_they_are() -> None:
     ]
     assert cpu.sources[6].thread == Thread(456, "mapper", 450, False)
     assert (cpu.sources[6].function, cpu.sources[7].thread) == ("flush_tlb_func", None)
+
+
+@pytest.mark.parametrize("kind", ["local", "irq"])  # "irq" in recordings that were made before there was "local"
+def test_an_interrupt_of_the_cpu_itself_is_no_devices(kind: str) -> None:
+    said = written_trace()
+    said["cpus"][0]["sources"][3] = [kind, "thermal_apic", 0, None]
+    source = parse_trace(said).cpus[0].sources[3]
+    assert (source.kind, source.name, source.irq) == (Kind.LOCAL, "thermal_apic", None)
 
 
 def test_a_hostile_name_is_cleaned() -> None:

@@ -11,6 +11,7 @@ from noisewatch.kernel.trace.events import events_of_senders, events_on_target
 from noisewatch.kernel.trace.records import records
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kernel.trace.timeline import CpuTrace, Source, rounded_ns
+from noisewatch.kinds import Kind
 from tests.kernel.trace.ring_buffer import event_format, page, record, switch
 
 _EVENTS = events_on_target(event_format)
@@ -168,8 +169,8 @@ def test_an_interrupt_between_cpus_goes_to_who_called_last_before_it() -> None:
     entry, ends = record(f"{_CALL}_entry"), record(f"{_CALL}_exit")
     trace = _traced(page([(100, entry), (120, ends), (150, entry), (160, ends)]), sends=sends)
     assert [source for source in trace.sources if source.kind == "ipi"] == [
-        Source("ipi", "call_function_single", 456, 0xFFFF_FFFF_8100_0000),
-        Source("ipi", "call_function_single"),
+        Source(Kind.IPI, "call_function_single", 456, 0xFFFF_FFFF_8100_0000),
+        Source(Kind.IPI, "call_function_single"),
     ]
 
 
@@ -255,6 +256,12 @@ def test_what_the_osnoise_tracer_tells_when_it_is_over_is_taken_from_the_thread(
     ]
 
 
+def test_of_the_osnoise_tracers_interrupts_only_those_with_a_number_are_a_devices() -> None:
+    heat = record("osnoise/irq_noise", 7, duration=20, desc="thermal_apic", vector=250)
+    trace = _traced(page([(0, switch("x", 7)), (100, heat), (500, switch("", 0, 7))]))
+    assert (Kind.LOCAL, "thermal_apic", 0) in _times(trace)
+
+
 def test_an_interrupt_within_a_softirq_that_is_over_later_keeps_its_time() -> None:
     disk = record("osnoise/irq_noise", 7, duration=20, desc="virtio1-req.0", vector=36)
     softirq = record("osnoise/softirq_noise", 7, duration=80, vector=4)
@@ -270,7 +277,7 @@ def test_a_call_that_the_osnoise_tracer_tells_of_has_its_sender() -> None:
     sends.sort()
     call = record("osnoise/irq_noise", 7, duration=30, desc="call_function_single", vector=251)
     trace = _traced(page([(0, switch("x", 7)), (100, call)]), sends=sends)
-    assert Source("ipi", "call_function_single", 456, 77) in trace.sources
+    assert Source(Kind.IPI, "call_function_single", 456, 77) in trace.sources
 
 
 def test_a_call_that_took_no_interrupt_is_not_held_against_its_sender_later() -> None:

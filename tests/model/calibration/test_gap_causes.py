@@ -7,6 +7,7 @@ from collections import Counter
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.trace.runs import CpuPieces, Parent, RunStats, Thread, Trace, TracedSource
+from noisewatch.kinds import Kind
 from noisewatch.model.calibration.attribution import Meanwhile, attribution_of, gap_culprits
 from noisewatch.model.calibration.gap_causes import (
     ANOTHER_THREAD,
@@ -22,13 +23,13 @@ _SPINNER = Thread(50, "python3", 50, False)
 _HOG = Thread(901, "hog", 900, False)
 _SENDER = Thread(456, "mapper", 456, False)
 _SOURCES = (
-    TracedSource("idle", "idle"),
-    TracedSource("thread", "python3", thread=_SPINNER),
-    TracedSource("thread", "hog", thread=_HOG),
-    TracedSource("tick", "local_timer"),
-    TracedSource("irq", "36", irq=36),
-    TracedSource("ipi", "call_function_single", thread=_SENDER, function="flush_tlb_func"),
-    TracedSource("softirq", "BLOCK"),
+    TracedSource(Kind.IDLE, "idle"),
+    TracedSource(Kind.THREAD, "python3", thread=_SPINNER),
+    TracedSource(Kind.THREAD, "hog", thread=_HOG),
+    TracedSource(Kind.TICK, "local_timer"),
+    TracedSource(Kind.IRQ, "36", irq=36),
+    TracedSource(Kind.IPI, "call_function_single", thread=_SENDER, function="flush_tlb_func"),
+    TracedSource(Kind.SOFTIRQ, "BLOCK"),
 )
 _SPIN, _HOGS, _TICKS, _DISK, _FLUSH, _BLOCK = range(1, 7)
 _IRQS = Irqs(
@@ -209,7 +210,7 @@ def test_a_trace_that_lost_events_is_not_believed() -> None:
 def test_gaps_of_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
     parent = Parent(900, "make", is_process=False)
     threads = [Thread(tid=tid, name="cc1", pid=None, is_kernel=False, parent=parent) for tid in range(1_000, 1_300)]
-    sources = tuple(TracedSource("thread", "cc1", thread=thread) for thread in threads)
+    sources = tuple(TracedSource(Kind.THREAD, "cc1", thread=thread) for thread in threads)
     spells, starts = (RunStats(1, 9_000, 9_000, {}),) * 300, tuple(range(0, 6_000_000, 20_000))
     ends = tuple(start + 9_000 for start in starts)
     pieces = CpuPieces(
@@ -233,8 +234,8 @@ def test_gaps_of_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
 
 def test_a_long_gap_of_many_that_came_and_went_is_theirs_and_not_of_the_one_who_had_most() -> None:
     sources = (
-        TracedSource("thread", "make", thread=Thread(900, "make", 900, False)),
-        *(TracedSource("thread", "cc1", thread=Thread(tid, "cc1", None, False)) for tid in range(1_000, 1_004)),
+        TracedSource(Kind.THREAD, "make", thread=Thread(900, "make", 900, False)),
+        *(TracedSource(Kind.THREAD, "cc1", thread=Thread(tid, "cc1", None, False)) for tid in range(1_000, 1_004)),
     )
     edges = (0, 40_000, 60_000, 80_000, 100_000, 120_000)
     pieces = CpuPieces(

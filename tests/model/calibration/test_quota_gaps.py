@@ -8,6 +8,7 @@ import pytest
 
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps, Samples
 from noisewatch.kernel.trace.runs import CpuPieces, RunStats, Thread, Trace, TracedSource
+from noisewatch.kinds import Kind
 from noisewatch.model.calibration.attribution import Attribution, Meanwhile, attribution_of
 from noisewatch.model.calibration.quota_gaps import HIDDEN, name_of_hidden
 from tests.model.interval.sampling import interval_of
@@ -17,10 +18,10 @@ _US, _MS = 1_000, 1_000_000
 _GROUP = "/sys/fs/cgroup/ci"
 _TICKS, _HOGS, _LOOP = 1, 2, 3
 _SOURCES = (
-    TracedSource("idle", "idle"),
-    TracedSource("tick", "local_timer"),
-    TracedSource("thread", "hog", thread=Thread(901, "hog", 900, False)),
-    TracedSource("thread", "loop", thread=Thread(50, "loop", 50, False)),
+    TracedSource(Kind.IDLE, "idle"),
+    TracedSource(Kind.TICK, "local_timer"),
+    TracedSource(Kind.THREAD, "hog", thread=Thread(901, "hog", 900, False)),
+    TracedSource(Kind.THREAD, "loop", thread=Thread(50, "loop", 50, False)),
 )
 _Gap = tuple[int, int, int]  # start, length and switches
 

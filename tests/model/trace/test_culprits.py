@@ -8,6 +8,7 @@ import pytest
 
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.trace.runs import parse_trace
+from noisewatch.kinds import Kind
 from noisewatch.model.trace.culprits import TracedCpu, culprits_of
 from tests.written.trace import written_trace
 
@@ -102,7 +103,11 @@ def test_no_time_is_lost_by_it() -> None:
 
 _IRQS = Irqs(
     None,
-    {11: Irq(irq=11, allowed=None, effective=None, movable=False, actions=("arch_timer",), device=None, kind="tick")},
+    {
+        11: Irq(
+            irq=11, allowed=None, effective=None, movable=False, actions=("arch_timer",), device=None, kind=Kind.TICK
+        )
+    },
 )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict, compose
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from tests.judgement.judging import judged
@@ -123,9 +124,9 @@ def _with(verdict: Verdict, status_by_id: Mapping[str, Status], text: str) -> Ve
 
 def _turned(finding: Finding, status: Status, text: str) -> Finding:
     culprits = (
-        Disturbance(kind="thread", name=text, cpu=2, stolen_ns=1_500_000_000, share=0.5, rate_per_s=None, pid=900),
+        Disturbance(kind=Kind.THREAD, name=text, cpu=2, stolen_ns=1_500_000_000, share=0.5, rate_per_s=None, pid=900),
         Disturbance(
-            kind="irq", name=text, cpu=3, stolen_ns=1_000, share=0.001, rate_per_s=30.0, irq=24, is_inferred=True
+            kind=Kind.IRQ, name=text, cpu=3, stolen_ns=1_000, share=0.001, rate_per_s=30.0, irq=24, is_inferred=True
         ),
     )
     wrong = status in (Status.FAIL, Status.WARN)

@@ -7,17 +7,9 @@ from random import Random
 from typing import Any
 
 from noisewatch.judgement.terms import Gravity
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import (
-    HOUSEKEEPING,
-    MOST_CULPRITS,
-    OFFLINE,
-    SIBLING,
-    TARGET,
-    CpuLine,
-    CulpritLine,
-    Frame,
-)
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -92,7 +84,7 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
         cpus,
         _culprits(cpus, second),
         second,
-        online_count=sum(line.role != OFFLINE for line in cpus),
+        online_count=sum(line.role != Role.OFFLINE for line in cpus),
         turbo="off" if second < 60 else "on",
         verdict="unstable" if is_storm else "stable",
         findings=_FINDINGS if is_storm else _FINDINGS[3:],
@@ -101,20 +93,20 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
     )
 
 
-def _role(cpu: int, count: int, second: int) -> str:
+def _role(cpu: int, count: int, second: int) -> Role:
     """The second half of the CPUs are the other threads of the first half's cores; of four, each is a core."""
     if cpu == count - 1 and second >= _UNPLUGGED_AT:
-        return OFFLINE
+        return Role.OFFLINE
     half = count // 2 if count > 4 else count
     if cpu % half < 2:
-        return HOUSEKEEPING
-    return TARGET if cpu < half else SIBLING
+        return Role.HOUSEKEEPING
+    return Role.TARGET if cpu < half else Role.SIBLING
 
 
 def _cpu_line(cpu: int, count: int, second: int, chance: Random) -> CpuLine:
     role = _role(cpu, count, second)
     governor = "powersave" if cpu >= count - 2 and 30 <= second < 45 else "performance"
-    if role == OFFLINE:
+    if role == Role.OFFLINE:
         return CpuLine(cpu, role)
     if cpu == (1 if count == 4 else 5) and second >= _UNKNOWN_FROM:
         return CpuLine(cpu, role, interrupts_per_s=1.0, softirqs_per_s=0.0, current_khz=3_000_000, governor=governor)
@@ -137,7 +129,7 @@ def _lost_ns(cpu: int, role: str, second: int, chance: Random) -> float:
         return 140_000_000.0
     if cpu == 3 and second % 10 == 0:
         return 12_000_000.0
-    if role == HOUSEKEEPING:
+    if role == Role.HOUSEKEEPING:
         return float(chance.randrange(4_000_000, 60_000_000))
     return float(chance.choice((_TICK_NS, _TICK_NS, _TICK_NS, 17_000, 80_000, 700_000 if cpu % 7 == 3 else _TICK_NS)))
 
@@ -168,8 +160,8 @@ def _culprits(cpus: tuple[CpuLine, ...], second: int) -> tuple[CulpritLine, ...]
             _culprit(cpus, 2, "outside", "hypervisor (steal time)", 300e3),
             _culprit(cpus, 3, "unexplained", "time of no thread seen", 600e3),
         ]
-    there = [line for line in found if line.role != OFFLINE]
-    there.sort(key=lambda line: (line.role == HOUSEKEEPING, -line.stolen_ns_per_s))
+    there = [line for line in found if line.role != Role.OFFLINE]
+    there.sort(key=lambda line: (line.role == Role.HOUSEKEEPING, -line.stolen_ns_per_s))
     return tuple(there[:MOST_CULPRITS])
 
 
@@ -177,5 +169,5 @@ def _culprit(cpus: tuple[CpuLine, ...], cpu: int, kind: str, name: str, lost_ns:
     nothing = {"pid": None, "tid": None, "rate_per_s": None}
     is_estimate = kind in ("tick", "ipi", "softirq")
     return CulpritLine(
-        cpu, cpus[cpu].role, kind, name, stolen_ns_per_s=lost_ns, is_estimate=is_estimate, **{**nothing, **rest}
+        cpu, cpus[cpu].role, Kind(kind), name, stolen_ns_per_s=lost_ns, is_estimate=is_estimate, **{**nothing, **rest}
     )

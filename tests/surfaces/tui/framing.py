@@ -7,8 +7,9 @@ from typing import Any
 
 from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.terms import Gravity
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, CpuLine, CulpritLine, Frame
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row
@@ -19,20 +20,20 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 SECOND_NS = 1_000_000_000
 
 
-def cpu_line(cpu: int, role: str = HOUSEKEEPING, lost_ns: float | None = 20_000.0, **rest: Any) -> CpuLine:
+def cpu_line(cpu: int, role: str = Role.HOUSEKEEPING, lost_ns: float | None = 20_000.0, **rest: Any) -> CpuLine:
     """One CPU that loses so much a second."""
     figures = CpuLine(
-        cpu, role, lost_ns, interrupts_per_s=12.0, softirqs_per_s=3.0, busy_share=0.02, current_khz=3_000_000
+        cpu, Role(role), lost_ns, interrupts_per_s=12.0, softirqs_per_s=3.0, busy_share=0.02, current_khz=3_000_000
     )
     return replace(figures, **rest)
 
 
-def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = TARGET, **rest: Any) -> CulpritLine:
+def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = Role.TARGET, **rest: Any) -> CulpritLine:
     """A thread that takes so much a second."""
     line = CulpritLine(
         cpu=cpu,
-        role=role,
-        kind="thread",
+        role=Role(role),
+        kind=Kind.THREAD,
         name=name,
         pid=4711,
         tid=4711,
@@ -69,8 +70,8 @@ def frame(
 ) -> Frame:
     """An interval of a second; `cpus` is a count, of which the last is the target, or the lines themselves."""
     if isinstance(cpus, int):
-        cpus = tuple(cpu_line(cpu, TARGET if cpu == cpus - 1 else HOUSEKEEPING) for cpu in range(cpus))
-    target = tuple(line.cpu for line in cpus if line.role == TARGET)
+        cpus = tuple(cpu_line(cpu, Role.TARGET if cpu == cpus - 1 else Role.HOUSEKEEPING) for cpu in range(cpus))
+    target = tuple(line.cpu for line in cpus if line.role == Role.TARGET)
     whole = Frame(
         taken_at_ns=second * SECOND_NS,
         seconds=1.0,

@@ -15,9 +15,10 @@ from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
-from noisewatch.judgement.while_calibrating import THREADS, WHEN, threads_while_calibrating
+from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
 from noisewatch.kernel.cgroup.partitions import Partition
 from noisewatch.kernel.tasks.threads import Task
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 
@@ -134,7 +135,7 @@ _TASK_SHARE = Limit(
 def tasks_on_target(case: Case) -> Answer:
     interval = case.interval
     found = [each for cpu in sorted(case.target) for each in disturbances_of(interval, cpu)] if interval else []
-    tasks = [each for each in found if each.kind in (*THREADS, "unexplained")]
+    tasks = [each for each in found if each.kind in (*THREADS, Kind.UNATTRIBUTED)]
     later = threads_while_calibrating(case)
     many_sampled, many_later = _many(case, interval, tasks), _many(case, case.under_load, later)
     had_more = _in_the_worse((*tasks, *many_sampled), (*later, *many_later))

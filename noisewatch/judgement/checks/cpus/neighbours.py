@@ -13,6 +13,7 @@ from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, un
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.kernel.system.platform import NONE
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
@@ -141,10 +142,12 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     sources = disturbances_of(interval, cpu) if interval is not None else []
     share = interval.busy_share(cpu) if interval is not None else None
     if not sources:
-        return Disturbance(kind="sibling", name="unknown work", cpu=cpu, stolen_ns=None, share=share, rate_per_s=None)
+        return Disturbance(
+            kind=Kind.SIBLING, name="unknown work", cpu=cpu, stolen_ns=None, share=share, rate_per_s=None
+        )
     most = sources[0]
     return Disturbance(
-        kind="sibling",
+        kind=Kind.SIBLING,
         name=most.name,
         cpu=cpu,
         stolen_ns=None,

@@ -15,6 +15,7 @@ from noisewatch.kernel.frequency.cpufreq import NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.hardware import bias_path
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
@@ -186,7 +187,13 @@ def frequency_daemon_runs(case: Case) -> Answer:
         )
         culprits = tuple(
             Disturbance(
-                kind="thread", name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
+                kind=Kind.THREAD,
+                name=task.name,
+                cpu=task.cpu,
+                stolen_ns=None,
+                share=None,
+                rate_per_s=None,
+                pid=task.pid,
             )
             for task in sorted(found, key=lambda task: task.pid)
         )

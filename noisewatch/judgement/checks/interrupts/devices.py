@@ -12,9 +12,9 @@ from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
-from noisewatch.kernel.interrupts.kinds import DEVICE
 from noisewatch.kernel.interrupts.sums import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH, Interrupts
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
 from noisewatch.model.interval.interval import Interval
 
@@ -117,7 +117,7 @@ def _why_more(case: Case, irqs: Irqs, interrupts: Interrupts) -> str | None:
         for number, irq in sorted(irqs.by_number.items())
         if number not in listed and (irq.actions or irq.allowed is None)
     ]
-    lost = [irq for irq in lost if irq.kind == DEVICE]  # the table hides some of the CPU's own
+    lost = [irq for irq in lost if irq.kind == Kind.IRQ]  # the table hides some of the CPU's own
     whose = ", ".join(lost[0].actions) if lost else ""
     return f"{PATH} has no row for IRQ {lost[0].irq} ({whose or 'of whom is not told'})" if lost else None
 
@@ -300,6 +300,6 @@ def _device_culprits(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
         }
         for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
             known = found.get((each.cpu, each.name), each)
-            if each.kind == "irq" and each.name in devices and (known.rate_per_s or 0) <= (each.rate_per_s or 0):
+            if each.kind == Kind.IRQ and each.name in devices and (known.rate_per_s or 0) <= (each.rate_per_s or 0):
                 found[each.cpu, each.name] = each
     return tuple(sorted(found.values(), key=lambda each: -(each.rate_per_s or 0)))

@@ -13,6 +13,7 @@ from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.softirqs import PATH as SOFTIRQS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row
 from noisewatch.model.interval.interrupt_counts import RowCount
 from noisewatch.model.interval.interval import Interval
@@ -74,7 +75,7 @@ def _softirqs(case: Case) -> Answer:
     if long:
         worst = max(known[cpu] for cpu in long)
         said = f"softirqs took {worst:.1%} of {name_cpus(long)}"
-        culprits = _of_kind(interval, long, "softirq")
+        culprits = _of_kind(interval, long, Kind.SOFTIRQ)
         return Answer(
             Status.FAIL,
             said,
@@ -91,7 +92,7 @@ def _softirqs(case: Case) -> Answer:
     often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
     if often:
         worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
-        culprits = _of_kind(interval, often, "softirq", frozenset().union(*(unexplained[cpu] for cpu in often)))
+        culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
         said = (
             f"{culprits[0].name}: up to {worst:.0f}/s on {name_cpus(often)}, where no such device interrupts as often"
         )
@@ -143,7 +144,7 @@ def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
 
 
 def _of_kind(
-    interval: Interval, cpus: CpuSet, kind: str, names: frozenset[str] | None = None
+    interval: Interval, cpus: CpuSet, kind: Kind, names: frozenset[str] | None = None
 ) -> tuple[Disturbance, ...]:
     found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.kind == kind]
     found = [each for each in found if names is None or each.name in names]
@@ -202,9 +203,9 @@ def ipis_on_target(case: Case) -> Answer:
         return unknown(reason or "unknown")
     if len(case.running) == 1:
         return not_applicable("there is no other CPU")
-    if not _has_kind(interval.after.interrupts, "ipi"):
+    if not _has_kind(interval.after.interrupts, Kind.IPI):
         return unknown(f"{INTERRUPTS}: no row counts calls between CPUs")
-    calls = [row for row in interval.interrupts.rows if kind_of_row(row) == "ipi"]
+    calls = [row for row in interval.interrupts.rows if kind_of_row(row) == Kind.IPI]
     rates = {
         cpu: sum(row.count_by_cpu.get(cpu, 0) for row in calls) / interval.seconds
         for cpu in sorted(case.target & interval.interrupts.cpus)
@@ -226,7 +227,7 @@ def ipis_on_target(case: Case) -> Answer:
             evidence=evidence,
         )
     over = frozenset(cpu for cpu, rate in rates.items() if rate > case.bound(_CALLS_PASS))
-    culprits = _of_kind(interval, over, "ipi")
+    culprits = _of_kind(interval, over, Kind.IPI)
     status = Status.FAIL if worst > case.bound(_CALLS_FAIL) else Status.WARN
     said = f"{name_cpus(over)}: up to {worst:.0f}/s" + (f", mostly {culprits[0].name}" if culprits else "")
     return Answer(
@@ -246,5 +247,5 @@ def _most_on(row: RowCount, cpus: CpuSet) -> int:
     return max((row.count_by_cpu.get(cpu, 0) for cpu in cpus), default=0)
 
 
-def _has_kind(table: Interrupts, kind: str) -> bool:
+def _has_kind(table: Interrupts, kind: Kind) -> bool:
     return any(kind_of_row(row) == kind for row in table.rows)

@@ -10,6 +10,7 @@ from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.measured import not_calibrated, why_incomplete
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import kind_of_row
 from noisewatch.model.interval.interval import NS_PER_S, Interval
 
@@ -103,12 +104,12 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
         return None
     if not (cpu in before.cpus and cpu in after.cpus):
         return None
-    if not any(kind_of_row(row) == "tick" for row in after.rows):
+    if not any(kind_of_row(row) == Kind.TICK for row in after.rows):
         return None
     worked_ns = load.busy_ns - (load.steal_ns or 0)
     if worked_ns < _LEAST_BUSY_NS:
         return None
-    ticks = sum(row.count_by_cpu.get(cpu, 0) for row in rows if kind_of_row(row) == "tick")
+    ticks = sum(row.count_by_cpu.get(cpu, 0) for row in rows if kind_of_row(row) == Kind.TICK)
     return ticks * NS_PER_S / worked_ns
 
 

@@ -12,11 +12,11 @@ from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.declaration import Answer, Limit, check
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
-from noisewatch.kernel.interrupts.kinds import TICK
 from noisewatch.kernel.interrupts.table import PATH
 from noisewatch.kernel.system.build_options import PACKED
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row, timer_interrupts_per_s
-from noisewatch.model.interval.timers import LARGEST_HZ, SMALLEST_HZ, TIMER, TIMER_INTERRUPTS
+from noisewatch.model.interval.timers import LARGEST_HZ, SMALLEST_HZ, TIMER_INTERRUPTS
 
 _FEW = Limit(
     key="passes",
@@ -154,7 +154,7 @@ def _why_unknown(case: Case) -> str | None:
         if reason is not None:
             return reason
         table = interval.after.interrupts
-        if table is None or all(kind_of_row(row) != TICK for row in table.rows):
+        if table is None or all(kind_of_row(row) != Kind.TICK for row in table.rows):
             return f"{PATH}: no row counts the timer's interrupts"
     return None
 
@@ -165,7 +165,7 @@ def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[
     for interval in case.intervals:
         for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
             key = (each.cpu, each.kind, each.name)
-            if each.kind in (TIMER, TICK) and (key not in worst or _rate(each) > _rate(worst[key])):
+            if each.kind in (Kind.TIMER, Kind.TICK) and (key not in worst or _rate(each) > _rate(worst[key])):
                 worst[key] = each
     estimated = _sums(worst.values(), _rate)
     measured = {cpu for cpu, rate in _sums(traced, _rate).items() if rate >= _AS_OFTEN * estimated.get(cpu, 0.0)}

@@ -12,6 +12,7 @@ from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_prog
 from noisewatch.judgement.processes import ancestors, why_unseen
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, name_of_run
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.task_runs import TaskRun
@@ -136,7 +137,7 @@ def _culprits(interval: Interval, runs: list[TaskRun]) -> tuple[Disturbance, ...
     longest = sorted(runs, key=lambda run: -run.ran_ns)[:_MOST_CULPRITS]
     return tuple(
         Disturbance(
-            *("thread", name_of_run(run), run.cpu, run.ran_ns, run.ran_ns / interval.length_ns, None),
+            *(Kind.THREAD, name_of_run(run), run.cpu, run.ran_ns, run.ran_ns / interval.length_ns, None),
             pid=run.pid,
             tid=None if run.are_children else run.tid,
             is_inferred=run.is_inferred,

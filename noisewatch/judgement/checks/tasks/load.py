@@ -11,6 +11,7 @@ from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import FOLDER as PRESSURE
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 
@@ -243,7 +244,7 @@ def hypervisor_steal(case: Case) -> Answer:
         over = frozenset(cpu for cpu, share in steals.items() if share > case.bound(_STEAL_FAILS))
         said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}" + (f" {WHEN}" if worst in later.values() else "")
         taken = [each for cpu in sorted(over) for found in case.intervals for each in disturbances_of(found, cpu)]
-        most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == "outside"}
+        most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == Kind.OUTSIDE}
         culprits = tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
         return Answer(
             Status.FAIL,

@@ -13,6 +13,7 @@ from noisewatch.kernel.interrupts.kinds import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import STATUS
 from noisewatch.kernel.tasks.threads import Task
+from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 
 _MOST_NAMED = 3
@@ -42,7 +43,7 @@ def _named(tasks: list[Task]) -> str:
 def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
     return tuple(
         Disturbance(
-            kind="thread", name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
+            kind=Kind.THREAD, name=task.name, cpu=task.cpu, stolen_ns=None, share=None, rate_per_s=None, pid=task.pid
         )
         for task in tasks
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from noisewatch.judgement.remedies import remedy_of
-from noisewatch.kernel.trace.runs import NO_TRACER
+from noisewatch.kinds import Tracer
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
@@ -29,7 +29,7 @@ def describe_followed(followed: TraceRun) -> dict[str, Any]:
         "begin_monotonic_ns": None if trace is None else trace.begin_ns,
         "seconds": followed.seconds,
         "by": "counters" if trace is None else "trace",
-        "tracer": NO_TRACER if trace is None else trace.tracer,
+        "tracer": Tracer.NONE if trace is None else trace.tracer,
         "reason": followed.reason,
         "untold": [] if trace is None else list(trace.untold),
         "cpus": [_by_counters(followed, cpu) for cpu in followed.target]

@@ -7,7 +7,7 @@ import textwrap
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.finding_words import commands_of
 from noisewatch.judgement.remedies import Remedy, remedy_of
-from noisewatch.kernel.trace.runs import EVENTS, OSNOISE
+from noisewatch.kinds import Tracer
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.reports.parts.culprits import (
@@ -24,7 +24,7 @@ from noisewatch.units import describe_ns, describe_share
 _MOST_CULPRITS = 20
 _MOST_REMEDIES = 5
 _MOST_INTERRUPTIONS = 5
-_BY = {EVENTS: "the kernel's trace", OSNOISE: "the kernel's osnoise tracer"}
+_BY = {Tracer.EVENTS: "the kernel's trace", Tracer.OSNOISE: "the kernel's osnoise tracer"}
 _NOTHING = "nothing took it"
 
 

@@ -12,7 +12,8 @@ from itertools import count
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import UsageError
 from noisewatch.judgement.terms import label_of
-from noisewatch.operations.frame.frame import OFFLINE, CpuLine, CulpritLine, Frame, encode_frame
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, duration, rate, seconds, share, worst_of
@@ -102,7 +103,7 @@ def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """The target CPUs first, the costliest on top."""
-    there = [line for line in frame.cpus if line.role != OFFLINE or line.cpu in frame.target]
+    there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(there, key=lambda line: (line.cpu not in frame.target, -_weight(line), line.cpu))
     header = ["CPU", "role", "lost/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
     rows = [_cpu_cells(line, model.history.losses(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.dense_cpus import (
     COLUMN_HEADING,
     COLUMNS,
@@ -20,7 +21,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, 
 from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_ROLE_MARKS = {TARGET: "T", SIBLING: "s", HOUSEKEEPING: " ", OFFLINE: OFFLINE_MARK}
+_ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
@@ -82,11 +83,11 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 
 
 def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs) -> Row:
-    role_style = {TARGET: "strong", SIBLING: "plain"}.get(line.role, "faint")
+    role_style = {Role.TARGET: "strong", Role.SIBLING: "plain"}.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
     if width >= _NARROW:
         figures.append((_rates(line, has_clock), role_style))
-    if line.role == OFFLINE:
+    if line.role == Role.OFFLINE:
         figures = [(fitted("  offline", length(figures)), "faint")]
     row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4} ", role_style), *figures]
     return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.operations.frame.frame import HOUSEKEEPING, CulpritLine, Frame
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, change, duration, rate, share, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
@@ -119,13 +120,13 @@ def _who(line: CulpritLine, columns: _Columns) -> str:
 def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
     lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
     how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
-    role_style = "faint" if line.role == HOUSEKEEPING else "plain"
+    role_style = "faint" if line.role == Role.HOUSEKEEPING else "plain"
     last = columns.of("share", f" {share(line.stolen_ns_per_s / 1e9):>6}")
     if baseline is not None:
         last = columns.of("change", f" {change(baseline.change_of_source(line)):>7}")
     return [
         (columns.of("cpu", f"{line.cpu:>4} ") + columns.of("kind", f"{line.kind:<13} "), role_style),
-        (_named(line, columns.name_width), "strong" if line.role != HOUSEKEEPING else "plain"),
+        (_named(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
         (columns.of("rate", f" {how_often:>7}"), role_style),
         (columns.of("lost", f" {lost:>8}") + last, style_of(line.stolen_ns_per_s)),
     ]

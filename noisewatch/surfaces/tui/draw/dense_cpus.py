@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import (
     OFFLINE_MARK,
     Glyphs,
@@ -77,7 +78,7 @@ def gap_after(place: int) -> bool:
 COLUMN_HEADING = f"{'CPU':>5} {'lost/s':>8} "
 _BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
 _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
-_MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: OFFLINE_MARK}
+_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 
 
 def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, width: int, glyphs: Glyphs) -> list[Row]:
@@ -88,10 +89,10 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
         row: Row = []
         for line in lines[at :: found.rows]:
             mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-            lost = "offline" if line.role == OFFLINE else mark + duration(line.stolen_ns_per_s)
+            lost = "offline" if line.role == Role.OFFLINE else mark + duration(line.stolen_ns_per_s)
             row += [
-                (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == TARGET else "faint"),
-                (f"{lost:>8} ", "faint" if line.role == OFFLINE else style_of(line.stolen_ns_per_s)),
+                (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
+                (f"{lost:>8} ", "faint" if line.role == Role.OFFLINE else style_of(line.stolen_ns_per_s)),
                 *history_pieces(model, line.cpu, wide - len(COLUMN_HEADING) - 1, glyphs),
                 (" ", "plain"),
             ]
@@ -119,28 +120,28 @@ def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[
 def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
     if found.kind == PAIRS and glyphs.has_braille and _can_be_paired(group):
         return [_pair(group, glyphs)]
-    there = [line for line in group if line.role != OFFLINE]
+    there = [line for line in group if line.role != Role.OFFLINE]
     has_mark = found.cell_width > 1
     if not there:
         return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
-    there = [line for line in there if line.role != HOUSEKEEPING] or there
+    there = [line for line in there if line.role != Role.HOUSEKEEPING] or there
     ((glyph, style),) = level_pieces([worst_of(line.stolen_ns_per_s for line in there)], glyphs)
     glyph = glyphs.bullet if glyph == " " else glyph
     if not has_mark:
         return [(glyph, style)]
     role = there[0].role
-    return [(_MARKS.get(role, " "), "strong" if role == TARGET else "faint"), (glyph, style), (" ", "plain")]
+    return [(_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
 
 
 def _can_be_paired(group: Sequence[CpuLine]) -> bool:
     """Dots tell neither that a CPU is offline nor that it is unknown what it lost."""
-    return all(line.role != OFFLINE and line.stolen_ns_per_s is not None for line in group)
+    return all(line.role != Role.OFFLINE and line.stolen_ns_per_s is not None for line in group)
 
 
 def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> tuple[str, str]:
     """A column of dots for each of two CPUs, a dot for two levels; the colour is that of the worse target CPU."""
     losses = [line.stolen_ns_per_s or 0.0 for line in group]
-    coloured = [line for line in group if line.role != HOUSEKEEPING] or group
+    coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group
     dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
     return chr(_BRAILLE + dots) if dots else glyphs.bullet, style_of(
         max(line.stolen_ns_per_s or 0.0 for line in coloured)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.operations.frame.frame import TARGET
+from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, seconds, share, style_of, worst_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, length
@@ -65,7 +65,7 @@ def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
     worst: Row = []
     when = "  worst before that " if model.cursor is None and model.is_stale else "  worst "
-    targets = [line for line in frame.cpus if line.role == TARGET]
+    targets = [line for line in frame.cpus if line.role == Role.TARGET]
     known = [line for line in targets if line.stolen_ns_per_s is not None]
     if frame.seconds > 0 and targets and worst_of(line.stolen_ns_per_s for line in targets) is None:
         unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)

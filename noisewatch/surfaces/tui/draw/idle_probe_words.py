@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.kinds import Role
 from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE
 from noisewatch.model.idle_probe import ProbeState
-from noisewatch.operations.frame.frame import TARGET, CpuLine, Frame
+from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, share, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row
 
@@ -22,7 +23,7 @@ def header_words(frame: Frame) -> Row:
         return []
     cpus_by_state: dict[str, list[int]] = defaultdict(list)
     for line in frame.cpus:
-        if line.role == TARGET or line.cpu in frame.target:
+        if line.role == Role.TARGET or line.cpu in frame.target:
             cpus_by_state[line.idle_probe].append(line.cpu)
     spins_on = cpus_by_state.pop(ProbeState.MEASURES, [])
     others = ", ".join(f"{name_cpus(cpus)} {state}" for state, cpus in cpus_by_state.items()) or "no target CPU"
@@ -37,7 +38,11 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
     lost_ns = lost_ns_per_s(line)
     if lost_ns is not None:
         return f"{duration(lost_ns):>8} ", style_of(lost_ns)
-    said = line.idle_probe if line.role == TARGET and len(line.idle_probe) <= len(MEASURED_HEADING) - 1 else glyphs.dash
+    said = (
+        line.idle_probe
+        if line.role == Role.TARGET and len(line.idle_probe) <= len(MEASURED_HEADING) - 1
+        else glyphs.dash
+    )
     return f"{said:>8} ", "faint"
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
-from noisewatch.operations.frame.frame import OFFLINE, Frame
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import seconds
 from noisewatch.surfaces.tui.events.kinds import HOT_PLUG, TARGET_SET, VERDICT, Event
 from noisewatch.surfaces.tui.events.setting_changes import KnownSettings
@@ -115,7 +116,7 @@ def _judged(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
 
 
 def _online(frame: Frame) -> CpuSet:
-    return frozenset(line.cpu for line in frame.cpus if line.role != OFFLINE)
+    return frozenset(line.cpu for line in frame.cpus if line.role != Role.OFFLINE)
 
 
 def _verdict(before: Frame, after: Frame) -> Iterator[str]:

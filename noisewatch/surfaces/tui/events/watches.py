@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from noisewatch.cpus import name_cpus
-from noisewatch.operations.frame.frame import OFFLINE, TARGET, CulpritLine, Frame
+from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import share
 from noisewatch.surfaces.tui.events.kinds import BUSY, HEAT, STEAL, Event
 
@@ -125,7 +126,7 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
     def readings(frame: Frame) -> Mapping[Subject, float]:
         shares: dict[Subject, float] = defaultdict(float)
         for line in frame.culprits:
-            if line.kind in kinds and line.role == TARGET:
+            if line.kind in kinds and line.role == Role.TARGET:
                 shares[name_of(line), line.cpu] += line.stolen_ns_per_s / 1e9
         return shares
 
@@ -135,13 +136,13 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
 def _absent_source(frame: Frame, subject: Subject) -> float | None:
     """Nothing where the frame tells all of the CPU, or where the CPU has gone, or is no target any more."""
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
-    if line is None or line.role == OFFLINE:
+    if line is None or line.role == Role.OFFLINE:
         return 0.0
-    return 0.0 if line.role != TARGET or frame.tells_all_of(line.cpu) else None
+    return 0.0 if line.role != Role.TARGET or frame.tells_all_of(line.cpu) else None
 
 
 def _process(line: CulpritLine) -> str:
-    if line.kind == "unexplained":
+    if line.kind == Kind.UNATTRIBUTED:
         return "a thread that was not seen"
     return line.name + line.process_mark
 
@@ -152,7 +153,7 @@ def _takes(name: str, cpus: str, episode: Episode) -> str:
 
 _BUSY = Watch(
     BUSY, _HOT, _COOL, _HOT_RESTS_S,
-    readings=_on_targets("thread", "kernel-thread", "unexplained", name_of=_process),
+    readings=_on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process),
     absent=_absent_source,
     begun=_takes,
     ended=lambda name, cpus, episode: f"{name} takes under {share(_COOL)} of {cpus} again, after"
@@ -160,7 +161,7 @@ _BUSY = Watch(
 )  # fmt: skip
 _STEAL = Watch(
     STEAL, _STOLEN, _LEFT_ALONE, _STEAL_RESTS_S,
-    readings=_on_targets("outside", name_of=lambda line: "the hypervisor"),
+    readings=_on_targets(Kind.OUTSIDE, name_of=lambda line: "the hypervisor"),
     absent=_absent_source,
     begun=lambda name, cpus, episode: f"{_takes(name, cpus, episode)} (steal time)",
     ended=lambda name, cpus, episode: f"{name} leaves {cpus} alone again, after {episode.lasted_s:.0f} s"

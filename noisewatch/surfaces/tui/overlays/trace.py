@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NoisewatchError
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
-from noisewatch.kernel.trace.runs import EVENTS
+from noisewatch.kinds import Tracer
 from noisewatch.machine import Machine
 from noisewatch.model.trace.interruptions import Interruption
 from noisewatch.operations.trace import KeptTrace, TraceRun, Watch, follow
@@ -126,7 +126,7 @@ def follow_machine(
     cpus: CpuSet,
     watch: Watch,
     seconds: float = STRETCH_S,
-    tracer: str = EVENTS,
+    tracer: Tracer = Tracer.EVENTS,
     kept: KeptTrace | None = None,
 ) -> TraceRun | str:
     """One stretch of the machine, or what was followed in its recording; the reason where there is none."""

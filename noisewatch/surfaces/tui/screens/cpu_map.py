@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.operations.frame.frame import OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import (
     LEVELS_NS,
     OFFLINE_MARK,
@@ -20,7 +21,7 @@ from noisewatch.surfaces.tui.draw.timeline import last_in_sight
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_MARKS = {TARGET: "T", SIBLING: "s", OFFLINE: OFFLINE_MARK}
+_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
 
 
@@ -44,7 +45,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     for label, group in zip(labels, groups, strict=True):
         lost = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
         shown = columns_of(lost, model.zoom)[-room:]
-        style = "strong" if any(line.role == TARGET for line in group) else "faint"
+        style = "strong" if any(line.role == Role.TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
         named = label if len(label) <= wide else label[: wide - 1] + "…"
         rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *_pieces(model, shown, behind, glyphs)])

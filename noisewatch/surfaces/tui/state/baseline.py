@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.surfaces.tui.state.history import History
 
@@ -37,7 +38,7 @@ class Baseline:
 
 def source_of(line: CulpritLine) -> Source:
     """What makes it the same source in another interval; a kernel worker is called after what it does just now."""
-    is_numbered = line.kind == "kernel-thread" and line.tid is not None
+    is_numbered = line.kind == Kind.KERNEL_THREAD and line.tid is not None
     return line.cpu, line.kind, "" if is_numbered else line.name, line.tid
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
-from noisewatch.operations.frame.frame import KINDS, OFFLINE, TARGET, CpuLine, CulpritLine
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.state.baseline import Baseline
 
@@ -90,11 +91,11 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: str, room: int) -> list[CpuLin
         return list(lines)
 
     def weight(line: CpuLine) -> float:
-        if line.stolen_ns_per_s is None and line.role != OFFLINE:
+        if line.stolen_ns_per_s is None and line.role != Role.OFFLINE:
             return known_or_grave(None)
         return (line.interrupts_per_s if sort == "rate" else line.stolen_ns_per_s) or 0
 
-    return sorted(lines, key=lambda line: (line.role != TARGET, -weight(line), line.cpu))
+    return sorted(lines, key=lambda line: (line.role != Role.TARGET, -weight(line), line.cpu))
 
 
 def weight_of(line: CulpritLine, sort: str, baseline: Baseline | None) -> float:

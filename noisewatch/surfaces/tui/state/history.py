@@ -8,7 +8,8 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from noisewatch.operations.frame.frame import KINDS, OFFLINE, TARGET, Frame, decode_frame, encode_frame
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import KINDS, Frame, decode_frame, encode_frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 
 # Two minutes, at an interval a second: what lasts less than a quarter of them is not usual yet, and what goes on for
@@ -88,9 +89,9 @@ class History:
             column[at] = math.nan
         for cpu in frame.cpus:
             column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
-            known = OFFLINE_NS if cpu.role == OFFLINE else cpu.stolen_ns_per_s
+            known = OFFLINE_NS if cpu.role == Role.OFFLINE else cpu.stolen_ns_per_s
             column[at] = math.nan if known is None else known
-        worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == TARGET)
+        worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == Role.TARGET)
         self._worst[at] = math.nan if worst is None else worst
         self._total_disturbed += (worst or 0) >= GRAVE_NS
         self._total_unknown += worst is None

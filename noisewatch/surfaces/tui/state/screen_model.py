@@ -6,8 +6,9 @@ from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from noisewatch.kinds import Role
 from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, CulpritLine, Frame
+from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.filters import (
@@ -158,7 +159,7 @@ class ScreenModel:
         self.screen, self.advice = screen, None
         self.forget_selection()
         if screen == CPU and self.cpu is None and self.frame is not None:
-            targets = [line for line in self.frame.cpus if line.role == TARGET] or list(self.frame.cpus)
+            targets = [line for line in self.frame.cpus if line.role == Role.TARGET] or list(self.frame.cpus)
             self.cpu = max(targets, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
 
     def go_back(self) -> None:
@@ -204,7 +205,7 @@ class ScreenModel:
     def disturbers(self) -> list[CulpritLine]:
         """Who disturbed the target CPUs, or all if that is asked for, sorted."""
         culprits = self.frame.culprits if self.frame is not None else ()
-        shown = [line for line in culprits if self.shows_all_cpus or line.role != HOUSEKEEPING]
+        shown = [line for line in culprits if self.shows_all_cpus or line.role != Role.HOUSEKEEPING]
         return culprits_in_order(shown, self.sort, self.baseline)
 
     def select(self, rows: int) -> None:

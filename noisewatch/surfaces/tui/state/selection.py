@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from noisewatch.kinds import Kind
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CulpritLine
 
@@ -97,7 +98,7 @@ def _identity(line: CulpritLine | FindingLine) -> tuple[object, ...]:
     """Of a thread its number, as kernel threads change their names with what they do."""
     if isinstance(line, FindingLine):
         return (line.id,)
-    return ("thread", line.tid) if line.tid is not None else (line.kind, line.name, line.pid, line.irq)
+    return (Kind.THREAD, line.tid) if line.tid is not None else (line.kind, line.name, line.pid, line.irq)
 
 
 def _place_of(chosen: CulpritLine | FindingLine, lines: list[Line]) -> int | None:

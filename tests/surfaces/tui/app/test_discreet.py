@@ -14,7 +14,7 @@ from noisewatch.kernel.reader import NOT_ASKED
 from noisewatch.kernel.snapshot.intrusive import INTRUSIVE, interrupts
 from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.kernel.trace.runs import NO_TRACER
+from noisewatch.kinds import Tracer
 from noisewatch.machine import Json
 from noisewatch.operations.advise import Advice, advise
 from noisewatch.operations.sampling import sample_frames
@@ -142,7 +142,7 @@ def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
     def watch(done_s: float) -> None:
         host.advance()
 
-    followed = follow_machine(lambda: host, TARGET, watch, seconds=0.01, tracer=NO_TRACER)
+    followed = follow_machine(lambda: host, TARGET, watch, seconds=0.01, tracer=Tracer.NONE)
     assert isinstance(followed, TraceRun)
     assert followed.interval.seconds > 0
     assert len(host.reads) > 300

@@ -12,8 +12,9 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
+from noisewatch.kinds import Role
 from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET, Frame
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.app.keys import SCROLLING
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player
@@ -114,7 +115,7 @@ def _sixth(model: ScreenModel) -> Selection:
 @cache
 def _thirty_intervals() -> ScreenModel:
     """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, and twenty findings."""
-    hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=TARGET) for at in range(60))
+    hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=Role.TARGET) for at in range(60))
     finding = tuple(
         FindingLine(id=f"check-{at}", status="fail", weight="blocking", gravity=Gravity.FAILED, said="it was found")
         for at in range(20)
@@ -122,7 +123,7 @@ def _thirty_intervals() -> ScreenModel:
 
     def interval(second: int) -> Frame:
         lost_ns = 50e6 if second in (11, 21) else 1e3 * second
-        cpus = tuple(cpu_line(cpu, TARGET if cpu >= 30 else HOUSEKEEPING, lost_ns) for cpu in range(64))
+        cpus = tuple(cpu_line(cpu, Role.TARGET if cpu >= 30 else Role.HOUSEKEEPING, lost_ns) for cpu in range(64))
         return frame(cpus, hogs, second=second, findings=finding)
 
     model = model_of(*(interval(second) for second in range(1, 31)))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.operations.frame.frame import OFFLINE, TARGET, CpuLine, Frame, decode_frame, encode_frame
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine, Frame, decode_frame, encode_frame
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.state.screen_model import CPU
 from tests.surfaces.running import Run
@@ -19,7 +20,7 @@ from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen
 def _measuring(cpu: int, share: float = 0.00042, **rest: Any) -> CpuLine:
     return cpu_line(
         cpu,
-        TARGET,
+        Role.TARGET,
         300_000.0,
         is_estimate=True,
         idle_probe="measures",
@@ -36,7 +37,7 @@ def _watched(*cpus: CpuLine, **rest: Any) -> Frame:
 
 
 def _waiting(cpu: int, state: str) -> CpuLine:
-    return cpu_line(cpu, TARGET, idle_probe=state)
+    return cpu_line(cpu, Role.TARGET, idle_probe=state)
 
 
 def _row_of(lines: list[str], cpu: int) -> str:
@@ -67,7 +68,7 @@ def test_without_the_idle_probe_there_is_no_column_for_it() -> None:
         ((_measuring(1), _waiting(2, "busy")), "idle probe: 2% of CPU 1; CPU 2 busy "),
         ((_waiting(1, "was busy"),), "idle probe waits: CPU 1 was busy "),
         ((), "idle probe waits: no target CPU "),
-        ((cpu_line(1, OFFLINE, idle_probe="offline"),), "idle probe waits: CPU 1 offline "),
+        ((cpu_line(1, Role.OFFLINE, idle_probe="offline"),), "idle probe waits: CPU 1 offline "),
     ],
 )
 def test_the_head_tells_what_it_costs_and_where_it_does_not_spin(cpus: tuple[CpuLine, ...], said: str) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.operations.frame.frame import OFFLINE, CpuLine
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.dense_cpus import COLUMN_WIDTH, DENSITIES, LABEL_WIDTH, ROWS, density
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.state.screen_model import OVERVIEW
@@ -95,7 +96,7 @@ def test_two_cpus_that_share_a_mark_have_a_column_of_dots_each() -> None:
 
 
 def test_a_pair_hides_neither_an_offline_nor_an_unknown_cpu() -> None:
-    known, unknown, gone = cpu_line(0, "target", 0.0), cpu_line(1, "target", None), CpuLine(2, OFFLINE)
+    known, unknown, gone = cpu_line(0, "target", 0.0), cpu_line(1, "target", None), CpuLine(2, Role.OFFLINE)
     assert _pairs(known, unknown) == "?"
     assert _pairs(gone, gone) == "x"
     assert _pairs(gone, known) == "·"
@@ -119,7 +120,8 @@ def test_above_the_cells_stands_what_they_show() -> None:
 
 def test_an_offline_cpu_and_an_unknown_one_are_no_calm() -> None:
     cpus = tuple(
-        CpuLine(cpu, OFFLINE) if cpu == 3 else cpu_line(cpu, lost_ns=None if cpu == 5 else 0.0) for cpu in range(64)
+        CpuLine(cpu, Role.OFFLINE) if cpu == 3 else cpu_line(cpu, lost_ns=None if cpu == 5 else 0.0)
+        for cpu in range(64)
     )
     cells = next(line for line in screen(model_of(frame(cpus)), 80, 25) if line.startswith("   0 "))
     assert cells[5:].split()[:6] == ["·", "·", "·", "xx", "·", "?"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, SIBLING, TARGET, CpuLine
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from tests.surfaces.tui.framing import cpu_line, cpu_order, frame, model_of, screen
 
 _MANY = tuple(
-    cpu_line(cpu, TARGET if cpu in (40, 41) else HOUSEKEEPING, lost_ns=1000.0 * cpu, interrupts_per_s=100.0 - cpu)
+    cpu_line(
+        cpu, Role.TARGET if cpu in (40, 41) else Role.HOUSEKEEPING, lost_ns=1000.0 * cpu, interrupts_per_s=100.0 - cpu
+    )
     for cpu in range(64)
 )
 
@@ -17,7 +20,9 @@ def _row_of(cpu: int, lines: list[str]) -> str:
 
 
 def test_all_cpus_stand_in_their_own_order_where_they_find_room() -> None:
-    lines = tuple(cpu_line(cpu, TARGET if cpu == 3 else HOUSEKEEPING, lost_ns=1e6 * (4 - cpu)) for cpu in range(4))
+    lines = tuple(
+        cpu_line(cpu, Role.TARGET if cpu == 3 else Role.HOUSEKEEPING, lost_ns=1e6 * (4 - cpu)) for cpu in range(4)
+    )
     assert cpu_order(screen(model_of(frame(lines)))) == [0, 1, 2, 3]
 
 
@@ -60,13 +65,13 @@ def test_scrolled_to_the_end_the_last_cpu_is_shown() -> None:
 
 
 def test_an_offline_cpu_is_shown_as_offline_without_figures() -> None:
-    lines = (cpu_line(0), CpuLine(1, OFFLINE), cpu_line(2, TARGET))
+    lines = (cpu_line(0), CpuLine(1, Role.OFFLINE), cpu_line(2, Role.TARGET))
     row = _row_of(1, screen(model_of(frame(lines))))
     assert row.split() == ["x", "1", "offline", "x"]  # the last one is the interval that is shown
 
 
 def test_each_role_has_its_mark() -> None:
-    lines = (cpu_line(0), cpu_line(1, SIBLING), cpu_line(2, TARGET), CpuLine(3, OFFLINE))
+    lines = (cpu_line(0), cpu_line(1, Role.SIBLING), cpu_line(2, Role.TARGET), CpuLine(3, Role.OFFLINE))
     rows = screen(model_of(frame(lines)))
     assert [_row_of(cpu, rows)[1] for cpu in range(4)] == [" ", "s", "T", "x"]
 

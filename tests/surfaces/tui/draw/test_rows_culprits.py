@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from noisewatch.operations.frame.frame import HOUSEKEEPING, SIBLING
+from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -44,7 +44,9 @@ def test_they_are_sorted_as_asked(sort: str, names: list[str]) -> None:
 
 
 def test_those_of_housekeeping_cpus_are_shown_when_asked_for() -> None:
-    model = model_of(frame(4, (culprit("here"), culprit("beside", role=SIBLING), culprit("away", role=HOUSEKEEPING))))
+    model = model_of(
+        frame(4, (culprit("here"), culprit("beside", role=Role.SIBLING), culprit("away", role=Role.HOUSEKEEPING)))
+    )
     assert sorted(_named(model)) == ["beside", "here"]
     model.shows_all_cpus = True
     assert sorted(_named(model)) == ["away", "beside", "here"]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
-from noisewatch.operations.frame.frame import OFFLINE, CpuLine, CulpritLine, Frame
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event
 from noisewatch.surfaces.tui.events.log import EventLog
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
@@ -39,7 +40,7 @@ def test_where_nothing_changed_nothing_is_told() -> None:
 
 def test_a_cpu_that_goes_and_one_that_comes_back() -> None:
     lines = _frame(1).cpus
-    gone = _frame(2, cpus=(*lines[:2], CpuLine(2, OFFLINE)), target=(1,))
+    gone = _frame(2, cpus=(*lines[:2], CpuLine(2, Role.OFFLINE)), target=(1,))
     assert _said(_frame(1), gone) == [
         ("hot-plug", "CPU 2 went offline"),
         ("target", "the target CPUs are now 1 (isolated), were 1-2"),
@@ -50,10 +51,10 @@ def test_a_cpu_that_goes_and_one_that_comes_back() -> None:
 def test_what_the_kernel_has_just_said_of_a_cpu_is_not_told_again() -> None:
     model = model_of(_frame(1))
     model.log.add(Event(1, "hot-plug", "CPU 2 went offline", model.history.count))
-    model.add(_frame(2, cpus=(*_frame(1).cpus[:2], CpuLine(2, OFFLINE))))
+    model.add(_frame(2, cpus=(*_frame(1).cpus[:2], CpuLine(2, Role.OFFLINE))))
     assert [event.text for event in model.log.events] == ["CPU 2 went offline"]
     model.add(_frame(3))
-    model.add(_frame(4, cpus=(*_frame(1).cpus[:2], CpuLine(2, OFFLINE))))
+    model.add(_frame(4, cpus=(*_frame(1).cpus[:2], CpuLine(2, Role.OFFLINE))))
     assert [event.text for event in model.log.events][1:] == ["CPU 2 came online", "CPU 2 went offline"]
 
 
@@ -137,7 +138,7 @@ def test_one_process_on_many_cpus_is_one_event() -> None:
 
 
 def test_who_is_busy_on_another_cpu_is_no_event() -> None:
-    away = (replace(culprit("hog", 0, 9e8), role="housekeeping"),)
+    away = (replace(culprit("hog", 0, 9e8), role=Role.HOUSEKEEPING),)
     assert _said(_busy(1), _frame(2, culprits=away)) == []
 
 
@@ -149,7 +150,7 @@ def test_a_task_that_cannot_be_seen_has_not_ended() -> None:
 
 
 def test_a_task_has_ended_where_its_cpu_has_gone() -> None:
-    gone = [_frame(second, cpus=(_frame(1).cpus[0], CpuLine(1, OFFLINE))) for second in range(3, 12)]
+    gone = [_frame(second, cpus=(_frame(1).cpus[0], CpuLine(1, Role.OFFLINE))) for second in range(3, 12)]
     assert ("busy", "hog [4711] takes under 10% of CPU 1 again, after 1 s (98% at most)") in _said(
         _busy(1), _busy(2, 980), *gone
     )
@@ -159,8 +160,8 @@ def test_steal_that_begins_and_ends() -> None:
     def stolen(second: int, lost_ms: float) -> Frame:
         line = CulpritLine(
             cpu=2,
-            role="target",
-            kind="outside",
+            role=Role.TARGET,
+            kind=Kind.OUTSIDE,
             name="hypervisor (steal time)",
             pid=None,
             tid=None,
@@ -239,8 +240,8 @@ def test_every_kind_has_a_letter_of_its_own() -> None:
 def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
     line = CulpritLine(
         cpu=1,
-        role="target",
-        kind="unexplained",
+        role=Role.TARGET,
+        kind=Kind.UNATTRIBUTED,
         name="time of no thread seen",
         pid=None,
         tid=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.operations.frame.frame import HOUSEKEEPING, TARGET
+from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
@@ -21,7 +21,9 @@ def test_a_spike_stands_above_its_place_on_the_timeline(width: int, zoom: int, c
         *(
             frame(
                 tuple(
-                    cpu_line(cpu, TARGET if cpu == count - 1 else HOUSEKEEPING, _LOUD if second == shown else 1e3)
+                    cpu_line(
+                        cpu, Role.TARGET if cpu == count - 1 else Role.HOUSEKEEPING, _LOUD if second == shown else 1e3
+                    )
                     for cpu in range(count)
                 ),
                 second=second,

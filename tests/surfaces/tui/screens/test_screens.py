@@ -10,10 +10,10 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.errors import UsageError
+from noisewatch.kinds import Role
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
-from noisewatch.operations.frame.frame import HOUSEKEEPING, OFFLINE, TARGET
 from noisewatch.surfaces.tui.app.export import export, window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -28,7 +28,7 @@ from tests.written.quiet_machine import process, quiet_files
 _CULPRITS = (
     culprit("hog", cpu=3, lost_ns=90_000_000.0),
     culprit("24 nvme0q1", cpu=3, lost_ns=3_000_000.0, kind="irq", pid=None, tid=None, rate_per_s=30.0, irq=24),
-    culprit("away", cpu=0, lost_ns=5_000_000.0, role=HOUSEKEEPING, pid=77, tid=77),
+    culprit("away", cpu=0, lost_ns=5_000_000.0, role=Role.HOUSEKEEPING, pid=77, tid=77),
 )
 
 
@@ -57,7 +57,9 @@ def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> Non
 
 
 def test_on_the_map_what_keeps_house_does_not_hide_the_target() -> None:
-    lines = tuple(cpu_line(cpu, HOUSEKEEPING if cpu < 2 else TARGET, 90e6 if cpu < 2 else 9.0) for cpu in range(64))
+    lines = tuple(
+        cpu_line(cpu, Role.HOUSEKEEPING if cpu < 2 else Role.TARGET, 90e6 if cpu < 2 else 9.0) for cpu in range(64)
+    )
     rows = screen_of(model_of(frame(lines)), "map", 80, 25)
     assert [line[:8].strip() for line in rows[4:6]] == ["0-1", "T 2-5"]
     assert [line.rstrip()[-1] for line in rows[4:6]] == ["▇", "▁"]
@@ -70,7 +72,7 @@ def test_the_map_shows_the_worst_of_those_that_share_a_row() -> None:
 
 
 def test_on_the_map_a_cpu_that_is_offline_is_not_unknown() -> None:
-    before, after = (cpu_line(1, TARGET), cpu_line(1, OFFLINE, None))
+    before, after = (cpu_line(1, Role.TARGET), cpu_line(1, Role.OFFLINE, None))
     model = model_of(*(frame((cpu_line(0), line), second=at) for at, line in enumerate((before, after, after), 1)))
     assert screen_of(model, "map")[5].rstrip().endswith("▁xx")
 
@@ -112,8 +114,8 @@ def test_one_cpu_has_its_figures_a_lane_for_each_kind_and_its_sources() -> None:
 
 def test_a_cpu_behind_the_costliest_sources_is_not_shown_as_calm() -> None:
     many = tuple(culprit(f"hog{number}", cpu=3, kind="thread") for number in range(70))
-    whole = (*many[:10], culprit("away", cpu=0, role=HOUSEKEEPING, kind="irq"))
-    cut = (*many[:10], *(culprit(f"away{number}", cpu=1, role=HOUSEKEEPING) for number in range(54)))
+    whole = (*many[:10], culprit("away", cpu=0, role=Role.HOUSEKEEPING, kind="irq"))
+    cut = (*many[:10], *(culprit(f"away{number}", cpu=1, role=Role.HOUSEKEEPING) for number in range(54)))
     model = model_of(frame(4, whole), frame(4, cut, 2))
     model.cpu = 0
     assert "nothing among the 64 costliest sources" in "".join(screen_of(model, "cpu"))

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from noisewatch.kinds import Role
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
-from noisewatch.operations.frame.frame import KINDS, OFFLINE, TARGET, CpuLine, Frame
+from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -27,20 +28,20 @@ from tests.surfaces.tui.framing import cpu_line, culprit, findings, frame, model
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, process, quiet_files
 
-_UNREAD = (cpu_line(0), cpu_line(2, TARGET, None), cpu_line(3, TARGET, 12_000.0))
+_UNREAD = (cpu_line(0), cpu_line(2, Role.TARGET, None), cpu_line(3, Role.TARGET, 12_000.0))
 
 
 def test_the_worst_is_unknown_where_one_that_was_not_read_may_be_worse() -> None:
     model = model_of(frame(_UNREAD))
     assert "worst ? CPU 2" in screen(model)[1]
-    grave = (*_UNREAD[:2], cpu_line(3, TARGET, 50_000_000.0))
+    grave = (*_UNREAD[:2], cpu_line(3, Role.TARGET, 50_000_000.0))
     assert "worst CPU 3 50 ms/s" in screen(model_of(frame(grave)))[1]
 
 
 @pytest.mark.parametrize(
     ("cpus", "said"),
     [
-        ((cpu_line(0), cpu_line(3, TARGET)), "nothing seen"),
+        ((cpu_line(0), cpu_line(3, Role.TARGET)), "nothing seen"),
         (_UNREAD, "not known of CPU 2"),
         ((cpu_line(0),), "there is no target CPU"),
     ],
@@ -93,7 +94,7 @@ def test_without_softirqs_nobody_knows_what_a_cpu_lost() -> None:
 
 def test_lanes_of_frames_that_were_not_looked_into_are_unknown_and_not_blank() -> None:
     taken = tuple(300_000_000 if kind == "thread" else 0 for kind in KINDS)
-    lines = (cpu_line(0), cpu_line(1, TARGET, 300_000_000.0, taken_ns_per_s=taken))
+    lines = (cpu_line(0), cpu_line(1, Role.TARGET, 300_000_000.0, taken_ns_per_s=taken))
     model = model_of(*(frame(lines, second=second) for second in range(900)))
     model.zoom, model.cpu = 10, 1
     lane = next(row for row in screen_of(model, "cpu", 100) if row.startswith(" thread "))
@@ -132,7 +133,11 @@ def test_a_verdict_that_changed_while_there_was_none_is_an_event() -> None:
 
 
 def test_the_markdown_tells_unknown_and_offline_targets_first_and_that_the_sampler_is_gone() -> None:
-    lines = (*(cpu_line(cpu, TARGET, 1.0) for cpu in range(40)), cpu_line(40, TARGET, None), CpuLine(41, OFFLINE))
+    lines = (
+        *(cpu_line(cpu, Role.TARGET, 1.0) for cpu in range(40)),
+        cpu_line(40, Role.TARGET, None),
+        CpuLine(41, Role.OFFLINE),
+    )
     model = model_of(frame(lines, target=tuple(range(42)), remark="the recording is damaged"))
     model.trouble = "the sampler ended: boom"
     text = window_reports(model, 10)["md"]
@@ -153,7 +158,7 @@ def test_a_source_that_was_told_now_and_then_has_no_change() -> None:
 def test_an_episode_ends_where_its_cpu_is_a_target_no_more() -> None:
     hog = culprit("hog", cpu=3, lost_ns=900_000_000.0)
     busy = next(each for each in all_episodes() if _told(each, frame(4, (hog,), 1)))
-    housekeeping = replace(frame(4, (replace(hog, role="housekeeping"),), 20), cpus=(cpu_line(3),), target=())
+    housekeeping = replace(frame(4, (replace(hog, role=Role.HOUSEKEEPING),), 20), cpus=(cpu_line(3),), target=())
     said = [
         event.text
         for second in (20, 40)

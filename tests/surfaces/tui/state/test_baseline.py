@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.operations.frame.frame import HOUSEKEEPING, CulpritLine
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import change
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -58,7 +59,7 @@ def test_against_what_is_not_known_there_is_no_change() -> None:
 
 
 def test_a_source_that_may_have_been_cut_off_has_no_change() -> None:
-    away = tuple(culprit(f"away{number}", cpu=0, role=HOUSEKEEPING) for number in range(64))
+    away = tuple(culprit(f"away{number}", cpu=0, role=Role.HOUSEKEEPING) for number in range(64))
     model = model_of(frame(2, away))
     model.mark_baseline()
     assert model.baseline is not None

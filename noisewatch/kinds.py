@@ -1,0 +1,46 @@
+"""What takes time from a CPU, which part a CPU plays, and how interruptions are traced: each a type, defined once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What has a CPU, or takes time from it. The values are those of the JSON reports."""
+
+    IDLE = "idle"  # in a trace: nobody has the CPU
+    IRQ = "irq"  # a device's interrupt, and only a device's: it can be moved, and has a driver
+    TICK = "tick"  # the kernel's own timer interrupt
+    TIMER = "timer"  # timer interrupts that others than the tick have asked for
+    IPI = "ipi"  # another CPU's call
+    NMI = "nmi"
+    LOCAL = "local"  # any other interrupt of the CPU itself, such as PMI, TRM and MCP of x86
+    NO_INTERRUPT = "none"  # a row of /proc/interrupts that counts something else
+    SOFTIRQ = "softirq"
+    THREAD = "thread"
+    KERNEL_THREAD = "kernel-thread"
+    SIBLING = "sibling"  # work on another hardware thread of the core
+    QUOTA = "quota"  # the cgroup's CPU bandwidth limit
+    OUTSIDE = "outside"  # hypervisor or firmware
+    UNATTRIBUTED = "unexplained"  # busy time that no visible thread explains
+
+
+INTERRUPT_KINDS = frozenset({Kind.IRQ, Kind.TICK, Kind.TIMER, Kind.IPI, Kind.NMI, Kind.LOCAL})
+THREADS = frozenset({Kind.THREAD, Kind.KERNEL_THREAD})
+
+
+class Role(StrEnum):
+    """The part that a CPU plays for the benchmark."""
+
+    TARGET = "target"
+    SIBLING = "sibling"  # another hardware thread of a target CPU's core
+    HOUSEKEEPING = "housekeeping"
+    OFFLINE = "offline"
+
+
+class Tracer(StrEnum):
+    """How the kernel is asked who interrupts a CPU."""
+
+    EVENTS = "events"  # tracepoints, most detail
+    OSNOISE = "osnoise"  # the osnoise tracer, lower overhead
+    NONE = "none"
