@@ -87,6 +87,7 @@ def _moved_on(path: str, text: str, count: int) -> str:
 
 
 def all_examples() -> list[Example]:
-    """Those of all areas."""
-    modules = [import_module(f"{examples.__name__}.{each.name}") for each in pkgutil.iter_modules(examples.__path__)]
+    """Those of all families."""
+    found = pkgutil.walk_packages(examples.__path__, f"{examples.__name__}.")
+    modules = [import_module(each.name) for each in found if not each.ispkg]
     return [example for module in modules for example in module.EXAMPLES]

@@ -1,22 +1,38 @@
-"""Area `interrupts`."""
+"""Interrupts of devices and of the kernel itself, softirqs, calls, ticks and timers."""
 
 from __future__ import annotations
 
-from tests.judgement.example import Example
-from tests.written.quiet_machine import process, quiet_files
+import re
 
+from noisewatch.judgement.rules import Rules
+from noisewatch.kernel.snapshot.knobs import Knob
+from tests.judgement.example import Example
+from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT
+from tests.written.quiet.packets import QUEUE
+from tests.written.quiet_machine import CPUS, cpu_row, process, quiet_files, stat_file
+
+_MOUNTS = quiet_files()["/proc/self/mounts"]
+_HIDING = {"/proc/self/mounts": _MOUNTS + "proc /proc proc rw,nosuid,hidepid=invisible 0 0\n"}
+_POWERLESS = {"/proc/self/status": quiet_files()["/proc/self/status"].replace("000001ffffffffff", "0000000000000000")}
+_TARGET_0 = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n"}
+_NO_KERNEL_THREADS = ("/proc/2", "/proc/30")
+_NUMBERED_TIMERS = (
+    " 16: 9 9 {0} {0} GIC 27 Edge gt\n 18: 9 9 {0} {0} GICv3 23 Level arm-pmu\n  0: 9 9 {0} 0 IO-APIC 2-edge timer"
+)
+_NO_ROW = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/nvme9q1/x": ""}
+_HIDDEN = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/IPI/x": ""}
 _LEAVING_2 = {"/proc/irq/24/effective_affinity_list": "2\n"}
 _ROUTED_TO_2 = _LEAVING_2 | {"/proc/irq/24/smp_affinity_list": "0-2\n"}
 _IRQBALANCE = process(800, "irqbalance", 0, 5_000)
+_NO_DEVICE_ROWS = {"/proc/softirqs": "CPU0 CPU1 CPU2 CPU3\nTIMER: 1 2 3 4\n"}
+_LATENCY, _STRICT = Rules("latency"), Rules("strict")
+_NO_CALLS = {"/proc/interrupts": "CPU0 CPU1 CPU2 CPU3\nLOC: 1 2 3 4 Local timer interrupts\n"}
+_ALONE = {f"{CPUS}/online": "0\n", "/proc/stat": cpu_row("cpu") + cpu_row("cpu0")}
+_NO_PROMISE = {f"{CPUS}/nohz_full": "\n"}
+_NO_HZ = {CONFIG: CONFIG_TEXT.replace("CONFIG_HZ=250\n", "")}
 
 
-def _interrupts(target_count: int) -> dict[str, str]:
-    text = quiet_files(3.0)["/proc/interrupts"].splitlines()
-    text[1] = f" 24:        800          0 {target_count}          0 PCI-MSIX-0000:00:04.0   0-edge      eth0-rx-0"
-    return {"/proc/interrupts": "\n".join(text) + "\n"}
-
-
-def _table(*rows: str, columns: int = 4) -> dict[str, str]:
+def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
     """A table of so many CPUs with these rows, and what else there is on the quiet machine."""
     header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
     header = " ".join(header.split()[:columns])
@@ -25,52 +41,99 @@ def _table(*rows: str, columns: int = 4) -> dict[str, str]:
 
 
 def _adapters(target_count: int) -> dict[str, str]:
-    return _table(f"AIO: 5 5 {target_count} 5", f"QAI: 5 5 {target_count} 5 [AIO] QDIO Adapter Interrupt")
+    return _device_table(f"AIO: 5 5 {target_count} 5", f"QAI: 5 5 {target_count} 5 [AIO] QDIO Adapter Interrupt")
 
 
-_BLIND = _table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
-_NUMBERED_TIMERS = (
-    " 16: 9 9 {0} {0} GIC 27 Edge gt\n 18: 9 9 {0} {0} GICv3 23 Level arm-pmu\n  0: 9 9 {0} 0 IO-APIC 2-edge timer"
-)
-_NO_ROW = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/nvme9q1/x": ""}
-_HIDDEN = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/IPI/x": ""}
-_THREE_LISTED = {"/sys/devices/system/cpu/online": "0-2\n"}
+_BLIND = _device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
+
+
+def _interrupts(target_count: int) -> dict[str, str]:
+    text = quiet_files(3.0)["/proc/interrupts"].splitlines()
+    text[1] = f" 24:        800          0 {target_count}          0 PCI-MSIX-0000:00:04.0   0-edge      eth0-rx-0"
+    return {"/proc/interrupts": "\n".join(text) + "\n"}
+
+
+def _table(path: str, label: str, counts: str, seconds: float = 3.0) -> dict[str, str]:
+    """The quiet machine's table with other counts in a row, at that moment."""
+    lines = quiet_files(seconds)[path].splitlines()
+    assert any(line.strip().startswith(f"{label}:") for line in lines)
+    row = re.compile(rf"(\s*{label}:)((?:\s+\d+){{4}})")
+    return {path: "".join(row.sub(rf"\g<1> {counts}", line) + "\n" for line in lines)}
+
+
+def _softirqs(label: str, counts: str) -> dict[str, str]:
+    return _table("/proc/softirqs", label, counts)
+
+
+def _blocks(cpu2: int) -> dict[str, str]:
+    return {"/proc/softirqs": f"CPU0 CPU1 CPU2 CPU3\nBLOCK: 0 0 {cpu2} 0\n"}
+
+
+def _softirq_time(cpu: int, ticks: int) -> dict[str, str]:
+    rows = stat_file({}, 300).splitlines(keepends=True)
+    rows[1 + cpu] = cpu_row(f"cpu{cpu}", idle=100_300 - ticks).replace(" 20 0 5 ", f" 20 0 {5 + ticks} ")
+    return {"/proc/stat": "".join(rows)}
+
+
+def _calls(cpu0: int, cpu2: int) -> dict[str, str]:
+    return _table("/proc/interrupts", "RES", f"{cpu0} 100 {cpu2} 3")
+
+
+def _timers(cpu2: int, cpu3: int = 120) -> dict[str, str]:
+    return _table("/proc/interrupts", "LOC", f"9600 9600 {cpu2} {cpu3}", 6.0)
+
+
+def _sampled(cpu2: int) -> dict[str, str]:
+    return _table("/proc/interrupts", "LOC", f"9300 9300 {cpu2} 120")
+
 
 EXAMPLES = [
+    Example("irqbalance-may-move-irqs", "unknown", _HIDING | _POWERLESS | _TARGET_0, "hidepid=invisible"),
+    Example("irqbalance-may-move-irqs", "pass", _HIDING | _TARGET_0, "does not run"),
+    Example("irqbalance-may-move-irqs", "pass", _HIDING | _POWERLESS, "would spare"),
+    Example("irqbalance-may-move-irqs", "unknown", _TARGET_0, "no kernel thread", gone=_NO_KERNEL_THREADS),
+    Example("irq-routed-to-target", "unknown", gone=("/proc/irq/24/smp_affinity_list",)),
+    #
     Example("device-interrupts-on-target", "fail", _adapters(5), "QDIO Adapter", {2}, after=_adapters(60_005)),
-    Example("device-interrupts-on-target", "fail", _table("AIO: 1 1 1 1"), "AIO", {3}, after=_table("AIO: 1 1 1 99")),
+    Example(
+        "device-interrupts-on-target",
+        "fail",
+        _device_table("AIO: 1 1 1 1"),
+        "AIO",
+        {3},
+        after=_device_table("AIO: 1 1 1 99"),
+    ),
     Example("device-interrupts-on-target", "unknown", _BLIND, "no column for CPU 3"),
     Example(
-        *("device-interrupts-on-target", "pass", _table(_NUMBERED_TIMERS.format(10))),
-        after=_table(_NUMBERED_TIMERS.format(999)),
+        *("device-interrupts-on-target", "pass", _device_table(_NUMBERED_TIMERS.format(10))),
+        after=_device_table(_NUMBERED_TIMERS.format(999)),
     ),
     Example("irq-routed-to-target", "unknown", _BLIND, "no column for CPU 3"),
-    Example("irq-routed-to-target", "unknown", _table(columns=3), "no column for CPU 3"),
+    Example("irq-routed-to-target", "unknown", _device_table(columns=3), "no column for CPU 3"),
     *(
-        Example(id_, "unknown", _table(f" 24: {counts} PCI-MSIX 0-edge eth0-rx-0"), "wanted 4 counts")
+        Example(id_, "unknown", _device_table(f" 24: {counts} PCI-MSIX 0-edge eth0-rx-0"), "wanted 4 counts")
         for counts in ("-500 0 0 0", "500 0 0 -1", "9" * 40 + " 0 0 0", "", "500 0")
         for id_ in ("irq-routed-to-target", "device-interrupts-on-target", "ipis-on-target")
     ),
-    Example("irq-routed-to-target", "unknown", _table("THR: Threshold APIC interrupts"), "no counts in row THR"),
-    Example("device-interrupts-on-target", "unknown", _table("THR: Threshold APIC interrupts"), "no counts in row THR"),
+    Example("irq-routed-to-target", "unknown", _device_table("THR: Threshold APIC interrupts"), "no counts in row THR"),
+    Example(
+        "device-interrupts-on-target",
+        "unknown",
+        _device_table("THR: Threshold APIC interrupts"),
+        "no counts in row THR",
+    ),
     Example("irq-routed-to-target", "unknown", _NO_ROW, "no row for IRQ 77 (nvme9q1)"),
     Example("irq-routed-to-target", "pass", _HIDDEN),
     Example("irq-routed-to-target", "unknown", _adapters(60_000), "AIO came to CPU"),
-    Example("irq-routed-to-target", "pass", _table("AIO: 60 60 0 0")),
-    Example(
-        *("irq-routed-to-target", "pass", _table("HYP: 9 9 9 9 Hypervisor callback", " 48: 9 9 9 9 xen-percpu timer0"))
-    ),
-    Example("ipis-on-target", "unknown", _BLIND, "no column for CPU 3"),
-    Example("profiler-runs", "unknown", _BLIND, "no column for CPU 3"),
-    Example("machine-checks", "unknown", _table("MCE: 0 0 0 Machine check exceptions", columns=3), "CPU 3"),
+    Example("irq-routed-to-target", "pass", _device_table("AIO: 60 60 0 0")),
     Example(
         *(
-            "machine-checks",
-            "unknown",
-            _table("MCE: 0 0 0 Machine check exceptions", columns=3) | _THREE_LISTED,
-            "CPU 3",
-        ),
+            "irq-routed-to-target",
+            "pass",
+            _device_table("HYP: 9 9 9 9 Hypervisor callback", " 48: 9 9 9 9 xen-percpu timer0"),
+        )
     ),
+    Example("ipis-on-target", "unknown", _BLIND, "no column for CPU 3"),
     Example("tick-not-stopped", "unknown", _BLIND, "no column for CPU 3"),
     Example(
         *("device-interrupts-on-target", "fail", {}, "eth0-rx-0 (Ethernet Controller X550", {2}),
@@ -91,4 +154,94 @@ EXAMPLES = [
     Example("irqbalance-may-move-irqs", "pass", _IRQBALANCE, "spares"),
     Example("irqbalance-may-move-irqs", "fail", _IRQBALANCE, "irqbalance runs", target=frozenset({1})),
     Example("irqbalance-may-move-irqs", "unknown", {"/proc/950/stat": "garbage"}, target=frozenset({1})),
+    #
+    Example("softirqs-on-target", "warn", {}, "NET_RX: up to 100/s", {2}, after=_softirqs("NET_RX", "800 0 300 0")),
+    Example("softirqs-on-target", "warn", {}, "NET_RX", {3}, after=_softirqs("NET_RX", "800 0 0 31")),
+    Example("softirqs-on-target", "pass", {}, "10.0/s", after=_softirqs("NET_RX", "800 0 0 30")),
+    Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("NET_RX", "800 9000 0 0")),
+    Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("TIMER", "9300 9300 900 900")),
+    Example(
+        *("softirqs-on-target", "pass", {}, "on CPU 2, with its interrupts"),
+        after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "24", "800 0 60 0"),
+    ),
+    Example(
+        *("softirqs-on-target", "warn", {}, "NET_RX", {2}),
+        after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "24", "800 0 3 0"),
+    ),
+    Example(
+        *("softirqs-on-target", "warn", {}, "NET_RX: up to 100/s", {2}),
+        after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "25", "0 130 300 0"),
+    ),
+    Example(
+        *("softirqs-on-target", "pass", _blocks(0), "on CPU 2, with its interrupts"),
+        after=_blocks(300) | _table("/proc/interrupts", "25", "0 130 300 0"),
+    ),
+    Example(
+        *("softirqs-on-target", "fail", {}, "4.0% of CPU 3", {3}),
+        after=_softirq_time(3, 12)
+        | _softirqs("NET_RX", "800 0 0 900")
+        | _table("/proc/interrupts", "25", "0 130 0 1200"),
+    ),
+    Example("softirqs-on-target", "fail", {}, "10.0% of CPU 3", {3}, after=_softirq_time(3, 30)),
+    Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(1, 30)),
+    Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(3, 2)),
+    Example(
+        *("softirqs-on-target", "pass", {}, "with its interrupts"),
+        after=_softirq_time(3, 5)
+        | _softirqs("NET_RX", "800 0 0 900")
+        | _table("/proc/interrupts", "24", "800 0 0 900"),
+    ),
+    Example("softirqs-on-target", "unknown", gone=("/proc/softirqs",)),
+    Example("softirqs-on-target", "unknown", gone=("/proc/stat",)),
+    Example("softirqs-on-target", "unknown", _NO_DEVICE_ROWS, "no row for devices"),
+    Example("ipis-on-target", "pass", {}, "10.0/s", after=_calls(100, 33)),
+    Example("ipis-on-target", "pass", {}, "0.0/s", after=_calls(9000, 3)),
+    Example("ipis-on-target", "warn", {}, "mostly Rescheduling", {2}, after=_calls(100, 93)),
+    Example("ipis-on-target", "fail", {}, "200/s", {2}, after=_calls(100, 603)),
+    Example("ipis-on-target", "fail", {}, "200/s", {2}, after=_calls(100, 603), rules=_LATENCY),
+    Example("ipis-on-target", "unknown", _NO_CALLS, "no row counts calls"),
+    Example("ipis-on-target", "unknown", gone=("/proc/interrupts",)),
+    Example("ipis-on-target", "not-applicable", _ALONE, "no other CPU", target=frozenset({0})),
+    Example("tick-not-stopped", "pass", {}, "0 timer interrupts"),
+    Example("tick-not-stopped", "fail", {}, "250 timer interrupts", {2}, loaded=_timers(120 + 450)),
+    Example("tick-not-stopped", "warn", {}, "30 timer interrupts", {2}, loaded=_timers(120 + 54)),
+    Example("tick-not-stopped", "pass", {}, "15 timer interrupts", loaded=_timers(120 + 27)),
+    Example("tick-not-stopped", "pass", _NO_PROMISE, "promises nothing", loaded=_timers(120 + 450, 120 + 450)),
+    Example("tick-not-stopped", "pass", {f"{CPUS}/nohz_full": "2\n"}, "(CPU 3: nohz", loaded=_timers(120, 900)),
+    Example("tick-not-stopped", "unknown", {f"{CPUS}/nohz_full": "rubbish\n"}, "nohz_full"),
+    Example("tick-not-stopped", "unknown", {}, "CPU 3: hardly", loaded={"/proc/stat": stat_file({2: 180}, 600)}),
+    Example("tick-not-stopped", "unknown", gone=("/proc/interrupts",)),
+    Example("timers-on-target", "pass", {}, "0 timer interrupts/s"),
+    Example("timers-on-target", "pass", {}, "250 timer", after=_sampled(120 + 750), loaded=_timers(870)),
+    Example("timers-on-target", "warn", {}, "the tick comes 250", {2}, after=_sampled(120 + 1_060)),
+    Example("timers-on-target", "fail", {}, "14158 timer interrupts/s", {2}, after=_sampled(120 + 42_474)),
+    Example("timers-on-target", "fail", {}, "up to 4500", {2}, loaded=_timers(120 + 13_500)),
+    Example("timers-on-target", "fail", _NO_HZ, "no tick comes more than 1000", {2}, after=_sampled(120 + 6_030)),
+    Example("timers-on-target", "pass", _NO_HZ, "200 timer", after=_sampled(120 + 600), loaded=_timers(720)),
+    Example("timers-on-target", "unknown", _NO_HZ, "may be the tick", after=_sampled(120 + 900), loaded=_timers(1020)),
+    Example("timers-on-target", "unknown", {"/proc/interrupts": "CPU0 CPU1 CPU2 CPU3\nRES: 1 2 3 4\n"}, "no row"),
+    Example("timers-on-target", "unknown", {"/proc/interrupts": "CPU0 CPU1 CPU2\nLOC: 1 2 3\n"}, "column for CPU 3"),
+    Example("timers-on-target", "unknown", gone=("/proc/interrupts",)),
+    Example("packets-steered-to-target", "fail", {f"{QUEUE}/rps_cpus": "0000000f\n"}, "eth0/rx-0", {2, 3}),
+    Example("packets-steered-to-target", "fail", {f"{QUEUE}/rps_cpus": "4\n"}, "CPU 2", {2}, rules=_STRICT),
+    Example("packets-steered-to-target", "pass", {f"{QUEUE}/rps_cpus": "3\n"}, "none of 1"),
+    Example("packets-steered-to-target", "warn", {Knob.RPS_DEFAULT: "8\n"}, "new interfaces", {3}),
+    Example("packets-steered-to-target", "pass", {Knob.RPS_DEFAULT: "3\n"}),
+    Example("packets-steered-to-target", "unknown", {f"{QUEUE}/rps_cpus": "rubbish\n"}),
+    Example("packets-steered-to-target", "unknown", {"/sys/class/net/eth1/queues/rx-0/rps_cpus/x": ""}, "directory"),
+    Example(
+        *("packets-steered-to-target", "fail", {f"{QUEUE}/rps_cpus": "4\n"}, "eth0/rx-0", {2}),
+        after={"/sys/class/net/eth1/queues/rx-0/rps_cpus": "rubbish\n"},
+    ),
+    Example("packets-steered-to-target", "unknown", gone=("/sys/class/net",)),
+    Example("packets-steered-to-target", "unknown", {"/.dockerenv": ""}, "container"),
+    Example(
+        *("packets-steered-to-target", "not-applicable", {f"{QUEUE}/rps_flow_cnt": "0\n"}),
+        gone=(f"{QUEUE}/rps_cpus",),
+    ),
+    Example(
+        *("packets-steered-to-target", "unknown", {f"{QUEUE}/rps_flow_cnt": "0\n"}),
+        gone=(f"{QUEUE}/rps_cpus",),
+        is_copy=True,
+    ),
 ]

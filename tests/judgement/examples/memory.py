@@ -1,4 +1,4 @@
-"""Area `memory`."""
+"""Memory: daemons, reclaim, room and swap."""
 
 from __future__ import annotations
 
@@ -6,12 +6,33 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
 from tests.written.quiet.memory import MEMINFO, vmstat
-from tests.written.quiet_machine import process
+from tests.written.quiet_machine import process, quiet_files
 
+_MOUNTS = quiet_files()["/proc/self/mounts"]
 _MEMINFO, _VMSTAT = "/proc/meminfo", "/proc/vmstat"
 _ROOT = "/sys/fs/cgroup"
+_MB = 1 << 20
+_GB = 1 << 30
+_CONTAINER = {
+    f"{_ROOT}/cgroup.events": "populated 1\n",
+    f"{_ROOT}/cpu.max": "max 100000\n",
+    f"{_ROOT}/cpu.stat": "nr_throttled 0\n",
+    f"{_ROOT}/memory.max": "max\n",
+    f"{_ROOT}/memory.high": "max\n",
+}
+_TWO_NODES = {
+    "/sys/devices/system/node/node0/cpulist": "0-1\n",
+    "/sys/devices/system/node/node1/cpulist": "2-3\n",
+}
+_MEMORY_ALONE = {"/sys/devices/system/node/node2/cpulist": "\n"}
+_NO_NODES = ("/sys/devices/system/node",)
 _KERNEL_THREAD = 0x0020_0000
 _KSM_ON: dict[str, str] = {Knob.KSM_RUN: "1\n"}
+_HUGE = "khugepaged-collapses-pages"
+
+
+def _served(name: str) -> dict[str, str]:
+    return {"/proc/self/mounts": _MOUNTS + f"lxcfs /proc/{name} fuse.lxcfs rw 0 0\n"}
 
 
 def _counted(**counts: int) -> dict[str, str]:
@@ -24,8 +45,17 @@ def _sized(**kb: int) -> dict[str, str]:
     return {_MEMINFO: "".join(f"{name} {kb.get(name.rstrip(':'), known[name])} kB\n" for name in rows)}
 
 
-def _ksmd(ran_ns: int) -> dict[str, str]:
-    return process(50, "ksmd", 0, ran_ns, flags=_KERNEL_THREAD)
+_SWAPPING = [
+    Example("swapping", "fail", {}, "5 pages", after=_counted(pswpin=5)),
+    Example("swapping", "fail", {}, "5 pages", loaded=_counted(pswpin=5)),
+    Example("swapping", "pass", _counted(pswpin=5), "nothing was swapped"),
+    Example("swapping", "pass", _sized(SwapTotal=0, SwapFree=0), "no swap"),
+    Example("swapping", "warn", _sized(SwapFree=99_996), "MB"),
+    Example("swapping", "warn", {}, "12 pages were compressed", after=_counted(zswpin=4, zswpout=8)),
+    Example("swapping", "pass", {_VMSTAT: vmstat().replace("zswpin 0\nzswpout 0\n", "")}, "nothing was swapped"),
+    Example("swapping", "unknown", gone=(_VMSTAT,)),
+    Example("swapping", "unknown", gone=(_MEMINFO,)),
+]
 
 
 def _limited(limit: str = "max", *, high: str = "max", used: int = 0, cached: int = 0, hits: int = 5) -> dict[str, str]:
@@ -46,34 +76,9 @@ def _limited(limit: str = "max", *, high: str = "max", used: int = 0, cached: in
     }
 
 
-_MB = 1 << 20
-_GB = 1 << 30
-_TWO_NODES = {
-    "/sys/devices/system/node/node0/cpulist": "0-1\n",
-    "/sys/devices/system/node/node1/cpulist": "2-3\n",
-}
-_MEMORY_ALONE = {"/sys/devices/system/node/node2/cpulist": "\n"}
-_NO_NODES = ("/sys/devices/system/node",)
 _ROOM = _limited("2147483648", used=1 * _GB)
-_CONTAINER = {
-    f"{_ROOT}/cgroup.events": "populated 1\n",
-    f"{_ROOT}/cpu.max": "max 100000\n",
-    f"{_ROOT}/cpu.stat": "nr_throttled 0\n",
-    f"{_ROOT}/memory.max": "max\n",
-    f"{_ROOT}/memory.high": "max\n",
-}
 
-_SWAPPING = [
-    Example("swapping", "fail", {}, "5 pages", after=_counted(pswpin=5)),
-    Example("swapping", "fail", {}, "5 pages", loaded=_counted(pswpin=5)),
-    Example("swapping", "pass", _counted(pswpin=5), "nothing was swapped"),
-    Example("swapping", "pass", _sized(SwapTotal=0, SwapFree=0), "no swap"),
-    Example("swapping", "warn", _sized(SwapFree=99_996), "MB"),
-    Example("swapping", "warn", {}, "12 pages were compressed", after=_counted(zswpin=4, zswpout=8)),
-    Example("swapping", "pass", {_VMSTAT: vmstat().replace("zswpin 0\nzswpout 0\n", "")}, "nothing was swapped"),
-    Example("swapping", "unknown", gone=(_VMSTAT,)),
-    Example("swapping", "unknown", gone=(_MEMINFO,)),
-]
+
 _SHORT = [
     Example("memory-short", "pass", {}, "11.5 GB are left"),
     Example("memory-short", "fail", _sized(MemAvailable=800_000), "781 MB of 15.6 GB"),
@@ -101,6 +106,8 @@ _SHORT = [
     Example("memory-short", "fail", _CONTAINER | _sized(MemAvailable=800_000), "781 MB"),
     Example("memory-short", "unknown", _limited(), "memory.max", gone=(f"{_ROOT}/ci/job/memory.max",)),
 ]
+
+
 _RECLAIM = [
     Example("memory-reclaimed", "fail", {}, "themselves 2 times", after=_counted(allocstall_normal=5)),
     Example("memory-reclaimed", "fail", {}, "themselves 1 times", loaded=_counted(allocstall_dma32=1)),
@@ -122,7 +129,12 @@ _RECLAIM = [
     Example("zone-reclaim-enabled", "unknown", {Knob.ZONE_RECLAIM: "on\n"}, "'on'"),
     Example("zone-reclaim-enabled", "unknown", {Knob.ZONE_RECLAIM: "1\n"}, gone=_NO_NODES),
 ]
-_HUGE = "khugepaged-collapses-pages"
+
+
+def _ksmd(ran_ns: int) -> dict[str, str]:
+    return process(50, "ksmd", 0, ran_ns, flags=_KERNEL_THREAD)
+
+
 _DAEMONS = [
     Example(_HUGE, "fail", {}, "2 huge pages", after=_counted(thp_collapse_alloc=42)),
     Example(_HUGE, "fail", {}, "1 huge pages", loaded=_counted(thp_collapse_alloc=41)),
@@ -165,4 +177,14 @@ _DAEMONS = [
     Example("dirty-pages-pending", "unknown", gone=(_MEMINFO,)),
     Example("dirty-pages-pending", "unknown", {_MEMINFO: MEMINFO.replace("Writeback:", "WritebackTmp:")}),
 ]
-EXAMPLES = [*_SWAPPING, *_SHORT, *_RECLAIM, *_DAEMONS]
+
+
+EXAMPLES = [
+    Example("swapping", "unknown", _served("meminfo"), "lxcfs"),
+    Example("memory-short", "unknown", _served("meminfo"), "lxcfs"),
+    #
+    *_SWAPPING,
+    *_SHORT,
+    *_RECLAIM,
+    *_DAEMONS,
+]

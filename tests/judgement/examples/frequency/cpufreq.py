@@ -1,4 +1,4 @@
-"""Areas `frequency` and `power`: what moves the clock."""
+"""Governor, turbo, the window of frequencies, and the power that the machine runs on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from tests.judgement.example import Example
 from tests.written.quiet_machine import CPUS
 
 _BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
+
 
 EXAMPLES = [
     Example(

@@ -1,4 +1,4 @@
-"""Area `kernel`: who watches it, and what it writes down about itself."""
+"""Tracers, profilers and agents that look on."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ from tests.judgement.example import Example
 from tests.written.quiet.kernel import TRACING
 from tests.written.quiet_machine import process, quiet_files
 
+_MOUNTS = quiet_files()["/proc/self/mounts"]
+_HIDING = {"/proc/self/mounts": _MOUNTS + "proc /proc proc rw,nosuid,hidepid=invisible 0 0\n"}
+_POWERLESS = {"/proc/self/status": quiet_files()["/proc/self/status"].replace("000001ffffffffff", "0000000000000000")}
 _INTERRUPTS = quiet_files()["/proc/interrupts"]
-_STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
 _DOCKER = {"/.dockerenv": ""}
 _KTHREADD = {
     "/proc/2/stat": quiet_files()["/proc/2/stat"].replace("2 (kthreadd)", "2 (sh)").replace(" 2097152 ", " 0 ")
 }
 _BOUND = {"/proc/30/stat": quiet_files()["/proc/30/stat"].replace(" 69206016 ", " 0 ")}
+_STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
+
+
+def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
+    """A table of so many CPUs with these rows, and what else there is on the quiet machine."""
+    header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
+    header = " ".join(header.split()[:columns])
+    kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]
+    return {"/proc/interrupts": "\n".join([header, *rows, *kept]) + "\n"}
+
+
+_BLIND = _device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
 
 
 def _overflows(*counts: int) -> dict[str, str]:
@@ -23,6 +37,11 @@ def _overflows(*counts: int) -> dict[str, str]:
 
 
 EXAMPLES = [
+    Example("security-agent-runs", "unknown", _HIDING | _POWERLESS, "hidepid=invisible"),
+    Example("profiler-runs", "unknown", gone=("/proc/interrupts",)),
+    #
+    Example("profiler-runs", "unknown", _BLIND, "no column for CPU 3"),
+    #
     Example("profiler-runs", "fail", process(901, "perf", 0, 0), "perf (pid 901)"),
     Example("profiler-runs", "fail", process(901, "async-profiler", 0, 0), "async-profiler (pid 901)"),
     Example("profiler-runs", "pass", process(901, "perfect", 0, 0), "no profiler"),

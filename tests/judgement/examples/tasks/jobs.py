@@ -1,4 +1,4 @@
-"""Area `jobs`: what runs besides, and what will."""
+"""Jobs that run, and those that are due."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from tests.judgement.example import Example
 from tests.written.quiet.jobs import MINUTE_US, NOW_US
 from tests.written.quiet_machine import CPUS, process, stat_file
 
-_CRON = process(710, "cron", 0, 5_000_000)
+_IN_DOCKER = {"/.dockerenv": ""}
 _OWN_CACHE = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": "0-1\n" for cpu in (0, 1)} | {
     f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": "2-3\n" for cpu in (2, 3)
 }
 _THREE_SECONDS_NS = 3_000_000_000
+_CRON = process(710, "cron", 0, 5_000_000)
 
 
 def _program(name: str, share: float, cpu: int = 1) -> dict[str, str]:
@@ -88,4 +89,10 @@ _SCHEDULED = [
     Example("job-scheduled", "unknown", {}, "whether a cron runs", gone=("/proc/2", "/proc/30")),
 ]
 
-EXAMPLES = [*_RUNNING, *_SCHEDULED]
+
+EXAMPLES = [
+    Example("job-scheduled", "unknown", _IN_DOCKER | process(2, "kthreadd", 1, 5, flags=0x0020_0000), "container"),
+    #
+    *_RUNNING,
+    *_SCHEDULED,
+]

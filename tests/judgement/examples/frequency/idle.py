@@ -1,4 +1,4 @@
-"""Area `idle`."""
+"""Idle states."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from tests.judgement.example import Example
 from tests.written.quiet_machine import CPUS
 
 _C6 = f"{CPUS}/cpu3/cpuidle/state3"
-_NAME, _C1 = f"{CPUS}/cpu3/cpuidle/state0/name", f"{CPUS}/cpu3/cpuidle/state1/latency"
-_LIMIT = f"{CPUS}/cpu3/power/pm_qos_resume_latency_us"
 _DEEP = {f"{_C6}/disable": "0\n"}
-_GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+_LIMIT = f"{CPUS}/cpu3/power/pm_qos_resume_latency_us"
 _NO_STATES = tuple(f"{CPUS}/cpu{cpu}/cpuidle" for cpu in range(4))
+_GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _POLL = {"/proc/cmdline": "root=/dev/sda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3 idle=poll\n"}
 _SIBLINGS = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
+_NAME, _C1 = f"{CPUS}/cpu3/cpuidle/state0/name", f"{CPUS}/cpu3/cpuidle/state1/latency"
+
 
 EXAMPLES = [
     Example("deep-idle-states", "fail", _DEEP, "C6, 133 µs", cpus={3}),

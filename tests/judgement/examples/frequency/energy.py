@@ -1,4 +1,4 @@
-"""Area `frequency`: hints, caps and profiles, and who sets them."""
+"""Hints, caps and profiles that save energy."""
 
 from __future__ import annotations
 
@@ -21,15 +21,6 @@ _LAPTOP = {
     )
 }
 _INTEL = {f"{folder}/scaling_driver": "intel_cpufreq\n" for folder in (_CPU2, _CPU3)}
-_NO_LIMIT = (f"{_CPU2}/bios_limit", f"{_CPU3}/bios_limit")
-_PINNED = ("bios_limit", "scaling_min_freq", "scaling_max_freq")
-_NO_TABLE = tuple(f"{folder}/scaling_available_frequencies" for folder in (_CPU2, _CPU3))
-_POWERSAVE = {f"{folder}/scaling_governor": "powersave\n" for folder in (_CPU2, _CPU3)}
-_OTHER_PACKAGE = {
-    f"{CPUS}/intel_uncore_frequency/package_01_die_00/min_freq_khz": "800000\n",
-    f"{CPUS}/intel_uncore_frequency/package_01_die_00/max_freq_khz": "2400000\n",
-}
-
 _PREFERENCES = [
     Example(
         *("energy-preference-not-performance", "fail", {f"{_CPU3}/{_PREFERENCE}": "balance_power\n"}, "balance_power"),
@@ -76,6 +67,10 @@ _DAEMONS = [
     Example("frequency-daemon-runs", "pass", process(900, "tuner", 0, 0)),
     Example("frequency-daemon-runs", "unknown", gone=("/proc/2", "/proc/30"), named="no kernel thread can be seen"),
 ]
+_NO_LIMIT = (f"{_CPU2}/bios_limit", f"{_CPU3}/bios_limit")
+_PINNED = ("bios_limit", "scaling_min_freq", "scaling_max_freq")
+_NO_TABLE = tuple(f"{folder}/scaling_available_frequencies" for folder in (_CPU2, _CPU3))
+_POWERSAVE = {f"{folder}/scaling_governor": "powersave\n" for folder in (_CPU2, _CPU3)}
 _CAPS = [
     Example("clock-capped", "fail", {Knob.PSTATE_MAX_PERF: "70\n", **_INTEL}, "70 %", cpus={2, 3}),
     Example("clock-capped", "pass", {Knob.PSTATE_MAX_PERF: "70\n", Knob.PSTATE_MIN_PERF: "70\n"}),
@@ -109,6 +104,10 @@ _CAPS = [
     Example("clock-boosted-after-io", "not-applicable", _INTEL, gone=(Knob.PSTATE_DYNAMIC_BOOST,)),
     Example("clock-boosted-after-io", "not-applicable", gone=(Knob.PSTATE_DYNAMIC_BOOST,)),
 ]
+_OTHER_PACKAGE = {
+    f"{CPUS}/intel_uncore_frequency/package_01_die_00/min_freq_khz": "800000\n",
+    f"{CPUS}/intel_uncore_frequency/package_01_die_00/max_freq_khz": "2400000\n",
+}
 _UNCORE = [
     Example(
         *("uncore-frequency-moves", "unknown", {f"{CPUS}/cpu3/topology/physical_package_id": "1\n"}),
@@ -138,4 +137,11 @@ _UNCORE = [
     Example("uncore-frequency-moves", "not-applicable", gone=(f"{CPUS}/intel_uncore_frequency",)),
 ]
 
-EXAMPLES = [*_PREFERENCES, *_PROFILES, *_DAEMONS, *_CAPS, *_UNCORE]
+
+EXAMPLES = [
+    *_PREFERENCES,
+    *_PROFILES,
+    *_DAEMONS,
+    *_CAPS,
+    *_UNCORE,
+]

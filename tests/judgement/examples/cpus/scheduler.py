@@ -1,4 +1,4 @@
-"""Area `scheduler`: what it keeps off the target CPUs, and who decides beside it."""
+"""What the scheduler leaves on the target CPUs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT
 from tests.written.quiet.scheduler import SYSTEM, USER, WORKQUEUES
 from tests.written.quiet_machine import CPUS, process
 
+_NO_LIST = {"/proc/cmdline": "quiet\n", f"{CPUS}/nohz_full": "\n"}
 _KERNEL = 0x0020_0000
+_OFFLOADED = {"/proc/cmdline": "rcu_nocbs=2-3\n", f"{CPUS}/isolated": "\n"}
 _STATUS = "/proc/1/status"
 _OPEN = {_STATUS: "Name:\tsystemd\nCpus_allowed_list:\t0-3\n"}
 _INTEL = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_driver": "intel_pstate\n" for cpu in range(4)}
 _WINDOW = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_min_freq": "1200000\n" for cpu in range(4)}
 _POWERSAVE = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in range(4)}
 _HARDWARE = {f"{CPUS}/cpu{cpu}/cpufreq/energy_performance_preference": "performance\n" for cpu in range(4)}
-_NO_LIST = {"/proc/cmdline": "quiet\n", f"{CPUS}/nohz_full": "\n"}
-_OFFLOADED = {"/proc/cmdline": "rcu_nocbs=2-3\n", f"{CPUS}/isolated": "\n"}
 
 
 def _without(option: str) -> dict[str, str]:

@@ -1,37 +1,38 @@
-"""Area `target`: how the target CPUs were chosen."""
+"""The target CPUs and those beside them: siblings, caches, kinds of core, isolation."""
 
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
-from tests.judgement.example import Example
-from tests.written.quiet_machine import CPUS, cpu_row
+from tests.judgement.example import VIRTUAL, Example
+from tests.written.quiet_machine import CPUS, cpu_row, crowd, process, stat_file
 
-_ALL = frozenset({0, 1, 2, 3})
-_ALONE = {f"{CPUS}/online": "0\n", "/proc/stat": cpu_row("cpu") + cpu_row("cpu0")}
-_WHO_IS_ONLINE = (f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")
-_NODES = "/sys/devices/system/node"
-_PARALLEL, _STRICT = Rules("parallel"), Rules("strict")
-_RANK = "cpufreq/amd_pstate_prefcore_ranking"
-_PAIRS = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
+_HOG = process(900, "hog", 2, 2_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 200}, 300)}
+_BUSY_BY_MANY = {"/proc/stat": stat_file({2: 12}, 300)}
+_MANY = _BUSY_BY_MANY | {
+    path: text for pid in range(900, 930) for path, text in process(pid, "worker", 2, 4_000_000).items()
+}
+_MANY_OF_ONE = _BUSY_BY_MANY | crowd(900, "worker", [2] * 30, "0-3", ran_ns=4_000_000)
+_SIBLINGS_1_2 = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
+_VIRTUALBOX = {"/sys/bus/pci/devices/0000:00:02.0/vendor": "0x80ee\n"}  # its version 4 does not set the flag
 _NO_CPUFREQ = tuple(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4))
-
-
-def _of_each(name: str, *values: int) -> dict[str, str]:
-    return {f"{CPUS}/cpu{cpu}/{name}": f"{value}\n" for cpu, value in enumerate(values)}
-
-
-def _designs(*registers: int) -> dict[str, str]:
-    paths = {cpu: f"{CPUS}/cpu{cpu}/regs/identification/midr_el1" for cpu in range(4)}
-    return {paths[cpu]: f"0x{register:016x}\n" for cpu, register in enumerate(registers)}
-
-
+_IDLE_PAIR = {
+    **{f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": "2-3\n" for cpu in (2, 3)},
+    f"{CPUS}/cpu2/online": "1\n",
+}
+_NO_CACHES = tuple(f"{CPUS}/cpu{cpu}/cache" for cpu in range(4))
+_ALL = frozenset({0, 1, 2, 3})
+_PARALLEL, _STRICT = Rules("parallel"), Rules("strict")
+_PAIRS = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
+_WHO_IS_ONLINE = (f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")
+_ALONE = {f"{CPUS}/online": "0\n", "/proc/stat": cpu_row("cpu") + cpu_row("cpu0")}
+_RANK = "cpufreq/amd_pstate_prefcore_ranking"
 _BIG_LITTLE = "".join(
     f"processor\t: {cpu}\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: {part}\n\n"
     for cpu, part in enumerate(("0xd05", "0xd05", "0xd05", "0xd0b"))
 )
-_FAVOURED = _of_each(_RANK, 211, 211, 236, 211)
-_FASTER = _of_each("cpufreq/cpuinfo_max_freq", 3_000_000, 3_000_000, 3_100_000, 3_000_000)
+_NODES = "/sys/devices/system/node"
+_NODE_1 = {f"{_NODES}/node0/cpulist": "0-2\n", f"{_NODES}/node1/cpulist": "3\n"}
 _CACHES = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": "0-1\n" if cpu < 2 else "2-3\n" for cpu in range(4)}
 _CACHE_OF_ITS_OWN = {f"{CPUS}/cpu3/cache/index3/shared_cpu_list": "3\n"}
 _NO_LAST_LEVEL = tuple(f"{CPUS}/cpu{cpu}/cache" for cpu in range(4))
@@ -42,9 +43,62 @@ _LEVEL_2 = {
 }
 _NO_LEVEL_3 = tuple(f"{CPUS}/cpu{cpu}/cache/index3" for cpu in range(4))
 _THREADS = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": "0-1\n" if cpu < 2 else "2-3\n" for cpu in range(4)}
-_NODE_1 = {f"{_NODES}/node0/cpulist": "0-2\n", f"{_NODES}/node1/cpulist": "3\n"}
+
+
+def _of_each(name: str, *values: int) -> dict[str, str]:
+    return {f"{CPUS}/cpu{cpu}/{name}": f"{value}\n" for cpu, value in enumerate(values)}
+
+
+_FASTER = _of_each("cpufreq/cpuinfo_max_freq", 3_000_000, 3_000_000, 3_100_000, 3_000_000)
+
+
+_FAVOURED = _of_each(_RANK, 211, 211, 236, 211)
+
+
+def _designs(*registers: int) -> dict[str, str]:
+    paths = {cpu: f"{CPUS}/cpu{cpu}/regs/identification/midr_el1" for cpu in range(4)}
+    return {paths[cpu]: f"0x{register:016x}\n" for cpu, register in enumerate(registers)}
+
 
 EXAMPLES = [
+    Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "nor known to be online"),
+    Example("no-housekeeping-cpu", "unknown", gone=(f"{CPUS}/cpu2/topology/thread_siblings_list",)),
+    #
+    Example("target-not-isolated", "fail", {f"{CPUS}/isolated": "3\n"}, "CPU 2", {2}),
+    Example("target-not-isolated", "unknown", gone=(f"{CPUS}/isolated",)),
+    Example("target-not-isolated", "not-applicable", {}, "load balancer", rules=Rules("parallel")),
+    Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=_HOG),
+    Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
+    Example(*("tasks-on-target", "fail", {}, "worker (30 threads): ~4.0% of CPU 2", {2}), after=_MANY),
+    Example(*("tasks-on-target", "fail", {}, "worker (30 threads) (pid 900): ~4.0%", {2}), after=_MANY_OF_ONE),
+    Example(
+        *("tasks-on-target", "fail", {}, "time of no thread seen", {2}), after={"/proc/stat": stat_file({2: 30}, 300)}
+    ),
+    Example("tasks-on-target", "unknown", gone=("/proc/stat",)),
+    #
+    Example("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3", {3}),
+    Example("target-cpu-unusable", "fail", {}, "grants 2", {3}, answers={"pin to CPUs": {"granted": [2]}}),
+    Example(
+        *("target-cpu-unusable", "fail", {}, "invalid argument", {2, 3}),
+        answers={"pin to CPUs": {"reason": "invalid argument"}},
+    ),
+    Example("target-cpu-unusable", "unknown", gone=(f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")),
+    Example("busy-sibling", "warn", _SIBLINGS_1_2, "sibling on CPU 1", {1}),
+    Example("busy-sibling", "fail", _SIBLINGS_1_2, "CPU 1: 50% busy", {1}, {"/proc/stat": stat_file({1: 150}, 300)}),
+    Example("busy-sibling", "warn", _VIRTUALBOX, "a virtual machine cannot see"),
+    Example("busy-sibling", "warn", named="may be a virtual machine", gone=_NO_CPUFREQ),
+    Example("busy-sibling", "warn", _VIRTUALBOX | _IDLE_PAIR, "a virtual machine cannot see", target=frozenset({3})),
+    Example("busy-sibling", "pass", _IDLE_PAIR, "CPU 3: online, 0.0% busy", target=frozenset({2})),
+    Example("busy-sibling", "unknown", gone=(f"{CPUS}/cpu2/topology/thread_siblings_list",)),
+    Example(
+        *("busy-cache-neighbour", "fail", {}, "CPU 1, in one", {1}),
+        after={"/proc/stat": stat_file({1: 290}, 300)},
+    ),
+    Example("busy-cache-neighbour", "warn", {}, "0.5 CPUs", {1}, after={"/proc/stat": stat_file({1: 150}, 300)}),
+    Example("busy-cache-neighbour", "unknown", {}, f"{CPUS}/cpu2/cache", gone=_NO_CACHES),
+    Example("busy-cache-neighbour", "unknown", named="may be a virtual machine", gone=_NO_CPUFREQ),
+    Example("busy-cache-neighbour", "unknown", VIRTUAL, "cannot see who else"),
+    #
     Example("no-housekeeping-cpu", "fail", {}, "every online CPU", set(_ALL), target=_ALL),
     Example("no-housekeeping-cpu", "fail", {}, "every online CPU", target=_ALL, rules=_PARALLEL),
     Example("no-housekeeping-cpu", "fail", {f"{CPUS}/online": "2-3\n"}, "every online CPU"),
@@ -102,7 +156,7 @@ EXAMPLES = [
         target=frozenset({1, 2}),
     ),
     Example("target-cpus-far-apart", "pass", _CACHES, "one target", target=frozenset({3})),
-    Example("target-cpus-far-apart", "pass", gone=(_NODES, Knob.ZONE_RECLAIM)),  # a kernel without NUMA
+    Example("target-cpus-far-apart", "pass", gone=(_NODES, Knob.ZONE_RECLAIM)),  # a kernel without NUMA,
     Example("target-cpus-far-apart", "unknown", {}, _NODES, gone=(_NODES,)),
     Example("target-cpus-far-apart", "unknown", _CACHES, "2 last-level", target=frozenset({1, 2}), gone=(_NODES,)),
     Example("target-cpus-far-apart", "unknown", {f"{_NODES}/node0/cpulist": "0-2\n"}),

@@ -1,4 +1,4 @@
-"""Area `kernel`: the kernel's own timers, what priorities are worth, how it was built and where it prints."""
+"""Settings of the kernel, and how it was built."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT, VULNERABILITIES
 from tests.written.quiet.process import own_stat
 from tests.written.quiet_machine import CPUS
 
+_VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
+_BEFORE_4_15 = {"/proc/sys/kernel/osrelease": "4.14.0\n", "/proc/version": "Linux version 4.14.0 (a@b) #1 SMP\n"}
+_STRICT, _LATENCY = Rules("strict"), Rules("latency")
 _NOT_TICKLESS = {f"{CPUS}/nohz_full": "3\n"}
 _NOT_SPARED = {f"{CPUS}/nohz_full": "3\n", f"{CPUS}/isolated": "3\n"}
-_THROTTLED: dict[str, str] = {Knob.REALTIME_RUNTIME: "950000\n"}
 _OLD = {"/proc/sys/kernel/osrelease": "6.1.0\n", "/proc/version": "Linux version 6.1.0 (somebody@builder) #1 SMP\n"}
-_STRICT, _LATENCY = Rules("strict"), Rules("latency")
-_LOUD: dict[str, str] = {Knob.PRINTK: "7\t4\t1\t7\n"}
+_THROTTLED: dict[str, str] = {Knob.REALTIME_RUNTIME: "950000\n"}
 _PATCH = "/sys/kernel/livepatch/a_patch"
+_LOUD: dict[str, str] = {Knob.PRINTK: "7\t4\t1\t7\n"}
+_IGNORED_LEVEL: dict[str, str] = {Knob.PRINTK: "4 4 1 7\n", "/proc/cmdline": "quiet ignore_loglevel\n"}
 
 
 def _config(line: str, *replaced: str) -> dict[str, str]:
@@ -28,9 +31,13 @@ def _booted(options: str) -> dict[str, str]:
     return {"/proc/cmdline": f"isolcpus=managed_irq,domain,2-3 nohz_full=2-3 {options}\n"}
 
 
-_IGNORED_LEVEL: dict[str, str] = {Knob.PRINTK: "4 4 1 7\n", "/proc/cmdline": "quiet ignore_loglevel\n"}
-
 EXAMPLES = [
+    Example("mitigations-chosen-by-hand", "unknown", {f"{_VULNERABILITIES}/l1tf": ""}, "empty"),
+    Example("mitigations-chosen-by-hand", "pass", _BEFORE_4_15, "does not tell", gone=(_VULNERABILITIES,)),
+    Example("mitigations-chosen-by-hand", "unknown", gone=(_VULNERABILITIES,)),
+    Example("lockup-watchdog-on-target", "fail", {}, "CPUs 2-3", {2, 3}, gone=("/proc/sys/kernel/watchdog_cpumask",)),
+    Example("nmi-watchdog-runs", "unknown", gone=("/proc/sys",)),
+    #
     Example("nmi-watchdog-runs", "fail", {Knob.NMI_WATCHDOG: "1\n"}, "is on"),
     Example("nmi-watchdog-runs", "fail", {Knob.NMI_WATCHDOG: "1\n"}, "is on", rules=_STRICT),
     Example("nmi-watchdog-runs", "unknown", {Knob.NMI_WATCHDOG: "rubbish\n"}, "'rubbish'"),

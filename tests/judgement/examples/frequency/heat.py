@@ -1,4 +1,4 @@
-"""Area `heat`."""
+"""Heat, throttling, cooling and limits of power."""
 
 from __future__ import annotations
 
@@ -10,31 +10,6 @@ _CORE3 = f"{CPUS}/cpu3/thermal_throttle/core_throttle_count"
 _PACKAGE = f"{CPUS}/cpu2/thermal_throttle/package_throttle_count"
 _NO_COUNTERS = tuple(f"{CPUS}/cpu{cpu}/thermal_throttle" for cpu in range(4))
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
-_DEVICE, _LAST = f"{THERMAL}/cooling_device1", f"{THERMAL}/cooling_device2"
-_MMIO = ZONE.replace("rapl:", "rapl-mmio:")
-_LOWERED = {
-    f"{_MMIO}/name": "package-0\n",
-    f"{_MMIO}/enabled": "1\n",
-    f"{_MMIO}/constraint_0_name": "long_term\n",
-    f"{_MMIO}/constraint_0_power_limit_uw": "45000000\n",
-    f"{_MMIO}/constraint_0_max_power_uw": "0\n",
-}
-_OTHER_INPUT = "/sys/class/hwmon/hwmon2/temp1_input"
-_OTHER_CHIP = {
-    "/sys/class/hwmon/hwmon2/name": "coretemp\n",
-    "/sys/class/hwmon/hwmon2/temp1_label": "Package id 1\n",
-    _OTHER_INPUT: "99000\n",
-    "/sys/class/hwmon/hwmon2/temp1_crit": "100000\n",
-}
-
-_TWO_PACKAGES = {f"{CPUS}/cpu3/topology/physical_package_id": "1\n"}
-_SECOND_ZONE = ZONE.replace("rapl:0", "rapl:1")
-_CORES = {
-    f"{CHIP}/temp{number}_{name}": f"{value}\n"
-    for number in range(1, 10)
-    for name, value in (("label", f"Core {number}"), ("input", 40_000), ("crit", 100_000))
-}
-
 _THROTTLING = [
     Example("throttled", "fail", after={_CORE3: "13\n"}, named="CPU 3 down 1 time", cpus={3}),
     Example("throttled", "fail", loaded={_CORE3: "15\n"}, named="CPU 3 down 3 times", cpus={3}),
@@ -47,6 +22,7 @@ _THROTTLING = [
     Example("throttled", "unknown", gone=_NO_COUNTERS),
     Example("throttled", "unknown", _GUEST, gone=_NO_COUNTERS),
 ]
+_DEVICE, _LAST = f"{THERMAL}/cooling_device1", f"{THERMAL}/cooling_device2"
 _COOLING = [
     Example("cooling-active", "fail", {f"{_DEVICE}/cur_state": "3\n"}, "Processor"),
     Example("cooling-active", "fail", loaded={f"{_DEVICE}/cur_state": "1\n"}, named="Processor"),
@@ -62,6 +38,19 @@ _COOLING = [
     Example("cooling-active", "unknown", _GUEST, "its host", gone=(_DEVICE, _LAST)),
     Example("cooling-active", "not-applicable", gone=(_DEVICE, _LAST)),
 ]
+_OTHER_INPUT = "/sys/class/hwmon/hwmon2/temp1_input"
+_OTHER_CHIP = {
+    "/sys/class/hwmon/hwmon2/name": "coretemp\n",
+    "/sys/class/hwmon/hwmon2/temp1_label": "Package id 1\n",
+    _OTHER_INPUT: "99000\n",
+    "/sys/class/hwmon/hwmon2/temp1_crit": "100000\n",
+}
+_TWO_PACKAGES = {f"{CPUS}/cpu3/topology/physical_package_id": "1\n"}
+_CORES = {
+    f"{CHIP}/temp{number}_{name}": f"{value}\n"
+    for number in range(1, 10)
+    for name, value in (("label", f"Core {number}"), ("input", 40_000), ("crit", 100_000))
+}
 _TEMPERATURE = [
     Example("processor-hot", "fail", {f"{CHIP}/temp1_input": "95000\n"}, "95 °C, 5 K"),
     Example("processor-hot", "warn", {f"{CHIP}/temp1_input": "81000\n"}, "19 K below"),
@@ -85,6 +74,15 @@ _TEMPERATURE = [
     Example("processor-hot", "unknown", {"/sys/class/hwmon/hwmon2/name/x": ""}, "hwmon2/name"),
     Example("processor-hot", "unknown", {"/sys/class/hwmon/hwmon2/name": "coretemp\n"}, "hwmon2: no sensor in it"),
 ]
+_MMIO = ZONE.replace("rapl:", "rapl-mmio:")
+_LOWERED = {
+    f"{_MMIO}/name": "package-0\n",
+    f"{_MMIO}/enabled": "1\n",
+    f"{_MMIO}/constraint_0_name": "long_term\n",
+    f"{_MMIO}/constraint_0_power_limit_uw": "45000000\n",
+    f"{_MMIO}/constraint_0_max_power_uw": "0\n",
+}
+_SECOND_ZONE = ZONE.replace("rapl:0", "rapl:1")
 _POWER = [
     Example("power-limit-lowered", "fail", {f"{ZONE}/constraint_0_power_limit_uw": "99000000\n"}, "99 W"),
     Example("power-limit-lowered", "pass", {f"{ZONE}/constraint_0_power_limit_uw": "100000000\n"}),
@@ -101,4 +99,10 @@ _POWER = [
     Example("power-limit-lowered", "not-applicable", gone=(f"{ZONE}/constraint_0_name",)),
 ]
 
-EXAMPLES = [*_THROTTLING, *_COOLING, *_TEMPERATURE, *_POWER]
+
+EXAMPLES = [
+    *_THROTTLING,
+    *_COOLING,
+    *_TEMPERATURE,
+    *_POWER,
+]

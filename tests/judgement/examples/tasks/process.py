@@ -1,4 +1,4 @@
-"""Area `process`."""
+"""What the benchmark inherits from the process that starts it."""
 
 from __future__ import annotations
 

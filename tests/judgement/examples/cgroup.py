@@ -1,0 +1,112 @@
+"""Quotas, partitions, confined threads and priorities."""
+
+from __future__ import annotations
+
+from noisewatch.kernel.tasks.own_process import STAT
+from tests.judgement.example import Example
+from tests.written import mounted
+from tests.written.quiet.process import own_stat
+from tests.written.quiet_machine import CPUS, crowd
+
+_NO_KERNEL_THREADS = ("/proc/2", "/proc/30")
+_CPU = "/sys/fs/cgroup/cpu"
+_NEVER = {f"{_CPU}.stat": "nr_throttled 0\n"}
+_UNSEEN = {"/proc/self/cgroup": "0::/docker/4f\n"}
+
+
+def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:
+    files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": "0-3"}
+    return {f"/sys/fs/cgroup/{group}/{file}": f"{text}\n" for file, text in files.items()}
+
+
+_DEEP = {path: text for depth in range(1, 35) for path, text in _partition("member", "", "/".join("a" * depth)).items()}
+
+
+def _group(name: str = "ci", **values: str) -> dict[str, str]:
+    """This process in a cgroup of its own, with files that say so."""
+    folder = f"/sys/fs/cgroup/{name}"
+    usual = {"weight": "100", "idle": "0", "uclamp_max": "max"} | values
+    return {
+        "/proc/self/cgroup": f"0::/{name}\n",
+        f"{folder}/cgroup.controllers": "cpu\n",
+        f"{folder}/cgroup.events": "populated 1\n",
+        f"{folder}/cpu.max": "max 100000\n",
+        f"{folder}/cpu.stat": "nr_throttled 0\n",
+        **{f"{folder}/cpu.{key.replace('_', '.')}": f"{value}\n" for key, value in usual.items()},
+    }
+
+
+def _group_of_version_1(shares: str, **more: str) -> dict[str, str]:
+    folder = "/sys/fs/cgroup/cpu"
+    return {
+        **mounted(f"cgroup {folder} cgroup rw,cpu 0 0\n"),
+        "/proc/self/cgroup": "1:cpu:/ci\n",
+        f"{folder}/release_agent": "\n",
+        f"{folder}/cpu.shares": "1024\n",
+        f"{folder}/ci/cpu.shares": f"{shares}\n",
+        **{f"{folder}/ci/cpu.{key}": f"{value}\n" for key, value in more.items()},
+    }
+
+
+_PRIORITY = [
+    Example("priority-lowered", "warn", {STAT: own_stat(nice=1)}, "nice value is 1"),
+    Example("priority-lowered", "pass", {STAT: own_stat(nice=-5)}, "nice -5"),
+    Example("priority-lowered", "pass", {STAT: own_stat(policy=1)}),
+    Example("priority-lowered", "fail", {STAT: own_stat(policy=3)}, "policy is batch"),
+    Example("priority-lowered", "fail", {STAT: own_stat(nice=19, policy=5)}, "policy is idle; the nice value is 19"),
+    Example("priority-lowered", "pass", _group()),
+    Example("priority-lowered", "pass", _group(weight="10000")),
+    Example("priority-lowered", "warn", _group(weight="99"), "/ci has 99 of 100 cpu.weight"),
+    Example("priority-lowered", "warn", _group(uclamp_max="45.00"), "clamped to 45%"),
+    Example("priority-lowered", "fail", _group(weight="0", idle="1"), "/ci is idle"),
+    Example("priority-lowered", "fail", _group("a/b") | {"/sys/fs/cgroup/a/cpu.idle": "1\n"}, "/a is idle"),
+    Example("priority-lowered", "warn", _group_of_version_1("512"), "512 of 1024 cpu.shares"),
+    Example("priority-lowered", "fail", _group_of_version_1("1024", idle="1"), "ci is idle"),
+    Example("priority-lowered", "pass", _group_of_version_1("1024", idle="0")),
+    Example("priority-lowered", "unknown", _group_of_version_1("rubbish"), "cpu.shares"),
+    Example("priority-lowered", "unknown", _group_of_version_1("9"), gone=("/sys/fs/cgroup/cpu/ci",)),
+    Example(
+        *("priority-lowered", "unknown", _group_of_version_1("1024"), "container"),
+        gone=("/sys/fs/cgroup/cpu/release_agent",),
+    ),
+    Example("priority-lowered", "unknown", _group(weight="rubbish"), "cpu.weight"),
+    Example("priority-lowered", "unknown", _group(uclamp_max="101%"), "cpu.uclamp.max"),
+    Example("priority-lowered", "unknown", _UNSEEN),
+    Example("priority-lowered", "unknown", {"/sys/fs/cgroup/cgroup.events": "populated 1\n"}, "container"),
+    Example("priority-lowered", "unknown", gone=("/proc/self/cgroup",)),
+    Example("priority-lowered", "unknown", gone=(STAT,)),
+    Example("priority-lowered", "unknown", {STAT: "4711 (python3) R 1 2\n"}, "41 fields"),
+]
+
+
+EXAMPLES = [
+    Example("threads-confined-to-isolated-cpus", "unknown", gone=_NO_KERNEL_THREADS, named="no kernel thread"),
+    #
+    Example("partition-invalid", "fail", _partition("isolated invalid (not exclusive)", "2"), "(not exclusive)", {2}),
+    Example("partition-invalid", "pass", _partition("isolated invalid (not exclusive)", "0"), "(not exclusive)"),
+    Example("partition-invalid", "fail", _partition("isolated invalid (no cpus)", ""), "(no cpus)"),
+    Example("partition-invalid", "fail", _partition("root invalid (x)", "2", "lxc.payload.x"), "lxc.payload.x", {2}),
+    Example("partition-invalid", "unknown", _DEEP),
+    Example("partition-invalid", "unknown", _partition("isolated perhaps", "2")),
+    Example("partition-invalid", "unknown", gone=("/proc/self/mounts",)),
+    Example("partition-invalid", "pass", _partition("isolated", "2"), "all valid"),
+    Example("partition-invalid", "not-applicable", {}, "no cgroup partition"),
+    Example("threads-confined-to-isolated-cpus", "warn", crowd(900, "bench", [2, 2], "2-3"), "are on 2", {2, 3}),
+    Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "2"), "no process"),
+    Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "1-3"), "no process"),
+    Example("threads-confined-to-isolated-cpus", "unknown", gone=(f"{CPUS}/isolated",)),
+    Example("threads-confined-to-isolated-cpus", "not-applicable", {f"{CPUS}/isolated": "3\n"}, "fewer than two"),
+    #
+    Example("cpu-quota", "fail", _NEVER | {f"{_CPU}.max": "150000 100000\n"}, "1.5 of 2"),
+    Example("cpu-quota", "warn", _NEVER | {f"{_CPU}.max": "400000 100000\n"}, "4 CPUs"),
+    Example(
+        *("cpu-quota", "fail", _NEVER | {f"{_CPU}.max": "400000 100000\n"}, "throttled in 2 periods"),
+        after={f"{_CPU}.stat": "nr_throttled 2\n"},
+    ),
+    Example("cpu-quota", "unknown", mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/.."), "cgroup namespace"),
+    Example("cpu-quota", "unknown", gone=("/proc/self/mountinfo",)),
+    Example("cpu-quota", "unknown", gone=("/proc/self/cgroup",)),
+    Example("cpu-quota", "unknown", gone=("/proc/self/mounts",)),
+    #
+    *_PRIORITY,
+]
