@@ -8,54 +8,12 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import BOOT_OPTIONS, forget
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.limit import LIMIT, Limit
 from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.model.interval.disturbance import Disturbance
 
-__all__ = ["Answer", "Case", "Check", "Fix", "Limit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """Commands with the CPU lists of this machine in them; `undo` brings back the values that were read."""
-
-    now: str | None = None
-    persist: str | None = None
-    undo: str | None = None
-    needs_root: bool = True
-    undo_unit: str | None = None  # takes `persist` back where that tells systemd of units
-
-    @property
-    def persist_is_command(self) -> bool:
-        """Whether a shell can run `persist`; else it is left to people."""
-        return (self.persist or "").startswith(("sudo ", "printf ", "echo "))
-
-    @property
-    def undo_persist(self) -> str | None:
-        """What takes `persist` back, where that is a command; what it does now stays until `undo`."""
-        return self.undo_unit or forget(self.persist)
-
-    @property
-    def undo_files(self) -> str | None:
-        """The part of that which does no harm where nothing was made to last: our own files go."""
-        return forget(self.persist)
-
-    @property
-    def needs_reboot(self) -> bool:
-        """Whether nothing helps before the machine has booted again."""
-        return self.now is None and self.persist_needs_reboot
-
-    @property
-    def persist_needs_reboot(self) -> bool:
-        """Whether what makes it last does so from the next boot on."""
-        return "reboot" in (self.persist or "")
-
-    @property
-    def kernel_arguments(self) -> str | None:
-        """What to add to the kernel's command line, where that is what makes it last."""
-        is_boot_option = self.persist is not None and self.persist.startswith(BOOT_OPTIONS)
-        return (self.persist or "").removeprefix(BOOT_OPTIONS) if is_boot_option else None
+__all__ = ["Answer", "Case", "Check", "Limit"]
 
 
 @dataclass(frozen=True, slots=True)

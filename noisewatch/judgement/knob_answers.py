@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import persist_knob, write
-from noisewatch.judgement.declaration import Answer, Fix, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import Setting, Write
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
@@ -31,8 +32,12 @@ def unread(case: Case, knob: Knob) -> Answer:
 
 def turned(case: Case, knob: Knob, value: str | int) -> Fix:
     """Writes the knob; back again with what was read."""
-    read = case.snapshot.settings.knobs.word(knob)
-    return Fix(write(value, knob), persist_knob(knob, value), None if read is None else write(read, knob))
+    return set_for_good(Write((setting_of(case, knob, value),)))
+
+
+def setting_of(case: Case, knob: Knob, value: str | int) -> Setting:
+    """The value for the knob, beside the one that was read."""
+    return Setting(knob, str(value), case.snapshot.settings.knobs.word(knob))
 
 
 def judged_knob(

@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cgroup.quota import lift
-from noisewatch.judgement.checks.cpus.isolation import INIT, move_threads
+from noisewatch.judgement.checks.cpus.isolation import DEADLINE, INIT, move_threads
 from noisewatch.judgement.checks.cpus.scheduler import confine_work, rcu_callbacks_on_target, target_not_tickless
 from noisewatch.judgement.checks.interrupts.devices import steer
 from noisewatch.judgement.checks.trace.observers import PROFILERS
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.actions import move
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.knob_answers import turned
 from noisewatch.judgement.processes import running
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -132,18 +133,16 @@ def _ipi(culprit: Disturbance, case: Case) -> Remedy:
 
 
 def _keep_away(case: Case, pid: int) -> Fix | None:
-    """Never init, or the kernel's own threads, or ourselves; undone where all threads were allowed the same."""
+    """Never init, or the kernel's own threads, or ourselves."""
     tasks = case.snapshot.tasks.by_tid.values() if case.snapshot.tasks is not None else ()
     threads = [task for task in tasks if task.pid == pid]
     if not threads or not case.housekeeping or any(task.is_kernel for task in threads):
         return None
     if pid in INIT | case.snapshot.own_pids:
         return None
-    before = {task.allowed for task in threads}
-    allowed = before.pop() if len(before) == 1 else None
-    command = "sudo taskset -apc {} {}"
-    undo = command.format(format_cpu_list(allowed), pid) if allowed else None
-    return Fix(command.format(format_cpu_list(case.housekeeping), pid), None, undo)
+    if any(task.has_deadline for task in threads):
+        return Fix(lasting=(ByHand(DEADLINE),))
+    return Fix((move({task.tid: task.allowed for task in threads}, case.housekeeping, process=pid),))
 
 
 def _nmi(culprit: Disturbance, case: Case) -> Remedy:

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.judgement.fixes.actions import Move, Run, Setting, Write, run_command, write, write_cpus
+from noisewatch.judgement.fixes.actions import Run, Setting, Write, move, run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
 from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
 from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers
@@ -55,6 +55,7 @@ def _listed(numbers: Iterable[int]) -> list[str]:
     return ran.stdout.split()
 
 
+@settings(deadline=None)
 @given(st.frozensets(st.integers(0, _MOST_CPUS), max_size=60))
 @example(frozenset({0, 1, 2, 4, 6, 8, 9}))
 def test_a_list_of_numbers_has_each_of_them_once(numbers: frozenset[int]) -> None:
@@ -82,6 +83,7 @@ def test_boxes_hold_each_row_once_and_nothing_else(rows: frozenset[tuple[str, st
     assert sorted(held) == sorted(rows)
 
 
+@settings(deadline=None)
 @given(st.frozensets(st.integers(0, _MOST_CPUS - 1), min_size=1) | _RANGES)
 def test_a_glob_takes_in_no_cpu_that_was_not_meant(cpus: frozenset[int]) -> None:
     names = [*(f"cpu{cpu}" for cpu in range(_MOST_CPUS)), "cpuidle", "cpufreq"]
@@ -92,6 +94,7 @@ def test_a_glob_takes_in_no_cpu_that_was_not_meant(cpus: frozenset[int]) -> None
     assert sorted(matched) == sorted(f"cpu{cpu}" for cpu in cpus)
 
 
+@settings(deadline=None)
 @given(_RANGES)
 def test_what_is_done_to_ranges_of_cpus_is_a_line_of_200_characters_at_most(cpus: frozenset[int]) -> None:
     wanted, before = dict.fromkeys(cpus, "performance"), dict.fromkeys(cpus, "balance_power")
@@ -99,6 +102,7 @@ def test_what_is_done_to_ranges_of_cpus_is_a_line_of_200_characters_at_most(cpus
     assert max(len(action.do), len(action.undo or "")) <= _LONGEST
 
 
+@settings(deadline=None)
 @given(_RANGES, st.integers(1, 3))
 def test_so_is_what_is_done_to_several_files_of_each(cpus: frozenset[int], states: int) -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpuidle/state{state}/disable" for cpu in sorted(cpus) for state in range(1, 1 + states)]
@@ -106,12 +110,14 @@ def test_so_is_what_is_done_to_several_files_of_each(cpus: frozenset[int], state
     assert max(len(action.do), len(action.undo or "")) <= _LONGEST
 
 
+@settings(deadline=None)
 @given(_CONSECUTIVE, st.sampled_from([_GOVERNOR, _PREFERENCE, "cpuidle/state3/disable"]))
 def test_so_is_what_makes_it_last(cpus: frozenset[int], name: str) -> None:
     fix = set_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
     assert max(len(fix.persist or ""), len(fix.undo_persist or "")) <= _LONGEST
 
 
+@settings(deadline=None)
 @given(_CONSECUTIVE)
 def test_two_limits_of_all_cpus_last_in_one_line(cpus: frozenset[int]) -> None:
     limits = [write_cpus(dict.fromkeys(cpus, 2_000_000), f"cpufreq/scaling_{name}_freq", {}) for name in ("min", "max")]
@@ -168,7 +174,7 @@ def test_files_may_have_any_names_and_values(value_by_names: dict[tuple[str, str
 @given(st.dictionaries(st.integers(1, 4000), _FEW_CPUS, min_size=1, max_size=12))
 @settings(max_examples=25, deadline=None)
 def test_threads_go_back_to_where_each_might_run(before: dict[int, frozenset[int]]) -> None:
-    action = Move(frozenset({0, 1}), tuple(before.items()))
+    action = move(before, frozenset({0, 1}))
     at_first = {f"/threads/{tid}": f"{format_cpu_list(cpus)}\n" for tid, cpus in before.items()}
     with TemporaryDirectory() as folder:
         root = write_tree(Path(folder) / "machine", at_first)
@@ -178,13 +184,14 @@ def test_threads_go_back_to_where_each_might_run(before: dict[int, frozenset[int
 
 def test_a_process_is_moved_with_what_it_has_started_since_and_each_of_its_threads_goes_back() -> None:
     allowed = frozenset(range(4))
-    same = Move(frozenset({0, 1}), ((450, allowed), (456, allowed)), process=450)
+    same = move({450: allowed, 456: allowed}, frozenset({0, 1}), 450)
     assert (same.do, same.undo) == ("sudo taskset -apc 0-1 450", "sudo taskset -apc 0-3 450")
-    differing = Move(frozenset({0, 1}), ((450, allowed), (456, frozenset({2})), (457, allowed)), process=450)
+    differing = move({450: allowed, 456: frozenset({2}), 457: allowed}, frozenset({0, 1}), 450)
     assert differing.undo == 'for n in 450 457; do sudo taskset -pc 0-3 "$n"; done; sudo taskset -pc 2 456'
-    assert Move(frozenset({0}), ((450, allowed), (456, None)), process=450).undo is None
+    assert move({450: allowed, 456: None}, frozenset({0}), 450).undo is None
 
 
+@settings(deadline=None)
 @given(st.lists(_FEW_CPUS | _RANGES, min_size=2, max_size=6, unique=True))
 def test_each_set_of_cpus_has_a_file_of_its_own_with_a_short_name(sets: list[frozenset[int]]) -> None:
     lasting = [at_boot(write_cpus(dict.fromkeys(cpus, "performance"), _GOVERNOR, {})) for cpus in sets]
@@ -226,7 +233,7 @@ def test_what_lasts_is_a_file_for_these_paths_alone(paths: list[str], line: str)
 def test_a_fix_is_done_in_order_and_undone_in_the_reverse() -> None:
     fix = Fix((write("/a", 1, 0), run_command("systemctl stop x", "systemctl start x"), write("/b", 3, "2")))
     assert fix.now == "echo 1 | sudo tee /a && sudo systemctl stop x && echo 3 | sudo tee /b"
-    assert fix.undo == "echo 2 | sudo tee /b && sudo systemctl start x && echo 0 | sudo tee /a"
+    assert fix.undo == "echo 2 | sudo tee /b; sudo systemctl start x; echo 0 | sudo tee /a"
 
 
 def test_where_one_value_is_unknown_nothing_is_half_undone() -> None:
@@ -245,7 +252,7 @@ def test_only_what_a_shell_can_run_is_a_command() -> None:
     files, unit = at_boot(write("/sys/a", 1, 0)), run_command("systemctl disable x", "systemctl enable x")
     fix = Fix(lasting=(files, unit))
     assert (fix.persist_is_command, fix.persist_needs_reboot, fix.now, fix.undo) == (True, False, None, None)
-    assert fix.undo_persist == "sudo systemctl enable x && sudo rm -f /etc/tmpfiles.d/noisewatch-a.conf"
+    assert fix.undo_persist == "sudo systemctl enable x; sudo rm -f /etc/tmpfiles.d/noisewatch-a.conf"
     assert fix.undo_files == "sudo rm -f /etc/tmpfiles.d/noisewatch-a.conf"
     for by_hand in (ByHand("stop it"), BootOptions("nosmt"), boot_without("idle=poll")):
         found = Fix(lasting=(by_hand,))

@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from tests.judgement.judging import finding, judged, judged_by_settings
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files, stat_file
@@ -35,8 +35,8 @@ def test_the_governor_goes_back_to_what_each_cpu_had() -> None:
         },
     )
     path = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
-    assert fix.now == f"for cpu in 2 3; do echo performance | sudo tee {path.format('$cpu')}; done"
-    assert fix.undo == f"echo schedutil | sudo tee {path.format(2)} && echo ondemand | sudo tee {path.format(3)}"
+    assert fix.now == f'for c in 2 3; do echo performance | sudo tee "{path.format("$c")}"; done'
+    assert fix.undo == f"echo schedutil | sudo tee {path.format(2)}; echo ondemand | sudo tee {path.format(3)}"
 
 
 def test_turbo_is_switched_by_the_knob_that_told_of_it() -> None:
@@ -90,7 +90,7 @@ def test_all_irqs_are_steered_that_come_or_may_come() -> None:
             "/proc/irq/25/smp_affinity_list": "0-3\n",
         },
     )
-    assert fix.now == "for irq in 24 25; do echo 0-1 | sudo tee /proc/irq/$irq/smp_affinity_list; done"
+    assert fix.now == 'for n in 24 25; do echo 0-1 | sudo tee "/proc/irq/$n/smp_affinity_list"; done'
     assert fix.undo == (
         "echo 2 | sudo tee /proc/irq/24/smp_affinity_list; echo 0-3 | sudo tee /proc/irq/25/smp_affinity_list"
     )
@@ -221,7 +221,6 @@ def test_a_partition_that_was_there_for_other_cpus_is_made_again_by_the_undo() -
 def test_what_lasts_is_a_file_of_ours_and_goes_again() -> None:
     governor = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
     fix = _fix("governor-not-performance", {governor.format(cpu): "schedutil\n" for cpu in (2, 3)})
-    path = "/etc/tmpfiles.d/noisewatch-cpufreq.scaling_governor.2-3.conf"
-    lines = [f"w {governor.format(cpu)} - - - - performance" for cpu in (2, 3)]
-    assert fix.persist == f"printf '%s\\n' '{lines[0]}' '{lines[1]}' | sudo tee {path}"
+    path = "/etc/tmpfiles.d/noisewatch-cpu2-3.cpufreq.scaling_governor.conf"
+    assert fix.persist == f"echo 'w {governor.format('[23]')} - - - - performance' | sudo tee {path}"
     assert fix.undo_persist == f"sudo rm -f {path}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from tests.judgement.example import Example
 from tests.written.quiet.load import MDSTAT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -29,9 +29,9 @@ def test_each_cpu_gets_back_the_preference_that_it_had() -> None:
     name = "energy_performance_preference"
     changed = {f"{CPUS}/cpu2/cpufreq/{name}": "balance_power\n", f"{CPUS}/cpu3/cpufreq/{name}": "128\n"}
     fix = _sure_fix("energy-preference-not-performance", changed)
-    assert fix.now == f"for cpu in 2 3; do echo performance | sudo tee {CPUS}/cpu$cpu/cpufreq/{name}; done"
+    assert fix.now == f'for c in 2 3; do echo performance | sudo tee "{CPUS}/cpu$c/cpufreq/{name}"; done'
     assert fix.undo == (
-        f"echo balance_power | sudo tee {CPUS}/cpu2/cpufreq/{name} && echo 128 | sudo tee {CPUS}/cpu3/cpufreq/{name}"
+        f"echo balance_power | sudo tee {CPUS}/cpu2/cpufreq/{name}; echo 128 | sudo tee {CPUS}/cpu3/cpufreq/{name}"
     )
 
 
@@ -74,9 +74,9 @@ def test_deep_states_are_disabled_on_the_cpus_that_may_enter_them_and_enabled_ag
     files = {f"{CPUS}/cpu{cpu}/cpuidle/state3/disable": "0\n" for cpu in range(4)}
     files[f"{CPUS}/cpu2/cpuidle/state2/latency"] = "20\n"
     fix = _sure_fix("deep-idle-states", files)
-    c1e, c6 = f"{CPUS}/cpu2/cpuidle/state2/disable", f"{CPUS}/cpu$cpu/cpuidle/state3/disable"
-    assert fix.now == f"echo 1 | sudo tee {c1e} && for cpu in 2 3; do echo 1 | sudo tee {c6}; done"
-    assert fix.undo == f"echo 0 | sudo tee {c1e} && for cpu in 2 3; do echo 0 | sudo tee {c6}; done"
+    both, c6 = f"{CPUS}/cpu2/cpuidle/state$s/disable", f"{CPUS}/cpu3/cpuidle/state3/disable"
+    assert fix.now == f'for s in 2 3; do echo 1 | sudo tee "{both}"; done; echo 1 | sudo tee {c6}'
+    assert fix.undo == f'for s in 2 3; do echo 0 | sudo tee "{both}"; done; echo 0 | sudo tee {c6}'
 
 
 def test_a_driver_that_governor_performance_would_set_right_is_warned_of_once() -> None:

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import answered, finding, judged_by_settings
 from tests.written import WrittenMachine, without
@@ -27,8 +27,8 @@ def test_a_mask_loses_the_target_cpus_and_gets_them_back() -> None:
     assert fix.now == f"echo 3 | sudo tee {QUEUE}/rps_cpus"
     assert fix.undo == f"echo f | sudo tee {QUEUE}/rps_cpus"
     assert (
-        fix.persist
-        == f"printf '%s\\n' 'w {QUEUE}/rps_cpus - - - - 3' | sudo tee /etc/tmpfiles.d/noisewatch-rps_cpus.conf"
+        fix.persist == f"echo 'w {QUEUE}/rps_cpus - - - - 3' "
+        "| sudo tee /etc/tmpfiles.d/noisewatch-net.eth0.queues.rx-0.rps_cpus.conf"
     )
 
 
@@ -37,9 +37,9 @@ def test_queues_with_one_mask_share_a_command() -> None:
     fix = _fix(
         "packets-steered-to-target", {f"{_NET}/eth0/queues/{name}/rps_cpus": f"{m}\n" for name, m in masks.items()}
     )
-    first, second, third = (f"{_NET}/eth0/queues/rx-{number}/rps_cpus" for number in range(3))
-    assert fix.now == f'for file in {first} {second}; do echo 0 | sudo tee "$file"; done && echo 2 | sudo tee {third}'
-    assert fix.undo == f'for file in {first} {second}; do echo c | sudo tee "$file"; done && echo 6 | sudo tee {third}'
+    both, third = f"{_NET}/eth0/queues/rx-$r/rps_cpus", f"{_NET}/eth0/queues/rx-2/rps_cpus"
+    assert fix.now == f'for r in 0 1; do echo 0 | sudo tee "{both}"; done; echo 2 | sudo tee {third}'
+    assert fix.undo == f'for r in 0 1; do echo c | sudo tee "{both}"; done; echo 6 | sudo tee {third}'
 
 
 def test_an_interface_may_have_any_name() -> None:
@@ -48,8 +48,8 @@ def test_an_interface_may_have_any_name() -> None:
     for command in (fix.now, fix.undo):
         assert command is not None
         assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
-    assert f"'{_NET}/$(reboot)/queues/rx-0/rps_cpus'" in (fix.now or "")
-    assert f"'{_NET}/eth0;reboot/queues/rx-0/rps_cpus'" in (fix.now or "")
+    assert "for n in '$(reboot)' 'a b' 'eth0;reboot'" in (fix.now or "")
+    assert f'sudo tee "{_NET}/$n/queues/rx-0/rps_cpus"' in (fix.now or "")
 
 
 def test_the_mask_of_new_interfaces_is_a_sysctl() -> None:

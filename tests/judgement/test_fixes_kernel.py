@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
@@ -84,8 +84,8 @@ def _found(files: Files, target: frozenset[int] = frozenset({2, 3})) -> dict[str
         (
             "kernel-statistics-collected",
             {Knob.BPF_STATISTICS: "1\n", Knob.DELAY_ACCOUNTING: "1\n"},
-            "echo 0 | sudo tee /proc/sys/kernel/task_delayacct && echo 0 | sudo tee /proc/sys/kernel/bpf_stats_enabled",
-            "echo 1 | sudo tee /proc/sys/kernel/task_delayacct && echo 1 | sudo tee /proc/sys/kernel/bpf_stats_enabled",
+            'for n in task_delayacct bpf_stats_enabled; do echo 0 | sudo tee "/proc/sys/kernel/$n"; done',
+            'for n in task_delayacct bpf_stats_enabled; do echo 1 | sudo tee "/proc/sys/kernel/$n"; done',
         ),
         (
             "console-prints-everything",
@@ -123,12 +123,12 @@ def test_only_the_events_that_cost_are_switched_off_and_on_again() -> None:
     changed = {f"{own}/set_event": "ras:mc_event\nirq:softirq_entry\nirq:softirq_exit\n"}
     fix = _fix("kernel-traced", changed | {f"{TRACING}/current_tracer": "function\n"})
     assert fix.now == (
-        f"echo nop | sudo tee {TRACING}/current_tracer; "
+        f"echo nop | sudo tee {TRACING}/current_tracer && "
         + _in_a_shell(f"printf '%s\\n' '!irq:softirq_entry' '!irq:softirq_exit' >>{own}/set_event")
     )
     assert fix.undo == (
-        f"echo function | sudo tee {TRACING}/current_tracer; "
-        + _in_a_shell(f"printf '%s\\n' irq:softirq_entry irq:softirq_exit >>{own}/set_event")
+        _in_a_shell(f"printf '%s\\n' irq:softirq_entry irq:softirq_exit >>{own}/set_event")
+        + f"; echo function | sudo tee {TRACING}/current_tracer"
     )
 
 
@@ -149,7 +149,7 @@ def test_the_folder_of_an_instance_is_quoted() -> None:
     fix = _fix("kernel-traced", {f"{own}/current_tracer": "nop\n", f"{own}/set_event": "a:b\n"})
     words = shlex.split(fix.now or "")
     assert words[:3] == ["sudo", "sh", "-c"]
-    assert f"'{own}'/set_event" in words[3]
+    assert f"'{own}/set_event'" in words[3]
 
 
 def test_more_cpus_become_tickless_than_were_before_and_never_the_boot_cpu() -> None:
@@ -173,9 +173,10 @@ def test_slices_are_confined_and_get_back_what_they_were_allowed() -> None:
     limited = {f"{SYSTEM}/cpuset.cpus.effective": "1-3\n", f"{SYSTEM}/cpuset.cpus": "1-3\n"}
     fix = _fix("services-on-target", _OPEN | limited)
     command = "sudo systemctl set-property {}-- {} AllowedCPUs={}"
-    assert fix.now == " && ".join(command.format("--runtime ", name, "0-1") for name in ("system.slice", "user.slice"))
-    assert fix.persist == " && ".join(command.format("", name, "0-1") for name in ("system.slice", "user.slice"))
-    assert fix.undo == " && ".join(
+    for line, how_long in ((fix.now, "--runtime "), (fix.persist, "")):
+        each = command.format(how_long, '"$n"', "0-1")
+        assert line == f"for n in system.slice user.slice; do {each}; done"
+    assert fix.undo == "; ".join(
         [command.format("--runtime ", "system.slice", "1-3"), command.format("--runtime ", "user.slice", "")]
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
 from tests.written.quiet.memory import MEMINFO, SWAPS, vmstat
@@ -43,7 +43,7 @@ def _set(example: Example) -> tuple[str | None, str | None, str | None]:
 def test_both_limits_of_a_cgroup_are_lifted_and_brought_back() -> None:
     now, _, undo = _set(Example("memory-short", "fail", _LIMITED))
     assert now == f"echo max | sudo tee {_CI}/memory.max && echo max | sudo tee {_CI}/memory.high"
-    assert undo == f"echo 4096 | sudo tee {_CI}/memory.max && echo 2048 | sudo tee {_CI}/memory.high"
+    assert undo == f"echo 2048 | sudo tee {_CI}/memory.high; echo 4096 | sudo tee {_CI}/memory.max"
 
 
 def test_a_limit_of_the_first_version_is_lifted_with_minus_one() -> None:
@@ -57,7 +57,7 @@ def test_a_limit_with_swap_is_lifted_first_and_brought_back_last() -> None:
     now, _, undo = _set(Example("memory-short", "fail", limited))
     memory, with_swap = f"{_V1}/ci/memory.limit_in_bytes", f"{_V1}/ci/memory.memsw.limit_in_bytes"
     assert now == f"echo -1 | sudo tee {with_swap} && echo -1 | sudo tee {memory}"
-    assert undo == f"echo 4096 | sudo tee {memory} && echo 8192 | sudo tee {with_swap}"
+    assert undo == f"echo 4096 | sudo tee {memory}; echo 8192 | sudo tee {with_swap}"
 
 
 def test_nothing_is_proposed_where_the_machine_itself_is_short() -> None:
@@ -75,10 +75,7 @@ def test_khugepaged_sleeps_and_the_policy_stays() -> None:
 def test_ksm_stops_and_leaves_what_is_merged() -> None:
     now, persist, undo = _set(Example("ksm-scans", "fail", {Knob.KSM_RUN: "1\n"}))
     assert (now, undo) == (f"echo 0 | sudo tee {Knob.KSM_RUN}", f"echo 1 | sudo tee {Knob.KSM_RUN}")
-    assert (
-        persist
-        == f"printf '%s\\n' 'w {Knob.KSM_RUN} - - - - 0' | sudo tee /etc/tmpfiles.d/noisewatch-kernel.mm.ksm.run.conf"
-    )
+    assert persist == f"echo 'w {Knob.KSM_RUN} - - - - 0' | sudo tee /etc/tmpfiles.d/noisewatch-kernel.mm.ksm.run.conf"
 
 
 def test_numa_balancing_goes_back_to_its_mode() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -31,7 +31,7 @@ def test_the_shell_is_raised_and_lowered_again() -> None:
     lowered = {STAT: own_stat(nice=12, policy=3)}
     fix = _fix(Example("priority-lowered", "fail", lowered, answers={PARENT: [700, 10, 3]}))
     assert fix.now == "sudo chrt --other -p 0 700 && sudo renice -n 0 -p 700"
-    assert fix.undo == "sudo chrt --batch -p 0 700 && sudo renice -n 10 -p 700"
+    assert fix.undo == "sudo renice -n 10 -p 700; sudo chrt --batch -p 0 700"
 
 
 def test_a_shell_that_was_not_lowered_is_left_alone() -> None:
@@ -117,7 +117,7 @@ def test_timers_are_stopped_and_started_and_cron_is_halted() -> None:
     example = Example("job-scheduled", "warn", files, answers={QUESTION: due})
     fix = _fix(example)
     assert fix.now == "sudo systemctl stop a.timer b@x.timer && sudo kill -STOP 710"
-    assert fix.undo == "sudo systemctl start a.timer b@x.timer && sudo kill -CONT 710"
+    assert fix.undo == "sudo kill -CONT 710; sudo systemctl start a.timer b@x.timer"
     assert fix.persist == "sudo systemctl disable --now a.timer b@x.timer"
     assert "a.timer in 60 s, x (/etc/cron.d/x) in 2 min, b@x.timer in 5 min" in example.found().answer.said
 

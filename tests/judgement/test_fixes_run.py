@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from noisewatch.judgement.commands import persist_per_cpu
-from noisewatch.judgement.declaration import Fix
+from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Write
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.tasks.workqueues import FOLDER as WORKQUEUES
 from tests.judgement.example import Example, all_examples
+from tests.judgement.fake_root import sh, tree_of
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS, quiet_files
 
-# In place of sudo: files lie below $ROOT, folders act as cgroups do, and programs that would act on this host do not.
-_SUDO = """\
-#!/bin/sh
-echo "$*" >>"$ROOT.log"
-program=$1; shift
-case $program in
-tee)
-    case $1 in *subtree_control|*sysrq-trigger) exec cat;; esac
-    mkdir -p "$ROOT${1%/*}"; exec tee -- "$ROOT$1";;
-rm) shift; for path; do rm -f -- "$ROOT$path"; done;;
-mkdir) exec mkdir -p "$ROOT$2";;
-rmdir) exec rm -r "$ROOT$1";;
-esac
-"""
 # What the kernel has and no check reads.
 _NEVER_READ = {
     f"{CPUS}/cpu1/online": "1\n",
@@ -47,10 +33,6 @@ def _fixes() -> dict[Fix, Example]:
     return {fix: example for example, fix in found if fix is not None}
 
 
-def _tree(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
-
-
 def _as_written(tree: dict[str, str]) -> dict[str, str]:
     """As whoever writes says it: of `always [madvise] never` the choice; masks without zeros before them."""
     words = {path: _CHOSEN.sub(r"\1", text).partition(" invalid")[0].split() for path, text in tree.items()}
@@ -62,39 +44,28 @@ def _changed(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[s
     return {path: texts for path, texts in both.items() if texts[0] != texts[1]}
 
 
-def _sh(root: Path, *commands: str | None) -> dict[str, str]:
-    """The tree afterwards."""
-    programs = root.with_suffix(".bin")
-    programs.mkdir(exist_ok=True)
-    (programs / "sudo").write_text(_SUDO)
-    (programs / "sudo").chmod(0o755)
-    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "ROOT": str(root)}
-    for command in commands:
-        if command is not None:
-            moved = command.replace("[ ! -d /", f"[ ! -d {root}/")
-            ran = subprocess.run(
-                ["sh", "-u", "-c", moved], capture_output=True, text=True, check=False, env=environment
-            )
-            assert (ran.returncode, ran.stderr) == (0, ""), command
-    return _tree(root)
-
-
 def _touched(fix: Fix, example: Example) -> dict[str, str]:
-    """The files of the machine that the commands may write."""
-    words = " ".join(filter(None, [fix.now, fix.undo, fix.persist]))
+    """The files of the machine that the actions may write."""
     files = quiet_files(3.0) | dict(example.changed) | dict(example.after) | _NEVER_READ
     mask = f"{WORKQUEUES}/cpumask"  # shows what is left of what was written there
     files[mask] = files.get(f"{mask}_requested", files[mask])
-    return {
-        path: text
-        for path, text in files.items()
-        if path in words or f"$cpu/{path.partition('/cpu/cpu')[2].partition('/')[2]}" in words
-    }
+    paths = {path for action in fix.actions for path in _paths_of(action)}
+    pins = [pin for action in fix.actions if isinstance(action, Move) for pin in action.pins]
+    threads = {f"/threads/{pin.tid}": f"{format_cpu_list(pin.before or ())}\n" for pin in pins}
+    return {path: text for path, text in files.items() if path in paths} | threads
+
+
+def _paths_of(action: Action) -> list[str]:
+    if isinstance(action, Write):
+        return [setting.path for setting in action.settings]
+    if isinstance(action, MakePartition):
+        return [f"{action.folder}/{name}" for name in ("cpuset.cpus", "cpuset.cpus.partition")]
+    return []
 
 
 def test_the_examples_have_fixes_of_all_kinds() -> None:
     commands = " ".join(f"{fix.now} {fix.persist}" for fix in _fixes())
-    kinds = ("tmpfiles.d", "sysctl.d", "for cpu in", "mkdir", "taskset", "systemctl", "kill", "swapoff")
+    kinds = ("tmpfiles.d", "sysctl.d", "for c in", "mkdir", "taskset", "systemctl", "kill", "swapoff")
     assert [kind for kind in kinds if kind not in commands] == []
     assert len([fix for fix in _fixes() if fix.persist_is_command]) > 25
 
@@ -128,10 +99,10 @@ def test_run_twice_is_as_once_and_the_undo_undoes_all_of_it(number: int, tmp_pat
         root = write_tree(tmp_path / str(at), _touched(fix, example))
         root.mkdir(exist_ok=True)
         persist = fix.persist if fix.persist_is_command else None
-        before = _tree(root)
+        before = tree_of(root)
         now = fix.now if fix.now is None or "sudo" in fix.now else None
-        first, second = _sh(root, now, persist), _sh(root, now, persist)
-        undone, again = _sh(root, fix.undo, fix.undo_persist), _sh(root, fix.undo, fix.undo_persist)
+        first, second = sh(root, now, persist), sh(root, now, persist)
+        undone, again = sh(root, fix.undo, fix.undo_persist), sh(root, fix.undo, fix.undo_persist)
         is_back = _as_written(undone) == _as_written(before) or (now is not None and fix.undo is None)
         if (first, undone, is_back) != (second, again, True):
             wrong[example.name] = [_changed(before, first), _changed(first, second), _changed(before, undone)]
@@ -153,13 +124,7 @@ def test_what_lasts_for_other_cpus_stays(check_id: str, name: str, text: str, tm
     changed = {f"{CPUS}/cpu{cpu}/{name}": text for cpu in (2, 3)} | {f"{CPUS}/cpufreq/boost": "1\n"}
     targets = (frozenset({2, 3}), frozenset({3}))
     first, second = (Example(check_id, "fail", changed, target=cpus).found().answer.fix or Fix() for cpus in targets)
-    earlier = _sh(tmp_path / "machine", first.persist)
-    both = _sh(tmp_path / "machine", second.persist)
+    earlier = sh(tmp_path / "machine", first.persist)
+    both = sh(tmp_path / "machine", second.persist)
     assert (len(earlier), len(both), first.undo_persist == second.undo_persist) == (1, 2, False)
-    assert _sh(tmp_path / "machine", second.undo_persist, second.undo_persist) == earlier
-
-
-def test_the_name_of_what_lasts_for_many_cpus_has_room_in_a_folder() -> None:
-    names = [persist_per_cpu(dict.fromkeys(range(first, 1024, 2), 0), "online") for first in (0, 1)]
-    (even, odd) = (re.findall(r"/etc/tmpfiles.d/(\S+)", name)[0] for name in names)
-    assert (even == odd, len(even) < 255) == (False, True)
+    assert sh(tmp_path / "machine", second.undo_persist, second.undo_persist) == earlier

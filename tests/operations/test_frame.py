@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisewatch.judgement.commands import BOOT_OPTIONS
 from noisewatch.judgement.counts import Counts
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.actions import run_command, write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.operations.frame.finding_line import FindingLine
@@ -106,12 +107,15 @@ def test_the_frame_of_a_large_machine_fits_a_line_that_the_screen_takes() -> Non
     assert len(encode_frame(frame(lines, culprits))) < 1 << 24
 
 
+_OPTION = BootOptions("nosmt")
+
+
 @pytest.mark.parametrize(
     ("fix", "shown", "is_command"),
     [
-        (Fix("echo 1 | sudo tee /x", f"{BOOT_OPTIONS}nosmt"), "echo 1 | sudo tee /x", True),
-        (Fix(None, "sudo systemctl disable --now a.timer"), "sudo systemctl disable --now a.timer", True),
-        (Fix(None, f"{BOOT_OPTIONS}nosmt"), f"{BOOT_OPTIONS}nosmt", False),
+        (Fix((write("/x", 1, None),), (_OPTION,)), "echo 1 | sudo tee /x", True),
+        (Fix(lasting=(run_command("systemctl stop a"),)), "sudo systemctl stop a", True),
+        (Fix(lasting=(_OPTION,)), "add to the kernel command line and reboot: nosmt", False),
         (None, None, False),
     ],
 )

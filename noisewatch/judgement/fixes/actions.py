@@ -44,6 +44,11 @@ def write(path: str, value: str | int, before: str | int | None) -> Write:
     return Write((Setting(path, str(value), None if before is None else str(before)),))
 
 
+def write_all(value: str | int, before_by_path: Mapping[str, str | None]) -> Write:
+    """One value to several files."""
+    return Write(tuple(Setting(path, str(value), before) for path, before in before_by_path.items()))
+
+
 def write_cpus(value_by_cpu: Mapping[int, str | int], name: str, before: Mapping[int, str | int]) -> Write:
     """The file `name` of each CPU; `before` has the values that were read."""
     return Write(
@@ -77,31 +82,49 @@ def run_command(command: str, undone_by: str = "") -> Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """Pins threads to `cpus`; `before` is where each might run, by its id. None is unknown, and cannot be undone."""
+class Pin:
+    """A thread and the CPUs that it is to be on. `before` is where it might run; None is unknown."""
 
+    tid: int
     cpus: CpuSet
-    before: tuple[tuple[int, CpuSet | None], ...]
-    process: int | None = None  # whose threads these are: then also those that it has started since
+    before: CpuSet | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Pins threads: a thread that has ended does not keep the others from being moved."""
+
+    pins: tuple[Pin, ...]
+    process: int | None = None  # whose threads these are, with one wish: then also those that it has started since
 
     @property
     def do(self) -> str:
         if self.process is not None:
-            return run([_pin(self.process, self.cpus, "-apc")], as_root=True)
-        return run([_pin(tid, self.cpus) for tid, _ in self.before], as_root=True)
+            return run([_taskset(self.process, self.pins[0].cpus, "-apc")], as_root=True)
+        return _pinned((pin.tid, pin.cpus) for pin in self.pins)
 
     @property
     def undo(self) -> str | None:
-        known = [(tid, cpus) for tid, cpus in self.before if cpus]
-        if len(known) < len(self.before) or not known:
+        known = [(pin.tid, pin.before) for pin in self.pins if pin.before]
+        if len(known) < len(self.pins):
             return None
-        wanted = {cpus for _, cpus in known}
-        if self.process is not None and len(wanted) == 1:
-            return run([_pin(self.process, wanted.pop(), "-apc")], as_root=True)
-        return run([_pin(tid, cpus) for tid, cpus in sorted(known, key=lambda each: sorted(each[1]))], as_root=True)
+        allowed = {cpus for _, cpus in known}
+        if self.process is not None and len(allowed) == 1:
+            return run([_taskset(self.process, allowed.pop(), "-apc")], as_root=True)
+        return _pinned(known)
 
 
-def _pin(tid: int, cpus: CpuSet, options: str = "-pc") -> tuple[str, ...]:
+def move(before_by_tid: Mapping[int, CpuSet | None], cpus: CpuSet, process: int | None = None) -> Move:
+    """All threads to the same CPUs."""
+    return Move(tuple(Pin(tid, cpus, before) for tid, before in before_by_tid.items()), process)
+
+
+def _pinned(cpus_by_tid: Iterable[tuple[int, CpuSet]]) -> str:
+    ordered = sorted(cpus_by_tid, key=lambda each: sorted(each[1]))
+    return run([_taskset(tid, cpus, "-pc") for tid, cpus in ordered], as_root=True)
+
+
+def _taskset(tid: int, cpus: CpuSet, options: str) -> tuple[str, ...]:
     return ("taskset", options, format_cpu_list(cpus), str(tid))
 
 

@@ -11,7 +11,10 @@ from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, Last
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Each command may be run twice, and changes nothing the second time; one that does not exist is None."""
+    """Each command may be run twice, and changes nothing the second time; one that does not exist is None.
+
+    Actions are done in order, each if the one before succeeded; all are undone, whatever fails.
+    """
 
     actions: tuple[Action, ...] = ()
     lasting: tuple[Lasting, ...] = ()
@@ -25,12 +28,12 @@ class Fix:
     @property
     def undo(self) -> str | None:
         """Brings back the values that were read; None where one of them is unknown."""
-        return _all_of([each.undo for each in reversed(self.actions)])
+        return _all_of([each.undo for each in reversed(self.actions)], "; ")
 
     @property
     def persist(self) -> str | None:
         """What makes it last: a command, or words for people."""
-        return _all_of([each.do for each in self.lasting])
+        return _all_of([each.do for each in self.lasting], " && " if self.persist_is_command else "; ")
 
     @property
     def persist_is_command(self) -> bool:
@@ -40,12 +43,12 @@ class Fix:
     @property
     def undo_persist(self) -> str | None:
         """What takes `persist` back, where that is a command; what it does now stays until `undo`."""
-        return _all_of([each.undo if isinstance(each, AtBoot | Run) else None for each in reversed(self.lasting)])
+        return _all_of([each.undo if isinstance(each, AtBoot | Run) else None for each in reversed(self.lasting)], "; ")
 
     @property
     def undo_files(self) -> str | None:
         """The part of that which does no harm where nothing was made to last: our own files go."""
-        return _all_of([each.undo for each in reversed(self.lasting) if isinstance(each, AtBoot)])
+        return _all_of([each.undo for each in reversed(self.lasting) if isinstance(each, AtBoot)], "; ")
 
     @property
     def needs_reboot(self) -> bool:
@@ -87,8 +90,8 @@ def _argument(name: str, parts: list[str]) -> str:
     return "=".join([name, ",".join(flags + lists)] if parts else [name])
 
 
-def _all_of(commands: Sequence[str | None]) -> str | None:
-    """One after the other; None where there is none, or where one is unknown."""
+def _all_of(commands: Sequence[str | None], separator: str = " && ") -> str | None:
+    """In a line; None where there is none, or where one is unknown."""
     if None in commands:
         return None
-    return " && ".join(command for command in commands if command) or None
+    return separator.join(command for command in commands if command) or None

@@ -23,6 +23,7 @@ from noisewatch.text import clean
 
 _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
+_SCHED_DEADLINE = 6  # in linux/sched.h
 _ENDED = ("Z", "X")  # a zombie, and one that is just being taken away
 _ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S*)$", re.MULTILINE)
 _MIGRATIONS = re.compile(r"^se\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n", re.MULTILINE)
@@ -42,6 +43,7 @@ class ThreadStat:
     started_ticks: int
     cpu: int
     state: str = "R"
+    policy: int | None = None  # None is not told
 
     @property
     def has_ended(self) -> bool:
@@ -56,6 +58,11 @@ class ThreadStat:
     def is_bound(self) -> bool:
         """Whether its affinity cannot be changed."""
         return bool(self.flags & _BOUND)
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether its affinity has to be that of all CPUs which are scheduled together: SCHED_DEADLINE."""
+        return self.policy == _SCHED_DEADLINE
 
 
 def parse_stat(text: str) -> ThreadStat:
@@ -78,6 +85,7 @@ def parse_stat(text: str) -> ThreadStat:
             started_ticks=int(fields[19]),
             cpu=int(fields[36]),
             state=fields[0],
+            policy=int(fields[38]) if len(fields) > 38 else None,
         )
     except ValueError as error:
         raise Malformed("`pid (name) state …`", text.strip()) from error

@@ -43,6 +43,7 @@ class Task:
     started_ticks: int  # since boot: tells a recycled number
     allowed: CpuSet | None = None  # None is not asked, or unknown
     process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
+    has_deadline: bool = False  # SCHED_DEADLINE: the kernel refuses to pin it
     migrations: int | None = None  # times that it went from one CPU to another; None is not asked, or unknown
 
     @property
@@ -231,6 +232,7 @@ class TaskReader:
             parent_pid=stat.parent_pid,
             children_ns=stat.children_ns,
             started_ticks=stat.started_ticks,
+            has_deadline=stat.has_deadline,
             process_ns=stat.busy_ns if folder == f"{FOLDER}/{pid}" else None,
         )
         is_named = before is not None and known is not None and known.named == stat.name

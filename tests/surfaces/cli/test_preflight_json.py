@@ -73,9 +73,9 @@ def test_a_fix_carries_the_cpus_of_this_machine_and_brings_back_its_values(run: 
     changes = {paths[0]: "powersave\n", paths[1]: "ondemand\n"}
     found = _finding(_judged(run, quiet_tree(tmp_path, changes)), "governor-not-performance")
     assert found["fix"].keys() >= _FIX
-    wanted = f"echo performance | sudo tee {CPUS}/cpu$cpu/cpufreq/scaling_governor"
-    assert found["fix"]["now"] == f"for cpu in 2 3; do {wanted}; done"
-    assert found["fix"]["undo"] == f"echo powersave | sudo tee {paths[0]} && echo ondemand | sudo tee {paths[1]}"
+    wanted = f'echo performance | sudo tee "{CPUS}/cpu$c/cpufreq/scaling_governor"'
+    assert found["fix"]["now"] == f"for c in 2 3; do {wanted}; done"
+    assert found["fix"]["undo"] == f"echo powersave | sudo tee {paths[0]}; echo ondemand | sudo tee {paths[1]}"
     assert (found["cpus"], found["fix"]["needs_root"]) == ([2, 3], True)
 
 

@@ -96,8 +96,8 @@ def test_failures_come_before_warnings_and_passes_are_one_entry(run: Run, tmp_pa
 def test_a_fix_is_one_line_that_can_be_copied(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in (2, 3)})
     lines = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).out.splitlines()
-    path = f"{CPUS}/cpu$cpu/cpufreq/scaling_governor"
-    assert f"        now:     for cpu in 2 3; do echo performance | sudo tee {path}; done" in lines
+    path = f'"{CPUS}/cpu$c/cpufreq/scaling_governor"'
+    assert f"        now:     for c in 2 3; do echo performance | sudo tee {path}; done" in lines
 
 
 def test_a_task_on_a_target_cpu_is_named(run: Run, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.declaration import Fix
 from noisewatch.judgement.finding_words import sentence
 from tests.judgement.example import Example, all_examples
 
@@ -23,10 +22,3 @@ _ROLES = {
 def test_the_number_beside_a_failure_says_what_it_is(check_id: str, words: str) -> None:
     example: Example = next(each for each in all_examples() if (each.id, each.status) == (check_id, "fail"))
     assert words in sentence(example.found())
-
-
-def test_a_fix_that_only_a_reboot_brings_says_so() -> None:
-    option = "add to the kernel command line and reboot: nosmt"
-    assert (Fix(None, option).needs_reboot, Fix(None, option).persist_needs_reboot) == (True, True)
-    assert (Fix("echo 0", option).needs_reboot, Fix("echo 0", option).persist_needs_reboot) == (False, True)
-    assert (Fix("echo 0", "stop the daemon").needs_reboot, Fix(None, None).persist_needs_reboot) == (False, False)

@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.actions import Run
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict, compose
 from noisewatch.kinds import Kind
@@ -136,7 +138,7 @@ def _turned(finding: Finding, status: Status, text: str) -> Finding:
         said=text,
         reason=None if wrong else text,
         culprits=culprits if wrong else (),
-        fix=Fix(text, text, text) if wrong else None,
+        fix=Fix((Run(((text,),), ((text,),), as_root=False),), (ByHand(text),)) if wrong else None,
     )
     return replace(finding, answer=answer)
 

@@ -7,12 +7,15 @@ from itertools import cycle
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, pin, write
-from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import Move, Pin, write_all
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.partitions import Partition
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.tasks.threads import Task
 
 _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
@@ -61,9 +64,8 @@ def _describe(partition: Partition) -> str:
 def _dissolve(invalid: list[Partition]) -> Fix:
     """Only its maker knows which of two overlapping groups is to have the CPUs; a plain member misleads nobody."""
     return Fix(
-        " && ".join(write("member", f"{each.folder}/cpuset.cpus.partition") for each in invalid),
-        f"give it CPUs that no other group has, and make it again: {invalid[0].kind}",
-        " && ".join(write(each.kind, f"{each.folder}/cpuset.cpus.partition") for each in invalid),
+        (write_all("member", {f"{each.folder}/cpuset.cpus.partition": each.kind for each in invalid}),),
+        (ByHand(f"give it CPUs that no other group has, and make it again: {invalid[0].kind}"),),
     )
 
 
@@ -120,9 +122,10 @@ def _describe_crowd(threads: list[Task]) -> str:
 
 def _pin_each(crowds: list[list[Task]]) -> Fix:
     """One CPU after the other; back again with the affinity that was read."""
-    now, undo = [], []
-    for threads in crowds:
-        for thread, cpu in zip(threads, cycle(sorted(threads[0].allowed or ())), strict=False):
-            now.append(pin(thread.tid, frozenset({cpu})))
-            undo.append(pin(thread.tid, thread.allowed or frozenset()))
-    return Fix("; ".join(now), "pin each thread where the benchmark starts it", "; ".join(undo))
+    pins = [
+        Pin(thread.tid, frozenset({cpu}), thread.allowed)
+        for threads in crowds
+        for thread, cpu in zip(threads, cycle(sorted(threads[0].allowed or ())), strict=False)
+        if not thread.has_deadline  # which the kernel refuses to pin
+    ]
+    return Fix((Move(tuple(pins)),), (ByHand("pin each thread where the benchmark starts it"),))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import Action, run_command, write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.cgroup.weights import UNCLAMPED, CpuWeight, CpuWeights
@@ -112,30 +114,27 @@ def _is_light(case: Case, weights: CpuWeights, level: CpuWeight) -> bool:
 
 def _fix(case: Case, weights: CpuWeights | None) -> Fix:
     """Raises the process that this one was started from, as a rule the shell, and the groups; back as they were."""
-    steps = _raised_parent(case)
+    actions: list[Action] = _raised_parent(case)
     for level in weights.levels if weights is not None else ():
         if weights is not None and _is_light(case, weights, level) and not level.is_idle:
-            path = f"{level.folder}/{weights.file}"
-            steps.append((write(weights.default, path), write(str(level.weight), path)))
+            actions.append(write(f"{level.folder}/{weights.file}", weights.default, level.weight))
         if level.is_idle:
-            path = f"{level.folder}/cpu.idle"
-            steps.append((write(0, path), write(1, path)))
+            actions.append(write(f"{level.folder}/cpu.idle", 0, 1))
         if level.clamp_percent is not None and level.clamp_percent < UNCLAMPED:
-            path = f"{level.folder}/cpu.uclamp.max"
-            steps.append((write("max", path), write(f"{level.clamp_percent:.2f}", path)))
-    now, undo = " && ".join(step for step, _ in steps), " && ".join(step for _, step in steps)
-    return Fix(now or None, "start the benchmark with Nice=0 and CPUWeight=100, or without nice", undo or None)
+            actions.append(write(f"{level.folder}/cpu.uclamp.max", "max", f"{level.clamp_percent:.2f}"))
+    by_hand = ByHand("start the benchmark with Nice=0 and CPUWeight=100, or without nice")
+    return Fix(tuple(actions), (by_hand,))
 
 
-def _raised_parent(case: Case) -> list[tuple[str, str]]:
+def _raised_parent(case: Case) -> list[Action]:
     """Nothing where only this process was lowered: the next one that the shell starts will not be."""
     parent = case.snapshot.settings.own.parent
     if parent is None or parent.pid in {1, *case.snapshot.own_pids}:
         return []
-    steps = []
-    nice, policy = parent.scheduling.nice, _LOWERED_BY_POLICY.get(parent.scheduling.policy)
+    actions: list[Action] = []
+    pid, nice, policy = parent.pid, parent.scheduling.nice, _LOWERED_BY_POLICY.get(parent.scheduling.policy)
     if policy is not None:
-        steps.append((f"sudo chrt --other -p 0 {parent.pid}", f"sudo chrt --{policy} -p 0 {parent.pid}"))
+        actions.append(run_command(f"chrt --other -p 0 {pid}", f"chrt --{policy} -p 0 {pid}"))
     if nice > case.bound(_NICE):
-        steps.append((f"sudo renice -n {_AS_EVERYBODY} -p {parent.pid}", f"sudo renice -n {nice} -p {parent.pid}"))
-    return steps
+        actions.append(run_command(f"renice -n {_AS_EVERYBODY} -p {pid}", f"renice -n {nice} -p {pid}"))
+    return actions

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
@@ -162,5 +164,4 @@ def lift(folder: str | None, limit_text: str | None) -> Fix | None:
         return None
     is_version_2 = " " in limit_text  # with its period; in version 1 that has a file of its own
     name, unlimited = ("cpu.max", "max") if is_version_2 else ("cpu.cfs_quota_us", "-1")
-    path = f"{folder}/{name}"
-    return Fix(write(unlimited, path), "start it without a CPU limit", write(limit_text, path))
+    return Fix((write(f"{folder}/{name}", unlimited, limit_text),), (ByHand("start it without a CPU limit"),))

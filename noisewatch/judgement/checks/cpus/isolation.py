@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, boot_options, pin, write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import MakePartition, move
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
 from noisewatch.judgement.many_threads import Members, many_threads
 from noisewatch.judgement.processes import why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
-from noisewatch.kernel.cgroup.partitions import Partition
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.tasks.threads import Task
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
@@ -67,40 +68,26 @@ def target_not_isolated(case: Case) -> Answer:
 
 def _isolate(case: Case) -> Fix:
     """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
-    listed = format_cpu_list(case.target)
     if not case.online - case.target:
-        return Fix(None, "choose fewer target CPUs: all other work needs one that is not isolated", needs_root=False)
-    persist = boot_options(f"isolcpus=domain,managed_irq,{listed}")
+        fewer = ByHand("choose fewer target CPUs: all other work needs one that is not isolated")
+        return Fix(lasting=(fewer,), needs_root=False)
+    option = BootOptions(f"isolcpus=domain,managed_irq,{format_cpu_list(case.target)}")
     root = case.snapshot.isolation.partitions.root
     if root is None:
-        return Fix(None, persist, None)
-    folder, control = f"{root.folder}/benchmark", f"{root.folder}/cgroup.subtree_control"
-    now = [
-        *([] if root.delegates_cpuset else [write("+cpuset", control)]),
-        f"sudo mkdir -p {shlex.quote(folder)}",
-        write(listed, f"{folder}/cpuset.cpus"),
-        write("isolated", f"{folder}/cpuset.cpus.partition"),
-    ]
+        return Fix(lasting=(option,))
+    folder = f"{root.folder}/benchmark"
     earlier = next((each for each in case.snapshot.isolation.partitions.all if each.folder == folder), None)
-    if earlier is not None:
-        return Fix(" && ".join(now), persist, _made_as_before(earlier))
-    quoted = shlex.quote(folder)
-    undo = [
-        f"{{ [ ! -d {quoted} ] || sudo rmdir {quoted}; }}",
-        *([] if root.delegates_cpuset else [write("-cpuset", control)]),
-    ]
-    return Fix(" && ".join(now), persist, " && ".join(undo))
-
-
-def _made_as_before(partition: Partition) -> str | None:
-    """The partition that was there already, for other CPUs; None where those are unknown."""
-    if not partition.wanted:
-        return None
-    cpus = write(format_cpu_list(partition.wanted), f"{partition.folder}/cpuset.cpus")
-    return f"{cpus} && {write(partition.kind, f'{partition.folder}/cpuset.cpus.partition')}"
+    partition = MakePartition(
+        folder=folder,
+        cpus=case.target,
+        delegate_in=None if root.delegates_cpuset else f"{root.folder}/cgroup.subtree_control",
+        earlier=None if earlier is None else (earlier.kind, earlier.wanted),
+    )
+    return Fix((partition,), (option,))
 
 
 INIT = frozenset({1, 2})  # and kthreadd
+DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or keep them away by an isolated cgroup partition"
 
 _TASK_SHARE = Limit(
     key="fails",
@@ -243,20 +230,26 @@ def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
 
     Never init: all that the system starts from then on would inherit the pin.
     """
-    movable = list(_movable(case, culprits).values())
-    if not movable or not case.housekeeping:
+    if not case.housekeeping:
         return None
-    undo = [pin(task.tid, task.allowed) for task in movable if task.allowed]
-    housekeeping = format_cpu_list(case.housekeeping)
-    return Fix(
-        "; ".join(dict.fromkeys(pin(task.tid, case.housekeeping) for task in movable)),
-        None if all(task.is_kernel for task in movable) else f"for a service: AllowedCPUs={housekeeping} in its unit",
-        "; ".join(dict.fromkeys(undo)) if len(undo) == len(movable) else None,
-    )
+    movable, by_hand = _movable(case, culprits), []
+    if any(not task.is_kernel for task in movable.values()):
+        by_hand.append(ByHand(f"for a service: AllowedCPUs={format_cpu_list(case.housekeeping)} in its unit"))
+    fixed = [task.name for task in _blamed(case, culprits).values() if task.has_deadline]
+    if fixed:
+        by_hand.append(ByHand(f"{DEADLINE} ({', '.join(fixed)})"))
+    if not movable and not by_hand:
+        return None
+    return Fix((move({tid: task.allowed for tid, task in movable.items()}, case.housekeeping),), tuple(by_hand))
 
 
 def _movable(case: Case, culprits: tuple[Disturbance, ...]) -> dict[int, Task]:
-    """By thread. Those that are there still; who has started others that ended is not one of them."""
+    """By thread: those that taskset moves."""
+    return {tid: task for tid, task in _blamed(case, culprits).items() if not task.has_deadline}
+
+
+def _blamed(case: Case, culprits: tuple[Disturbance, ...]) -> dict[int, Task]:
+    """By thread. Those that are there still, and may be moved; who has started others that ended is not one of them."""
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
     tasks = {tid: task for look in looks if look is not None for tid, task in look.by_tid.items()}
     blamed = {each.tid: tasks[each.tid] for each in culprits if each.tid is not None and each.tid in tasks}

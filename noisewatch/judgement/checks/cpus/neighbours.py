@@ -6,12 +6,15 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, boot_options, write_per_cpu
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import write_cpus
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
@@ -80,11 +83,8 @@ def _without_siblings(case: Case) -> Answer:
 def _with_siblings(case: Case) -> Answer:
     listed = name_cpus(case.siblings)
     removable = case.siblings - {0}  # the boot CPU stays
-    fix = Fix(
-        write_per_cpu(dict.fromkeys(removable, 0), "online") or None,
-        boot_options("nosmt"),
-        write_per_cpu(dict.fromkeys(removable, 1), "online") or None,
-    )
+    offline, online = dict.fromkeys(removable, 0), dict.fromkeys(removable, 1)
+    fix = Fix((write_cpus(offline, "online", online),), (BootOptions("nosmt"),))
     if case.interval is None:
         return Answer(
             Status.WARN,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, boot_options, pin, write
-from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import move, write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kernel.system.release import COMMAND_LINE
 from noisewatch.kernel.tasks.threads import Task
@@ -51,7 +54,7 @@ def target_not_tickless(case: Case) -> Answer:
         return Answer(Status.PASS, f"{name_cpus(case.target)}: the tick can stop", cpus=case.target, evidence=evidence)
     wanted = (tickless | case.target) - _BOOT_CPU
     is_possible = ticking - _BOOT_CPU and case.online - wanted
-    fix = Fix(None, boot_options(f"nohz_full={format_cpu_list(wanted)}"), None) if is_possible else None
+    fix = Fix(lasting=(BootOptions(f"nohz_full={format_cpu_list(wanted)}"),)) if is_possible else None
     return Answer(Status.FAIL, f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, evidence=evidence, fix=fix)
 
 
@@ -78,9 +81,9 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
     if kept and case.snapshot.isolation.nohz_full is None:
         return unknown(case.why_unknown(f"{CPUS}/nohz_full"))  # which would offload them as well
     if kept or not case.target:
-        option = boot_options(f"rcu_nocbs={format_cpu_list(offloaded | case.target)}")
+        option = BootOptions(f"rcu_nocbs={format_cpu_list(offloaded | case.target)}")
         said = f"{name_cpus(kept)}: callbacks are run where they arise{why_not}"
-        fix = None if why_not else Fix(None, option, None)
+        fix = None if why_not else Fix(lasting=(option,))
         return Answer(Status.FAIL, said, cpus=kept, evidence=evidence, fix=fix)
     if not _can_offload(case):
         return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option says nothing
@@ -125,14 +128,12 @@ def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
 
 
 def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
-    movable = [task for task in threads if not task.is_bound]
+    movable = {task.tid: task.allowed for task in threads if not task.is_bound}
     if not movable or not case.housekeeping:
         return None
-    return Fix(
-        "; ".join(pin(task.tid, case.housekeeping) for task in movable),
-        boot_options(f"nohz_full={format_cpu_list(case.target - _BOOT_CPU)}") if case.target - _BOOT_CPU else None,
-        "; ".join(pin(task.tid, task.allowed or frozenset()) for task in movable),
-    )
+    wanted = case.target - _BOOT_CPU
+    option = (BootOptions(f"nohz_full={format_cpu_list(wanted)}"),) if wanted else ()
+    return Fix((move(movable, case.housekeeping),), option)
 
 
 @check(
@@ -166,10 +167,6 @@ def confine_work(case: Case, queues: Workqueues) -> Fix | None:
     """Keeps unbound kernel work on the housekeeping CPUs."""
     if not case.housekeeping:
         return None
-    path = f"{WORKQUEUES}/cpumask"
     before = queues.requested or queues.allowed or frozenset()
-    return Fix(
-        write(format_cpu_mask(case.housekeeping), path),
-        boot_options(f"workqueue.unbound_cpus={format_cpu_list(case.housekeeping)}"),
-        write(format_cpu_mask(before), path),
-    )
+    mask = write(f"{WORKQUEUES}/cpumask", format_cpu_mask(case.housekeeping), format_cpu_mask(before))
+    return Fix((mask,), (BootOptions(f"workqueue.unbound_cpus={format_cpu_list(case.housekeeping)}"),))

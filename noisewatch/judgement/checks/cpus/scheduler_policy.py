@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, persist_per_cpu, write_per_cpu
-from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import Run, write, write_cpus
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.knob_answers import unread
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
@@ -15,6 +18,7 @@ from noisewatch.kernel.tasks.services import INIT_NAME, INIT_STATUS, ServiceGrou
 from noisewatch.text import clean
 
 _INIT_SCOPE = "init.scope"
+_RELOAD = ("systemctl", "daemon-reload")
 _OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes these
 
 
@@ -78,30 +82,29 @@ def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
     listed = format_cpu_list(case.housekeeping)
     if not listed:
         return None
-    persist = f"CPUAffinity={listed.replace(',', ' ')} in /etc/systemd/system.conf, and reboot"
     own = case.snapshot.cgroup.folder or ""  # to confine the group that we are in would confine the benchmark
     slices = [each for each in groups if each.name != _INIT_SCOPE and not f"{own}/".startswith(f"{each.folder}/")]
     if not slices:
-        return Fix(None, persist, None)
+        words = f"CPUAffinity={listed.replace(',', ' ')} in /etc/systemd/system.conf, and reboot"
+        return Fix(lasting=(ByHand(words, needs_reboot=True),))
     is_known = all(each.wanted is not None for each in slices if each.has_limit)
-    undo = " && ".join(_allow(each, format_cpu_list(each.wanted or ()), "--runtime ") for each in slices)
+    undo = [_allow(each, format_cpu_list(each.wanted or ()), "--runtime") for each in slices]
+    forget = [command for each in slices for command in _allow_again(each)]
     return Fix(
-        " && ".join(_allow(each, listed, "--runtime ") for each in slices),
-        " && ".join(_allow(each, listed) for each in slices),
-        undo if is_known else None,
-        undo_unit=" && ".join(_allow_again(each) for each in slices) if is_known else None,
+        (Run(tuple(_allow(each, listed, "--runtime") for each in slices), tuple(undo) if is_known else ()),),
+        (Run(tuple(_allow(each, listed) for each in slices), tuple(forget) if is_known else ()),),
     )
 
 
-def _allow_again(group: ServiceGroup) -> str:
+def _allow_again(group: ServiceGroup) -> list[tuple[str, ...]]:
     """For good: what had no limit loses the file that set-property writes."""
     if group.has_limit:
-        return _allow(group, format_cpu_list(group.wanted or ()))
-    return f"sudo rm -f /etc/systemd/system.control/{group.name}.d/50-AllowedCPUs.conf && sudo systemctl daemon-reload"
+        return [_allow(group, format_cpu_list(group.wanted or ()))]
+    return [("rm", "-f", f"/etc/systemd/system.control/{group.name}.d/50-AllowedCPUs.conf"), _RELOAD]
 
 
-def _allow(group: ServiceGroup, listed: str, how_long: str = "") -> str:
-    return f"sudo systemctl set-property {how_long}-- {group.name} AllowedCPUs={listed}"
+def _allow(group: ServiceGroup, listed: str, *how_long: str) -> tuple[str, ...]:
+    return ("systemctl", "set-property", *how_long, "--", group.name, f"AllowedCPUs={listed}")
 
 
 @check(
@@ -125,7 +128,7 @@ def custom_scheduler_loaded(case: Case) -> Answer:
     if state == "disabled":
         return Answer(Status.PASS, "no other scheduler is loaded", evidence={"state": state})
     name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "one without a name")
-    fix = Fix("echo S | sudo tee /proc/sysrq-trigger", "disable the service that loads it", None)
+    fix = Fix((write("/proc/sysrq-trigger", "S", None),), (ByHand("disable the service that loads it"),))
     return Answer(Status.FAIL, f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
 
 
@@ -187,9 +190,4 @@ def _is_silent(clock: CpuFrequency) -> bool:
 
 def _hold(governor_by_cpu: dict[int, str]) -> Fix:
     held = dict.fromkeys(governor_by_cpu, "performance")
-    name = "cpufreq/scaling_governor"
-    return Fix(
-        write_per_cpu(held, name),
-        persist_per_cpu(held, name, "tickless.scaling_governor"),
-        write_per_cpu(governor_by_cpu, name),
-    )
+    return set_for_good(write_cpus(held, "cpufreq/scaling_governor", governor_by_cpu), about="tickless")

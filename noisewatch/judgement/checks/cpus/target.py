@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, write_per_cpu
-from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import write_cpus
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import PinTrial
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
@@ -40,10 +42,7 @@ def target_cpu_unusable(case: Case) -> Answer:
         return unknown(f"{listed} may be the wrong target (give --cpus): {case.snapshot.target.doubt}")
     offline = case.target - online.online
     if offline:
-        fix = Fix(
-            write_per_cpu(dict.fromkeys(offline, 1), "online"),
-            undo=write_per_cpu(dict.fromkeys(offline, 0), "online"),
-        )
+        fix = Fix((write_cpus(dict.fromkeys(offline, 1), "online", dict.fromkeys(offline, 0)),))
         return Answer(
             Status.FAIL,
             f"{name_cpus(offline)}: not online",

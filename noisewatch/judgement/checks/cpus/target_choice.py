@@ -8,7 +8,6 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS
 from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.measured import MICROBENCHMARK, why_incomplete
@@ -16,6 +15,7 @@ from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.core_ranking import NAME as RANKING
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import HYBRID, NODES
 from noisewatch.kernel.snapshot.knobs import Knob
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import CPUS, persist_knob, persist_lines, persist_per_cpu, write, write_per_cpu
-from noisewatch.judgement.declaration import Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.fixes.actions import write, write_cpus
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, CpuFrequency
 from noisewatch.kernel.system.platform import NONE
 
@@ -60,11 +62,8 @@ def governor_not_performance(case: Case) -> Answer:
     failing = {
         cpu: name for cpu, name in others.items() if not (name == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS)
     }
-    fix = Fix(
-        write_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
-        persist_per_cpu(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor"),
-        write_per_cpu({cpu: str(name) for cpu, name in others.items()}, "cpufreq/scaling_governor"),
-    )
+    before = {cpu: str(name) for cpu, name in others.items()}
+    fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor", before))
     if failing:
         said = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
         return Answer(Status.FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
@@ -133,13 +132,13 @@ def _has_turbo(case: Case) -> bool:
 def _turbo_off(case: Case) -> Fix:
     path = case.snapshot.frequency.turbo_path or ""
     if path.endswith("no_turbo"):
-        return Fix(write(1, path), persist_knob(path, 1), write(0, path))
+        return set_for_good(write(path, 1, 0))
     own = case.snapshot.frequency.turbo_by_cpu
     if own:
+        boosted = [cpu for cpu in case.target if own.get(cpu)]
         name = "cpufreq/" + path.rsplit("/", 1)[1]
-        off = {cpu: 0 for cpu in case.target if own.get(cpu)}
-        return Fix(write_per_cpu(off, name), persist_per_cpu(off, name), write_per_cpu(dict.fromkeys(off, 1), name))
-    return Fix(write(0, path), persist_knob(path, 0), write(1, path))
+        return set_for_good(write_cpus(dict.fromkeys(boosted, 0), name, dict.fromkeys(boosted, 1)))
+    return set_for_good(write(path, 0, 1))
 
 
 @check(
@@ -223,12 +222,4 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
         lowest: {cpu: clock.min_khz or 0 for cpu, clock in clocks.items()},
         highest: {cpu: clock.max_khz or 0 for cpu, clock in clocks.items()},
     }
-    return Fix(
-        " && ".join(write_per_cpu(wanted, name) for name in order),
-        persist_lines(
-            "cpufreq.scaling_limits",
-            (f"w {CPUS}/cpu{cpu}/{name} - - - - {khz}" for cpu, khz in wanted.items() for name in order),
-            wanted,
-        ),
-        " && ".join(write_per_cpu(before[name], name) for name in reversed(order)),
-    )
+    return set_for_good(*(write_cpus(wanted, name, before[name]) for name in order))

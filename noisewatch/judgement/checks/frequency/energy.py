@@ -6,11 +6,13 @@ from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, INTEL_DRIVERS, clocks_of, why_no_clock
-from noisewatch.judgement.commands import CPUS, persist_knob, persist_per_cpu, write, write_per_cpu
-from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.knob_answers import hardware_without, unread
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.hardware import bias_path
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -48,11 +50,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
         if clock.energy_preference is not None and clock.energy_preference not in _FASTEST | {NO_PREFERENCE}
     }
     if others:
-        fix = Fix(
-            write_per_cpu(dict.fromkeys(others, "performance"), _PREFERENCE),
-            persist_per_cpu(dict.fromkeys(others, "performance"), _PREFERENCE),
-            write_per_cpu(others, _PREFERENCE),
-        )
+        fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), _PREFERENCE, others))
         said = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
         is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
         said += ", which governor performance would set right" if is_blamed else ""
@@ -100,9 +98,7 @@ def energy_bias_not_performance(case: Case) -> Answer:
     evidence = {"bias_by_cpu": {str(cpu): bias for cpu, bias in biases.items()}}
     others = {cpu: bias for cpu, bias in biases.items() if bias}
     if others:
-        name = "power/energy_perf_bias"
-        zero = dict.fromkeys(others, 0)
-        fix = Fix(write_per_cpu(zero, name), persist_per_cpu(zero, name), write_per_cpu(others, name))
+        fix = set_for_good(write_cpus(dict.fromkeys(others, 0), "power/energy_perf_bias", others))
         worst = max(others.values())
         said = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
         return Answer(Status.FAIL, said, measured=worst, cpus=frozenset(others), evidence=evidence, fix=fix)
@@ -148,7 +144,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
         return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not understood")
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
-        fix = Fix(write("performance", path), persist_knob(path, "performance"), write(profile, path))
+        fix = set_for_good(write(path, "performance", profile))
     said = f"the platform's profile is {profile}"
     return Answer(Status.FAIL if profile in _SAVING else Status.WARN, said, evidence=evidence, fix=fix)
 
@@ -180,10 +176,8 @@ def frequency_daemon_runs(case: Case) -> Answer:
     if names:
         units = " ".join(_UNITS[name] for name in names if name in _UNITS)
         fix = Fix(
-            f"sudo systemctl stop {units}",
-            f"sudo systemctl disable {units}",
-            f"sudo systemctl start {units}",
-            undo_unit=f"sudo systemctl enable {units}",
+            (run_command(f"systemctl stop {units}", f"systemctl start {units}"),),
+            (run_command(f"systemctl disable {units}", f"systemctl enable {units}"),),
         )
         culprits = tuple(
             Disturbance(

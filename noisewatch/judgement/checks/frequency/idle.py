@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import boot_options, persist_lines, write_per_cpu
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import write_all
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
+from noisewatch.judgement.fixes.lasting import boot_without
 from noisewatch.judgement.knob_answers import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
 from noisewatch.judgement.terms import Severity, Status
@@ -123,23 +125,8 @@ def _is_left_to_the_host(case: Case) -> bool:
 
 def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
     """Disables the states, and enables them again: they are enabled now."""
-    cpus_by_index: dict[int, list[int]] = {}
-    for cpu, states in deep.items():
-        for state in states:
-            cpus_by_index.setdefault(state.index, []).append(cpu)
-
-    def switch(value: int) -> str:
-        names = {index: f"cpuidle/state{index}/disable" for index in sorted(cpus_by_index)}
-        return " && ".join(
-            write_per_cpu(dict.fromkeys(cpus_by_index[index], value), name) for index, name in names.items()
-        )
-
-    lines = [
-        f"w {CPUS}/cpu{cpu}/cpuidle/state{index}/disable - - - - 1"
-        for index, cpus in sorted(cpus_by_index.items())
-        for cpu in cpus
-    ]
-    return Fix(switch(1), persist_lines("cpuidle.disable", lines, deep), switch(0))
+    states = [f"cpu{cpu}/cpuidle/state{state.index}" for cpu, own in sorted(deep.items()) for state in own]
+    return set_for_good(write_all(1, {f"{CPUS}/{state}/disable": "0" for state in states}))
 
 
 @check(
@@ -161,7 +148,7 @@ def idle_cpus_spin(case: Case) -> Answer:
     is_felt = bool(case.siblings) and case.rules.profile != LATENCY
     severity = Severity.WARNING if is_felt else None
     if idle.boot_option == "poll":
-        fix = Fix(persist=boot_options("without idle=poll"))
+        fix = Fix(lasting=(boot_without("idle=poll"),))
         return Answer(Status.FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
     bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
     if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.frequency.cpufreq import INTEL_DRIVERS, clocks_of, why_no_clock
-from noisewatch.judgement.commands import CPUS, persist_lines, write
-from noisewatch.judgement.declaration import Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.fixes.actions import Setting, Write
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.knob_answers import hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.caps import FrequencyCap, cap_path
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.frequency.uncore import FOLDER as UNCORE
@@ -158,9 +160,5 @@ def _said_of_domains(moving: list[UncoreDomain]) -> str:
 
 
 def _hold(domains: list[UncoreDomain]) -> Fix:
-    lowest = [(f"{domain.path}/min_freq_khz", domain.min_khz or 0, domain.max_khz or 0) for domain in domains]
-    return Fix(
-        " && ".join(write(most, path) for path, _, most in lowest),
-        persist_lines("uncore.min_freq_khz", (f"w {path} - - - - {most}" for path, _, most in lowest)),
-        " && ".join(write(least, path) for path, least, _ in lowest),
-    )
+    raised = [Setting(f"{each.path}/min_freq_khz", str(each.max_khz), str(each.min_khz)) for each in domains]
+    return set_for_good(Write(tuple(raised)))

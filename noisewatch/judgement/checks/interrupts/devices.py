@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import boot_options, write_affinity
 from noisewatch.judgement.counted import why_uncounted, why_untold
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import write_all
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
@@ -187,21 +187,17 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
     """Those that user space may move go to the housekeeping CPUs; the kernel's own need a boot option."""
     if not case.housekeeping:
         return None
-    movable = [irq for irq in irqs if irq.movable is not False]
     managed = [irq for irq in irqs if irq.movable is False]
     listed = format_cpu_list(case.housekeeping)
     options = f"irqaffinity={listed}"
     if managed:
         options += f" isolcpus=managed_irq,domain,{format_cpu_list(case.target)}"
-    numbers_by_allowed: dict[str, list[int]] = defaultdict(list)
-    for irq in movable:
-        if irq.allowed:
-            numbers_by_allowed[format_cpu_list(irq.allowed)].append(irq.irq)
-    return Fix(
-        write_affinity([irq.irq for irq in movable], listed),
-        boot_options(options),
-        "; ".join(write_affinity(numbers, allowed) or "" for allowed, numbers in numbers_by_allowed.items()) or None,
-    )
+    before = {
+        f"{FOLDER}/{irq.irq}/smp_affinity_list": format_cpu_list(irq.allowed) if irq.allowed else None
+        for irq in sorted(irqs, key=lambda irq: irq.irq)
+        if irq.movable is not False
+    }
+    return Fix((write_all(listed, before),), (BootOptions(options),))
 
 
 _RATE = Limit(

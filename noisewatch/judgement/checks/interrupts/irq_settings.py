@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from noisewatch.cpus import format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import boot_options, write
-from noisewatch.judgement.declaration import Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.fixes.actions import run_command, write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Severity, Status
@@ -35,10 +37,10 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
         return Answer(Status.PASS, "new interrupts go to other CPUs", evidence=evidence)
     fix = None
     if case.housekeeping:
+        before = format_cpu_mask(irqs.default_allowed)
         fix = Fix(
-            write(format_cpu_mask(case.housekeeping), DEFAULT),
-            boot_options(f"irqaffinity={format_cpu_list(case.housekeeping)}"),
-            write(format_cpu_mask(irqs.default_allowed), DEFAULT),
+            (write(DEFAULT, format_cpu_mask(case.housekeeping), before),),
+            (BootOptions(f"irqaffinity={format_cpu_list(case.housekeeping)}"),),
         )
     return Answer(
         Status.FAIL,
@@ -69,11 +71,10 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     if case.target and case.target <= spared and (found or reason is not None):
         return Answer(Status.PASS, f"irqbalance {'spares' if found else 'would spare'} the target CPUs")
     if found:
-        listed = format_cpu_list(case.target)
+        banned = f"IRQBALANCE_BANNED_CPULIST={format_cpu_list(case.target)}"
         fix = Fix(
-            "sudo systemctl stop irqbalance",
-            f"IRQBALANCE_BANNED_CPULIST={listed} in /etc/default/irqbalance or /etc/sysconfig/irqbalance",
-            "sudo systemctl start irqbalance",
+            (run_command("systemctl stop irqbalance", "systemctl start irqbalance"),),
+            (ByHand(f"{banned} in /etc/default/irqbalance or /etc/sysconfig/irqbalance"),),
         )
         return Answer(
             Status.FAIL, f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)}", fix=fix

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 
 from noisewatch.cpus import CpuSet, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import persist_lines, write_files
-from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import Setting, Write
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.knob_answers import turned, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
@@ -96,17 +96,7 @@ def _default(case: Case) -> CpuSet | None:
 
 def _spare(case: Case, steered: Mapping[str, CpuSet]) -> Fix:
     """Each mask less the target CPUs, which may leave it empty: then the interrupted CPU keeps its packets."""
-    after = {path: format_cpu_mask(cpus - case.target) for path, cpus in steered.items()}
-    before = {path: format_cpu_mask(cpus) for path, cpus in steered.items()}
-    return Fix(
-        _write_all(after),
-        persist_lines("rps_cpus", [f"w {path} - - - - {mask}" for path, mask in after.items()]),
-        _write_all(before),
-    )
-
-
-def _write_all(mask_by_path: Mapping[str, str]) -> str:
-    paths_by_mask: dict[str, list[str]] = defaultdict(list)
-    for path, mask in mask_by_path.items():
-        paths_by_mask[mask].append(path)
-    return " && ".join(write_files(mask, paths) for mask, paths in paths_by_mask.items())
+    spared = [
+        Setting(path, format_cpu_mask(cpus - case.target), format_cpu_mask(cpus)) for path, cpus in steered.items()
+    ]
+    return set_for_good(Write(tuple(spared)))

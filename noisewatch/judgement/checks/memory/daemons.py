@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counters import grown_in_all, why_not_grown
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import Run
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.knob_answers import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
@@ -217,7 +219,7 @@ def dirty_pages_pending(case: Case) -> Answer:
         return Answer(
             Status.PASS, said, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence
         )
-    fix = Fix("sync", needs_root=False)
+    fix = Fix((Run((("sync",),), as_root=False),), needs_root=False)
     if pending > total * case.bound(_DIRTY_FAILS):
         return Answer(
             Status.FAIL,

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check
+from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.fixes.actions import write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Severity, Status
@@ -40,7 +42,6 @@ _ROOMY = Limit(
     reason="large machines need no tenth of theirs",
 )
 _KB = 1024
-_WITH_SWAP = "memory.memsw."
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +200,5 @@ def _lift(limit: MemoryLimit) -> Fix:
     The one with swap may not be lower than the one without, and so is lifted first and brought back last.
     """
     files = {f"{limit.folder}/{name}": text for name, text in limit.text_by_file.items()}
-    unlimited = {path: "-1" if path.endswith("_in_bytes") else "max" for path in files}
-    return Fix(
-        " && ".join(write(value, path) for path, value in unlimited.items()),
-        "start it without a memory limit",
-        " && ".join(write(text, path) for path, text in sorted(files.items(), key=lambda each: _WITH_SWAP in each[0])),
-    )
+    lifted = [write(path, "-1" if path.endswith("_in_bytes") else "max", text) for path, text in files.items()]
+    return Fix(tuple(lifted), (ByHand("start it without a memory limit"),))

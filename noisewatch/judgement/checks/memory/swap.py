@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counters import grown, why_not_grown
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import SwitchSwapOff
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.memory.swaps import PATH as SWAPS
@@ -84,12 +85,5 @@ def swapping(case: Case) -> Answer:
 
 def _switch_off(swaps: tuple[Swap, ...] | None) -> Fix:
     """Switched on again is what was on, which /etc/fstab may not know; with its priority, where somebody chose one."""
-    ordered = sorted(swaps or (), key=lambda swap: -swap.priority)
-    undo = [_switch_on(swap) for swap in ordered]
-    return Fix("sudo swapoff -a", "remove swap from /etc/fstab", " && ".join(undo) or None)
-
-
-def _switch_on(swap: Swap) -> str:
-    """Unless it is on: the kernel refuses it twice."""
-    path, priority = shlex.quote(swap.path), f"-p {swap.priority} " if swap.priority >= 0 else ""
-    return f"{{ swapon --show=NAME --noheadings | grep -qxF -e {path} || sudo swapon {priority}{path}; }}"
+    areas = [(swap.path, swap.priority) for swap in sorted(swaps or (), key=lambda swap: -swap.priority)]
+    return Fix((SwitchSwapOff(tuple(areas)),), (ByHand("remove swap from /etc/fstab"),))

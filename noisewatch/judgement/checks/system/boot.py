@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.limit import LOOKED_BACK, MINIMUM
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.settings import Settings
@@ -178,4 +180,5 @@ def _write_out(said_by: tuple[str, ...]) -> Fix:
         command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
     else:
         command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz"
-    return Fix(None, f"write the boot loader's configuration anew and reboot: {command}")
+    words = f"write the boot loader's configuration anew and reboot: {command}"
+    return Fix(lasting=(ByHand(words, needs_reboot=True),))

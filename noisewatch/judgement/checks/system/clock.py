@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import boot_options, write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.measured import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
 from noisewatch.judgement.terms import Severity, Status
@@ -50,9 +52,7 @@ def slow_clock_source(case: Case) -> Answer:
     available = clock.available or ()
     evidence = {"current": clock.current, "available": None if clock.available is None else list(available)}
     better = "tsc" if "tsc" in available and clock.current != "tsc" else None
-    fix = (
-        Fix(write(better, CURRENT), boot_options("clocksource=tsc"), write(clock.current, CURRENT)) if better else None
-    )
+    fix = Fix((write(CURRENT, better, clock.current),), (BootOptions("clocksource=tsc"),)) if better else None
     if clock.current in _SLOW:
         return Answer(Status.FAIL, f"{clock.current} is slow to read", evidence=evidence, fix=fix)
     if clock.current in _PARAVIRTUAL and better:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import write_all
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
@@ -159,10 +160,7 @@ def _stop(checked: tuple[str, ...]) -> Fix | None:
     """A check may end early; what makes an array whole again may not."""
     if not checked:
         return None
-    paths = [f"/sys/block/{name}/md/sync_action" for name in checked]
-    return Fix(
-        " && ".join(write("idle", path) for path in paths), None, " && ".join(write("check", path) for path in paths)
-    )
+    return Fix((write_all("idle", {f"/sys/block/{name}/md/sync_action": "check" for name in checked}),))
 
 
 _ON_THIS_MACHINE = frozenset(

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import persist_knob, write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check
+from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.fixes.actions import write
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.knob_answers import judged_knob, unread
 from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import LATENCY, STRICT
@@ -88,13 +89,8 @@ def _watched_cpus(case: Case) -> CpuSet | None:
 def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> Fix:
     """To other CPUs, where there are any and it can be; else it goes."""
     if not housekeeping or not has_mask:
-        return Fix(write(0, Knob.WATCHDOG), persist_knob(Knob.WATCHDOG, 0), write(1, Knob.WATCHDOG))
-    listed = format_cpu_list(housekeeping)
-    return Fix(
-        write(listed, Knob.WATCHDOG_CPUS),
-        persist_knob(Knob.WATCHDOG_CPUS, listed),
-        write(format_cpu_list(watched), Knob.WATCHDOG_CPUS),
-    )
+        return set_for_good(write(Knob.WATCHDOG, 0, 1))
+    return set_for_good(write(Knob.WATCHDOG_CPUS, format_cpu_list(housekeeping), format_cpu_list(watched)))
 
 
 @check(

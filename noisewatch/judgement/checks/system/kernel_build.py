@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import persist_knob, write
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check, not_applicable, unknown
+from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import write
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
+from noisewatch.judgement.fixes.lasting import boot_without
 from noisewatch.judgement.knob_answers import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
@@ -195,12 +197,12 @@ def console_prints_everything(case: Case) -> Answer:
         return Answer(Status.PASS, "there is no slow console", evidence=evidence)
     options = case.snapshot.platform.options
     if options is not None and _SHOW_ALL in options:
-        fix = Fix(None, f"take {_SHOW_ALL} from the kernel command line and reboot")
+        fix = Fix(lasting=(boot_without(_SHOW_ALL),))
         said = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
         return Answer(Status.FAIL, said, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     said = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > limit:
-        fix = Fix(write(4, Knob.PRINTK), persist_knob(Knob.PRINTK, 4), write(" ".join(levels), Knob.PRINTK))
+        fix = set_for_good(write(Knob.PRINTK, 4, " ".join(levels)))
         return Answer(Status.FAIL, said, measured=shown, limit=limit, unit="level", evidence=evidence, fix=fix)
     if options is None:
         return unknown(case.why_unknown(COMMAND_LINE))

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check
+from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.fixes.actions import run_command
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_program
 from noisewatch.judgement.processes import ancestors, why_unseen
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
@@ -150,7 +152,7 @@ def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
     """Stops the processes where they are, and lets them go on; never those that wait for us."""
     there = interval.after.tasks.pids if interval.after.tasks is not None else frozenset()
     pids = " ".join(map(str, sorted(({run.pid for run in runs} & there) - ancestors(case))))
-    return Fix(f"sudo kill -STOP {pids}", None, f"sudo kill -CONT {pids}") if pids else None
+    return Fix((run_command(f"kill -STOP {pids}", f"kill -CONT {pids}"),)) if pids else None
 
 
 def _why_unseen(case: Case, interval: Interval) -> str | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Fix, check, unknown
+from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.knob_answers import turned, unread
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
@@ -226,5 +228,5 @@ def started_off_target(case: Case) -> Answer:
     where = "also on" if allowed & case.target else "on"
     said = f"what is started here runs {where} {name_cpus(allowed - case.target)}, unless it is pinned"
     pinned = f"taskset -c {format_cpu_list(case.target)} COMMAND"
-    fix = Fix(None, f"start the benchmark with: {pinned}", needs_root=False)
+    fix = Fix(lasting=(ByHand(f"start the benchmark with: {pinned}"),), needs_root=False)
     return Answer(Status.WARN, said, cpus=allowed - case.target, evidence=evidence, fix=fix)

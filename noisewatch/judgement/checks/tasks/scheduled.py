@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Fix, Limit, check
+from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.fixes.actions import Run, run_command
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.limit import LOOKED_AHEAD
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.terms import Severity, Status
@@ -133,12 +134,12 @@ def _length(seconds: float) -> str:
 
 def _stop(due: list[_Due], cron_pids: list[int]) -> Fix:
     """Stops the timers, and halts cron itself, which catches up when it goes on."""
-    units = " ".join(shlex.quote(each.unit) for each in due if each.unit is not None)
+    units = tuple(each.unit for each in due if each.unit is not None)
     pids = " ".join(map(str, sorted(cron_pids)))
-    now = [f"sudo systemctl stop {units}"] if units else []
-    undo = [f"sudo systemctl start {units}"] if units else []
+    actions, lasting = [], []
+    if units:
+        actions.append(Run((("systemctl", "stop", *units),), (("systemctl", "start", *units),)))
+        lasting.append(Run((("systemctl", "disable", "--now", *units),), (("systemctl", "enable", "--now", *units),)))
     if pids:
-        now, undo = [*now, f"sudo kill -STOP {pids}"], [*undo, f"sudo kill -CONT {pids}"]
-    persist = f"sudo systemctl disable --now {units}" if units else None
-    enable = f"sudo systemctl enable --now {units}" if units else None
-    return Fix(" && ".join(now) or None, persist, " && ".join(undo) or None, undo_unit=enable)
+        actions.append(run_command(f"kill -STOP {pids}", f"kill -CONT {pids}"))
+    return Fix(tuple(actions), tuple(lasting))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.commands import write
-from noisewatch.judgement.declaration import Answer, Fix, check, not_applicable, unknown
-from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
+from noisewatch.judgement.fixes.fix import Fix, set_for_good
+from noisewatch.judgement.fixes.lasting import ByHand
+from noisewatch.judgement.knob_answers import setting_of, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -88,33 +89,15 @@ def _what_is_traced(instance: TraceInstance) -> str:
 
 
 def _stop_tracing(case: Case, instances: list[TraceInstance], has_stack_tracer: bool) -> Fix:
-    now, undo = [], []
+    settings: list[Setting] = []
     for each in instances:
-        tracer, events = _tracer_of(each), _events_of(each)
-        if tracer is not None:
-            now.append(write(NO_TRACER, f"{each.folder}/current_tracer"))
-            undo.append(write(tracer, f"{each.folder}/current_tracer"))
-        if events:
-            now.append(_add(each, [f"!{event}" for event in events]))
-            undo.append(_add(each, events))
-        if each.is_profiling:
-            now.append(write(0, f"{each.folder}/{PROFILE}"))
-            undo.append(write(1, f"{each.folder}/{PROFILE}"))
-    if has_stack_tracer:
-        fix = turned(case, Knob.STACK_TRACER, 0)
-        now.append(fix.now or "")
-        undo.append(fix.undo or "")
-    return Fix("; ".join(now), "stop the program that switches it on", "; ".join(undo))
-
-
-def _add(instance: TraceInstance, events: list[str]) -> str:
-    """Appends to the list of events; one with an exclamation mark is taken from it.
-
-    `tee -a` seeks the end first, which tracefs refuses.
-    """
-    words = " ".join(map(shlex.quote, events))
-    command = f"printf '%s\\n' {words} >>{shlex.quote(instance.folder)}/set_event"
-    return f"sudo sh -c {shlex.quote(command)}"
+        tracer = _tracer_of(each)
+        settings += [Setting(f"{each.folder}/current_tracer", NO_TRACER, tracer)] if tracer is not None else []
+        settings += [Setting(f"{each.folder}/{PROFILE}", "0", "1")] if each.is_profiling else []
+    settings += [setting_of(case, Knob.STACK_TRACER, 0)] if has_stack_tracer else []
+    events = {each.folder: _events_of(each) for each in instances}
+    stopped = (StopEvents(f"{folder}/set_event", tuple(own)) for folder, own in events.items() if own)
+    return Fix((Write(tuple(settings)), *stopped), (ByHand("stop the program that switches it on"),))
 
 
 _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
@@ -149,8 +132,4 @@ def kernel_statistics_collected(case: Case) -> Answer:
 
 
 def _all_off(case: Case, knobs: list[Knob]) -> Fix:
-    fixes = [turned(case, knob, 0) for knob in knobs]
-    now, persist, undo = (
-        " && ".join(getattr(each, name) or "" for each in fixes) for name in ("now", "persist", "undo")
-    )
-    return Fix(now, persist, undo)
+    return set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in knobs)))

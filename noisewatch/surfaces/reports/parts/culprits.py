@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from noisewatch.judgement.declaration import Fix
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.calibration.gap_causes import GapCause, Part
 from noisewatch.model.interval.disturbance import Disturbance

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.declaration import Fix
-from noisewatch.judgement.kernel_arguments import merged_arguments
+from noisewatch.judgement.fixes.fix import Fix, merged_arguments
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.text import printable
@@ -58,7 +57,11 @@ def undo_script(verdict: Verdict) -> str:
     comments = [
         *_comments(
             "If these were made to last:",
-            [_about(finding, fix.undo_unit) for finding, fix in reversed(fixes) if fix.undo_unit],
+            [
+                _about(finding, fix.undo_persist)
+                for finding, fix in reversed(fixes)
+                if fix.undo_persist and not fix.undo_files
+            ],
         ),
         *_comments(
             "If this was appended to the kernel's command line, take it out again, and reboot:",
@@ -68,6 +71,11 @@ def undo_script(verdict: Verdict) -> str:
     ]
     head = _head(verdict, "Brings back what noisewatch read before the fixes")
     return _script(head, _steps([*undone, *_files_gone(fixes)]), comments)
+
+
+def _undo_of_units(fix: Fix) -> str | None:
+    """It would start what nobody has disabled, and so is left to whoever knows."""
+    return fix.undo_persist if fix.undo_files is None else None
 
 
 def _files_gone(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
@@ -81,8 +89,8 @@ def _fixable(verdict: Verdict) -> Iterator[Finding]:
     seen = set()
     for finding in [*verdict.failures, *verdict.warnings]:
         fix = finding.answer.fix
-        if fix is not None and (fix.now, fix.persist) not in seen:
-            seen.add((fix.now, fix.persist))
+        if fix is not None and fix not in seen:
+            seen.add(fix)
             yield finding
 
 
