@@ -13,7 +13,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, PERSONALITY, STAT, STATUS
 from tests.judgement.example import Example
 from tests.judgement.judging import finding
-from tests.written.quiet.process import own_limits, own_stat, own_status
+from tests.written.quiet.tasks import own_limits, own_stat, own_status
 
 _ALTERED = {  # all that this process has inherited, and that it would pass on
     STAT: own_stat(nice=10),

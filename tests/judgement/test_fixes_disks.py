@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.judgement.fixes.fix import Fix
 from tests.judgement.example import Example
-from tests.written.quiet.load import MDSTAT
+from tests.written.quiet.system import MDSTAT
 
 
 def _fix(work: str) -> Fix | None:

@@ -10,7 +10,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import answered, finding, judged_by_settings
 from tests.written import WrittenMachine, without
-from tests.written.quiet.packets import QUEUE
+from tests.written.quiet.interrupts import QUEUE
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
 _NET = "/sys/class/net"

@@ -16,8 +16,8 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.example import Example
 from tests.judgement.judging import answered, finding, judged, quiet_calibration
 from tests.written import Files, WrittenMachine
-from tests.written.quiet.kernel import TRACING
-from tests.written.quiet.scheduler import SYSTEM, USER, WORKQUEUES
+from tests.written.quiet.cpus import SYSTEM, USER, WORKQUEUES
+from tests.written.quiet.system import TRACING
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
 
 _OPEN = {"/proc/1/status": "Cpus_allowed_list:\t0-3\n"}

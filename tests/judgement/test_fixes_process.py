@@ -11,8 +11,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import ENVIRONMENT, PARENT, STAT, STATUS
 from noisewatch.kernel.tasks.systemd_timers import QUESTION
 from tests.judgement.example import Example, all_examples
-from tests.written.quiet.jobs import MINUTE_US, NOW_US
-from tests.written.quiet.process import own_stat, own_status
+from tests.written.quiet.tasks import MINUTE_US, NOW_US, own_stat, own_status
 from tests.written.quiet_machine import process
 
 

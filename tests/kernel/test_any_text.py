@@ -46,8 +46,7 @@ from noisewatch.kernel.tasks.own_process import (
 )
 from noisewatch.kernel.tasks.systemd_timers import parse_timers
 from noisewatch.kernel.trace.active import parse_events
-from tests.written.quiet.jobs import CRONTAB
-from tests.written.quiet.process import own_limits, own_stat, own_status
+from tests.written.quiet.tasks import CRONTAB, own_limits, own_stat, own_status
 from tests.written.quiet_machine import quiet_files, stat_line
 
 Parser = Callable[[str], object]

@@ -11,7 +11,7 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import record
 from tests.written import Files, WrittenMachine
-from tests.written.quiet.heat import CHIP, THERMAL
+from tests.written.quiet.frequency import CHIP, THERMAL
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 

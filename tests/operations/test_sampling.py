@@ -21,7 +21,7 @@ from tests.judgement.judging import finding
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import model_of, screen
 from tests.written import Files
-from tests.written.quiet.process import own_stat
+from tests.written.quiet.tasks import own_stat
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
 _MOMENTS = [quiet_files(3.0 * number) for number in range(4)]

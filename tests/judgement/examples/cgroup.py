@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.kernel.tasks.own_process import STAT
 from tests.judgement.example import Example
 from tests.written import mounted
-from tests.written.quiet.process import own_stat
+from tests.written.quiet.tasks import own_stat
 from tests.written.quiet_machine import CPUS, crowd
 
 _NO_KERNEL_THREADS = ("/proc/2", "/proc/30")

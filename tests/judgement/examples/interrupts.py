@@ -7,8 +7,8 @@ import re
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT
-from tests.written.quiet.packets import QUEUE
+from tests.written.quiet.interrupts import QUEUE
+from tests.written.quiet.system import CONFIG, CONFIG_TEXT
 from tests.written.quiet_machine import CPUS, cpu_row, process, quiet_files, stat_file
 
 _MOUNTS = quiet_files()["/proc/self/mounts"]

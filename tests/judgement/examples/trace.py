@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.written.quiet.kernel import TRACING
+from tests.written.quiet.system import TRACING
 from tests.written.quiet_machine import process, quiet_files
 
 _MOUNTS = quiet_files()["/proc/self/mounts"]

@@ -7,8 +7,8 @@ import pytest
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.judging import answered, finding, judged
 from tests.written import WrittenMachine, without
-from tests.written.quiet.heat import CHIP, ZONE
-from tests.written.quiet.kernel import TRACING
+from tests.written.quiet.frequency import CHIP, ZONE
+from tests.written.quiet.system import TRACING
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 

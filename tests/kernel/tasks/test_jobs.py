@@ -14,7 +14,7 @@ from noisewatch.kernel.tasks.crontabs import CronJob, Crontabs, parse_crontab, r
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, WallClock, ask_clock, read_jobs
 from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION, Timer, ask_timers, parse_timers, read_timers
 from tests.written import WrittenMachine, reading
-from tests.written.quiet.jobs import CLOCK, NOW_US
+from tests.written.quiet.tasks import CLOCK, NOW_US
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
 TIMERS = (

@@ -25,7 +25,7 @@ from noisewatch.kernel.tasks.own_process import (
 )
 from noisewatch.machine.live import LiveMachine
 from tests.written import WrittenMachine
-from tests.written.quiet.process import own_limits, own_stat, own_status
+from tests.written.quiet.tasks import own_limits, own_stat, own_status
 
 REAL_STAT = (
     "28817 (cat (x) R) R 28815 28815 25963 0 -1 4194304 99 0 0 0 0 0 0 0 39 19 1 0 3453123 3133440 379 "

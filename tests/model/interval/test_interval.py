@@ -7,7 +7,7 @@ import pytest
 from noisewatch.model.interval.disturbance import disturbances_of, is_of_a_device, kind_of_row
 from noisewatch.model.interval.interrupt_counts import RowCount
 from tests.model.interval.sampling import interval_of
-from tests.written.quiet.kernel import CONFIG
+from tests.written.quiet.system import CONFIG
 from tests.written.quiet_machine import cpu_row, stat_file
 
 

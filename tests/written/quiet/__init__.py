@@ -1,4 +1,4 @@
-"""What the quiet machine has beside its CPUs: by area, a module with `files` and perhaps `ANSWERS`."""
+"""What the quiet machine has beside its CPUs: by family, a module with `files` and perhaps `ANSWERS`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _modules() -> list[ModuleType]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """The files of all areas, so many seconds after the first moment."""
+    """The files of all families, so many seconds after the first moment."""
     return {path: text for module in _modules() for path, text in module.files(seconds).items()}
 
 

@@ -8,7 +8,7 @@ from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.frequency.throttling import MOST_CORES, throttle_path
 from tests.judgement.judging import answered, finding, judged
 from tests.written import Files, WrittenMachine, without
-from tests.written.quiet.heat import THERMAL
+from tests.written.quiet.frequency import THERMAL
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 _CPUS = range(MOST_CORES + 4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT
-from tests.written.quiet.scheduler import SYSTEM, USER, WORKQUEUES
+from tests.written.quiet.cpus import SYSTEM, USER, WORKQUEUES
+from tests.written.quiet.system import CONFIG, CONFIG_TEXT
 from tests.written.quiet_machine import CPUS, process
 
 _NO_LIST = {"/proc/cmdline": "quiet\n", f"{CPUS}/nohz_full": "\n"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.judgement.example import Example
-from tests.written.quiet.heat import CHIP, THERMAL, ZONE
+from tests.written.quiet.frequency import CHIP, THERMAL, ZONE
 from tests.written.quiet_machine import CPUS
 
 _CORE3 = f"{CPUS}/cpu3/thermal_throttle/core_throttle_count"

@@ -13,8 +13,7 @@ from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
 from noisewatch.machine import Json
 from tests.judgement.example import VIRTUAL, Example
-from tests.written.quiet.hardware import PORT
-from tests.written.quiet.load import MDSTAT, diskstats
+from tests.written.quiet.system import MDSTAT, PORT, diskstats
 from tests.written.quiet_machine import quiet_files
 
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
-from tests.written.quiet.kernel import CONFIG, CONFIG_TEXT, VULNERABILITIES
-from tests.written.quiet.process import own_stat
+from tests.written.quiet.system import CONFIG, CONFIG_TEXT, VULNERABILITIES
+from tests.written.quiet.tasks import own_stat
 from tests.written.quiet_machine import CPUS
 
 _VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"

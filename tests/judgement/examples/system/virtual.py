@@ -7,7 +7,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import DMI
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
 from tests.judgement.example import Example
-from tests.written.quiet.process import own_status
+from tests.written.quiet.tasks import own_status
 
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _ARM = {"/proc/cpuinfo": "processor : 0\nFeatures : fp asimd\n"}

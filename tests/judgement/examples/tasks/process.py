@@ -7,7 +7,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PERSONALITY, STATUS
 from noisewatch.kernel.trace.event_sources import FOLDER
 from tests.judgement.example import Example
-from tests.written.quiet.process import own_limits, own_status
+from tests.written.quiet.tasks import own_limits, own_status
 
 _NOBODY = own_status(capabilities="0" * 16)
 _PROFILER = own_status(capabilities="0000004000000000")

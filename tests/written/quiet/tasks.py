@@ -1,16 +1,23 @@
-"""A shell like any other, on a machine of its own, which has started noisewatch on the target CPUs."""
+"""A shell like any other, which has started noisewatch on the target CPUs; jobs for the night; and no lock."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION
+from noisewatch.kernel.tasks.machine_lock import NAMESPACE as PID_NAMESPACE
 from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PARENT, PERSONALITY, STAT, STATUS
+from noisewatch.kernel.tasks.systemd_timers import BOOTED
+from noisewatch.kernel.tasks.systemd_timers import QUESTION as TIMERS
 
+NOW_US = int(datetime(2026, 11, 21, 14, 12, tzinfo=UTC).timestamp()) * 1_000_000
+MINUTE_US = 60_000_000
+CLOCK = {CLOCK_QUESTION: [NOW_US, 3600]}
+CRONTAB = "SHELL=/bin/sh\n# m h dom mon dow user command\n25 6 * * *\troot\ttest -x /x || run-parts /etc/cron.daily\n"
 SHELL = 700
 ROOTS_CAPABILITIES = "000001ffffffffff"
-ANSWERS: dict[str, Any] = {ENVIRONMENT: {"names": [], "bytes": 1321}, PARENT: [SHELL, 0, 0], NAMESPACE: True}
-
 _LIMITS = (
     ("Max cpu time", "unlimited", "unlimited", "seconds"),
     ("Max data size", "unlimited", "unlimited", "bytes"),
@@ -20,6 +27,19 @@ _LIMITS = (
     ("Max nice priority", "0", "0", ""),
     ("Max realtime timeout", "unlimited", "unlimited", "us"),
 )
+ANSWERS: dict[str, Any] = {
+    **CLOCK,
+    TIMERS: [["logrotate.timer", NOW_US + 528 * MINUTE_US], ["fstrim.timer", NOW_US + 900 * MINUTE_US]],
+    PID_NAMESPACE: 4026531836,
+    ENVIRONMENT: {"names": [], "bytes": 1321},
+    PARENT: [SHELL, 0, 0],
+    NAMESPACE: True,
+}
+
+
+def _jobs() -> dict[str, str]:
+    """systemd runs, and what a cron would do is written down."""
+    return {BOOTED: "", "/etc/crontab": CRONTAB, "/etc/cron.d/mdadm": "57 0 * * 0 root /usr/share/mdadm/checkarray\n"}
 
 
 def own_limits(**soft: str) -> str:
@@ -40,7 +60,7 @@ def own_status(tracer: int = 0, capabilities: str = ROOTS_CAPABILITIES) -> str:
     return f"Name:\tpython3\nTracerPid:\t{tracer}\nUid:\t0\t0\t0\t0\nCapEff:\t{capabilities}\nSeccomp:\t0\n"
 
 
-def files(seconds: float) -> dict[str, str]:
+def _own_process() -> dict[str, str]:
     """They stand still."""
     return {
         STAT: own_stat(),
@@ -53,3 +73,8 @@ def files(seconds: float) -> dict[str, str]:
         "/sys/bus/event_source/devices/cpu/type": "4\n",
         "/sys/bus/event_source/devices/software/type": "1\n",
     }
+
+
+def files(seconds: float) -> dict[str, str]:
+    """So many seconds after the first moment."""
+    return _jobs() | _own_process()
