@@ -1,4 +1,4 @@
-"""Area `target`: whether the target CPUs were chosen well, among themselves and beside the rest of the machine."""
+"""Area `target`: whether the target CPUs are alike, and near each other."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
-from noisewatch.judgement.limit import MINIMUM
+from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.measured import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
@@ -20,74 +19,6 @@ from noisewatch.kernel.cpus.topology import HYBRID, NODES
 from noisewatch.kernel.snapshot.knobs import Knob
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
-
-
-@check(
-    id="no-housekeeping-cpu",
-    area="target",
-    question="Is a CPU left for all other work?",
-    severity=Severity.WARNING,
-    reads=(f"{CPUS}/online", f"{CPUS}/cpuN/topology/thread_siblings_list"),
-    why=(
-        "Interrupts, kernel threads, services and noisewatch itself have to run somewhere. Where every CPU is a "
-        "target, or shares a core with one, they run in the benchmark's way."
-    ),
-    remedy="Choose fewer target CPUs with --cpus.",
-    sources=("https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html",),
-    severity_in={PARALLEL: Severity.INFORMATION},
-)
-def no_housekeeping_cpu(case: Case) -> Answer:
-    if case.snapshot.online.online is None:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
-    free = case.online - case.target - case.siblings
-    evidence = {"housekeeping": sorted(free), "siblings": sorted(case.siblings)}
-    places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
-    unplaced = [cpu for cpu, place in places.items() if place is None or place.siblings is None]
-    if free and unplaced:
-        return unknown(case.why_unknown(f"{CPUS}/cpu{unplaced[0]}/topology/thread_siblings_list"))
-    if free:
-        return Answer(
-            Status.PASS,
-            f"{name_cpus(free)} for all other work",
-            measured=len(free),
-            limit=1,
-            unit="CPUs",
-            evidence=evidence,
-            limit_role=MINIMUM,
-        )
-    if case.siblings:
-        said = f"all other work is left to {name_cpus(case.siblings)}, on the cores of the target"
-    else:
-        said = "every online CPU is a target"
-    return Answer(
-        Status.FAIL, said, measured=0, limit=1, unit="CPUs", cpus=case.target, evidence=evidence, limit_role=MINIMUM
-    )
-
-
-@check(
-    id="boot-cpu-is-target",
-    area="target",
-    question="Is CPU 0 left out of the target?",
-    severity=Severity.WARNING,
-    reads=(f"{CPUS}/online", "/proc/stat"),
-    why=(
-        "The CPU that booted usually keeps the time for all, takes the interrupts that nobody has moved, and can "
-        "neither be isolated from the tick nor, on most machines, be taken offline."
-    ),
-    remedy="Choose other CPUs with --cpus.",
-    sources=("https://docs.kernel.org/admin-guide/kernel-parameters.html", "https://docs.kernel.org/timers/no_hz.html"),
-    severity_in={PARALLEL: Severity.INFORMATION},
-)
-def boot_cpu_is_target(case: Case) -> Answer:
-    if 0 not in case.target and case.target:
-        is_at_work = 0 in case.online
-        said = "CPU 0 is left to other work" if is_at_work else "CPU 0 is no target, nor known to be online"
-        return Answer(Status.PASS, said)
-    if case.snapshot.online.online is None or not case.target:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
-    if not case.running - case.target:
-        return not_applicable("every online CPU is a target, and none could be chosen instead")
-    return Answer(Status.FAIL, "CPU 0 is a target", cpus=frozenset({0}))
 
 
 _ALIKE = Limit(
