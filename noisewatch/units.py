@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_WHOLE_FROM = 1e5
+_SHORT_UNITS = {"per second": "/s", "seconds": " s"}
+
 
 def describe_ns(ns: float | None) -> str:
     """`850 ns`, `12 µs`, `3.2 ms`, `1 s`."""
@@ -21,3 +24,19 @@ def describe_share(share: float | None, digits: int = 2) -> str:
 def describe_ghz(khz: float | None) -> str:
     """`3.694`."""
     return "?" if khz is None else f"{khz / 1e6:.3f}"
+
+
+def describe_rate(per_s: float | None) -> str:
+    """`0.4/s`, `13/s`, `41 200/s`."""
+    if per_s is None:
+        return "?"
+    value = float(f"{per_s:.3g}")
+    return f"{value:,.0f}/s".replace(",", " ") if value >= 100 else f"{value:g}/s"
+
+
+def describe_value(value: float, unit: str) -> str:
+    """`5.0%` of a share, `10/s` of a rate, `4,194,304 kB` of anything else."""
+    if unit == "share":
+        return f"{value:.1%}"
+    number = f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:g}"
+    return number + _SHORT_UNITS.get(unit, f" {unit}")

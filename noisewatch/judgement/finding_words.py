@@ -10,8 +10,7 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import printable
-
-_WHOLE_FROM = 1e5
+from noisewatch.units import describe_value
 
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
@@ -133,13 +132,6 @@ def _said(virtual: str | None, if_none: str, else_kind: str) -> str:
     if virtual is None:
         return "bare metal or virtual: unknown"
     return if_none if virtual == "none" else f"{else_kind} ({virtual})"
-
-
-def describe_value(value: float, unit: str) -> str:
-    """`5.0%` of a share, `4,194,304 kB` of anything else."""
-    if unit == "share":
-        return f"{value:.1%}"
-    return f"{value:,.0f} {unit}" if value >= _WHOLE_FROM else f"{value:g} {unit}"
 
 
 def describe_limit(limit: Limit) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from noisewatch.judgement.declaration import Check
-from noisewatch.judgement.finding_words import describe_limit, describe_value
+from noisewatch.judgement.finding_words import describe_limit
 from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.units import describe_value
 
 _ASKS_STARTER = "what the monitor was started with says nothing of the benchmark: only settings of the machine count"
 

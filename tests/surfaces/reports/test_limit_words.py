@@ -8,8 +8,8 @@ from noisewatch.judgement.finding_words import sentence
 from tests.judgement.example import Example, all_examples
 
 _ROLES = {
-    "just-booted": "(minimum 300 seconds)",
-    "kernel-log-troubled": "(looked back 600 seconds)",
+    "just-booted": "(minimum 300 s)",
+    "kernel-log-troubled": "(looked back 600 s)",
     "memory-statistics-updated-often": "(minimum 10 s)",
     "processor-hot": "(minimum 5 K)",
     "no-housekeeping-cpu": "(minimum 1 CPUs)",

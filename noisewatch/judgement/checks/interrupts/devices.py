@@ -9,6 +9,7 @@ from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
@@ -17,6 +18,7 @@ from noisewatch.kernel.interrupts.table import PATH, Interrupts
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row
 from noisewatch.model.interval.interval import Interval
+from noisewatch.units import describe_rate
 
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 _LONGEST_LIST = 4
@@ -230,56 +232,27 @@ def device_interrupts_on_target(case: Case) -> Answer:
     sampled = {cpu: _device_rate(interval, cpu) for cpu in sorted(case.target & counts.cpus)}
     later = {cpu: _device_rate(case.under_load, cpu) for cpu in sampled} if case.under_load is not None else {}
     rate_by_cpu = {cpu: max(rate, later.get(cpu, 0.0)) for cpu, rate in sampled.items()}
-    worst = max(rate_by_cpu.values(), default=0.0)
-    hit = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0)
-    culprits = _device_culprits(case, hit)
-    evidence = {
-        "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in sampled.items()},
-        "while_calibrating_per_s_by_cpu": {str(cpu): rate for cpu, rate in later.items()},
-    }
+    culprits = _device_culprits(case, frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > 0))
     numbers = {each.irq for each in culprits}
     irqs = case.snapshot.irqs.by_number if case.snapshot.irqs is not None else {}
     blamed = [irqs[number] for number in sorted(n for n in numbers if n is not None) if number in irqs]
-    said = "; ".join(f"{each.name}: {each.rate_per_s:.1f}/s on CPU {each.cpu}" for each in culprits[:3])
-    said += f" ({WHEN})" if worst > max(sampled.values(), default=0.0) else ""
+    said = "; ".join(f"{each.name}: {describe_rate(each.rate_per_s)} on CPU {each.cpu}" for each in culprits[:3])
+    is_later = max(later.values(), default=0.0) > max(sampled.values(), default=0.0)
+    said += f" ({WHEN})" if is_later else ""
     said += _unmovable(blamed)
-    fix = steer(case, blamed)
-    if worst > case.bound(_RATE):
-        over = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_RATE))
-        return Answer(
-            Status.FAIL,
-            said,
-            measured=worst,
-            limit=case.bound(_RATE),
-            unit="per second",
-            cpus=over,
-            reason=None,
-            evidence=evidence,
-            culprits=culprits,
-            fix=fix,
-        )
-    if reason is not None:
-        return unknown(reason)
-    if worst > 0:
-        return Answer(
-            Status.WARN,
-            said,
-            measured=worst,
-            limit=case.bound(_RATE),
-            unit="per second",
-            cpus=hit,
-            reason=None,
-            evidence=evidence,
-            culprits=culprits,
-            fix=fix,
-        )
-    return Answer(
-        Status.PASS,
-        "no device interrupted a target CPU",
-        measured=0.0,
-        limit=case.bound(_RATE),
-        unit="per second",
-        evidence=evidence,
+    return grade_cpus(
+        case,
+        rate_by_cpu,
+        _RATE,
+        said=lambda _: said,
+        calm="no device interrupted a target CPU",
+        evidence={
+            "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in sampled.items()},
+            "while_calibrating_per_s_by_cpu": {str(cpu): rate for cpu, rate in later.items()},
+        },
+        why_unknown=reason,
+        culprits=lambda _: culprits,
+        fix=steer(case, blamed),
     )
 
 

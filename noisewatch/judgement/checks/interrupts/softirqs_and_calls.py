@@ -6,6 +6,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import graver_while_calibrating
@@ -18,6 +19,7 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, 
 from noisewatch.model.interval.interrupt_counts import RowCount
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.softirq_causes import DEVICE_WORK, device_work, explained_ns, unexplained_work
+from noisewatch.units import describe_rate
 
 _PER_CPU_WORK_DOC = "https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html"
 _MOST_CULPRITS = 3
@@ -211,36 +213,24 @@ def ipis_on_target(case: Case) -> Answer:
         for cpu in sorted(case.target & interval.interrupts.cpus)
     }
     worst = max(rates.values(), default=0.0)
-    evidence = {
-        "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
-        "rate_per_s_by_row": {row.label: _most_on(row, case.target) / interval.seconds for row in calls},
-    }
-    if worst <= case.bound(_CALLS_PASS) and reason is not None:
-        return unknown(reason)
-    if worst <= case.bound(_CALLS_PASS):
-        return Answer(
-            Status.PASS,
-            f"{worst:.1f}/s at most",
-            measured=worst,
-            limit=case.bound(_CALLS_FAIL),
-            unit="per second",
-            evidence=evidence,
-        )
-    over = frozenset(cpu for cpu, rate in rates.items() if rate > case.bound(_CALLS_PASS))
-    culprits = _of_kind(interval, over, Kind.IPI)
-    status = Status.FAIL if worst > case.bound(_CALLS_FAIL) else Status.WARN
-    said = f"{name_cpus(over)}: up to {worst:.0f}/s" + (f", mostly {culprits[0].name}" if culprits else "")
-    return Answer(
-        status,
-        said,
-        measured=worst,
-        limit=case.bound(_CALLS_FAIL),
-        unit="per second",
-        cpus=over,
-        reason=None,
-        evidence=evidence,
-        culprits=culprits,
+    return grade_cpus(
+        case,
+        rates,
+        _CALLS_FAIL,
+        _CALLS_PASS,
+        said=lambda over: _calls_said(worst, over, _of_kind(interval, over, Kind.IPI)),
+        calm=f"{describe_rate(worst)} at most",
+        evidence={
+            "rate_per_s_by_cpu": {str(cpu): rate for cpu, rate in rates.items()},
+            "rate_per_s_by_row": {row.label: _most_on(row, case.target) / interval.seconds for row in calls},
+        },
+        why_unknown=reason if worst <= case.bound(_CALLS_PASS) else None,
+        culprits=lambda over: _of_kind(interval, over, Kind.IPI),
     )
+
+
+def _calls_said(worst: float, over: CpuSet, culprits: tuple[Disturbance, ...]) -> str:
+    return f"{name_cpus(over)}: up to {describe_rate(worst)}" + (f", mostly {culprits[0].name}" if culprits else "")
 
 
 def _most_on(row: RowCount, cpus: CpuSet) -> int:

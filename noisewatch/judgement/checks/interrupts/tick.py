@@ -6,7 +6,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.declaration import Answer, Limit, check, unknown
-from noisewatch.judgement.measured import not_calibrated, why_incomplete
+from noisewatch.judgement.grading import not_calibrated, why_incomplete
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS

@@ -7,7 +7,7 @@ from noisewatch.judgement.declaration import Answer, Limit, check, not_applicabl
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
-from noisewatch.judgement.measured import MICROBENCHMARK, grade_worst_cpu
+from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO

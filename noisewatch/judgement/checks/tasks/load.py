@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.many_threads import with_many_as_one
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
@@ -49,54 +50,24 @@ def target_cpu_busy(case: Case) -> Answer:
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
     later = {cpu: share_while_calibrating(case, cpu) for cpu in sorted(case.target)}
     known = {cpu: max(busy[cpu] or 0.0, share or 0.0) for cpu, share in later.items()}
-    worst = max(known.values(), default=0.0)
     evidence = {
         "busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()},
         "share_of_others_while_calibrating_by_cpu": {str(cpu): share for cpu, share in later.items()},
     }
-    over = frozenset(cpu for cpu, share in known.items() if share > case.bound(_BUSY_FAILS))
-    if over:
-        said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(over))
-        culprits = _busiest(case, interval, over)
-        return Answer(
-            Status.FAIL,
-            said,
-            measured=worst,
-            limit=case.bound(_BUSY_FAILS),
-            unit="share",
-            cpus=over,
-            reason=None,
-            evidence=evidence,
-            culprits=culprits,
-        )
-    if None in busy.values() or not busy:
-        return Answer(Status.UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
-    most = case.bound(_BUSY_PASSES)
-    why_untold = why_untimed(case, interval, case.target)
-    if worst <= most and why_untold is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_untold, evidence=evidence)
-    if worst <= most:
-        return Answer(
-            Status.PASS,
-            f"{worst:.1%} busy",
-            measured=worst,
-            limit=case.bound(_BUSY_FAILS),
-            unit="share",
-            evidence=evidence,
-        )
-    above = frozenset(cpu for cpu, share in known.items() if share > most)
-    said = ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(above)) + f" (passes up to {most:.1%})"
-    culprits = _busiest(case, interval, above)
-    return Answer(
-        Status.WARN,
-        said,
-        measured=worst,
-        limit=case.bound(_BUSY_FAILS),
-        unit="share",
-        cpus=above,
-        reason=None,
+    worst = max(known.values(), default=0.0)
+    reason = _why_unmeasured(case, interval) if None in busy.values() or not busy else None
+    if reason is None and worst <= case.bound(_BUSY_PASSES):
+        reason = why_untimed(case, interval, case.target)
+    return grade_cpus(
+        case,
+        known,
+        _BUSY_FAILS,
+        _BUSY_PASSES,
+        said=lambda over: ", ".join(_busy_said(cpu, known[cpu], busy[cpu]) for cpu in sorted(over)),
+        calm=f"{worst:.1%} busy",
         evidence=evidence,
-        culprits=culprits,
+        why_unknown=reason,
+        culprits=lambda over: _busiest(case, interval, over),
     )
 
 

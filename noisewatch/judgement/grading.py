@@ -1,15 +1,19 @@
-"""What the checks of a calibration have in common: CPUs that were not measured, and the worst against two limits."""
+"""CPUs against limits: of a sample or a calibration, the worst one decides."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.declaration import Answer, Limit, unknown
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import Status
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.units import describe_value
 
 AREA = "calibration"
 MICROBENCHMARK = "the microbenchmark on each target CPU"
@@ -55,7 +59,7 @@ Measure = Callable[[CpuFigures], float | None]
 
 
 def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:
-    """The worst CPU against two limits; `said` has places for the CPU and the value."""
+    """The worst of the calibrated CPUs against two limits; `said` has places for the CPU and the value."""
     calibrated = case.calibrated
     if calibrated is None:
         return not_calibrated(case)
@@ -65,30 +69,47 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, s
     if not known:
         return Answer(Status.UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
     worst = max(known, key=lambda cpu: known[cpu])
-    value = known[worst]
-    sentence = said.format(cpu=worst, value=value)
-    most = case.bound(fails)
-    if value > most:
-        over = frozenset(cpu for cpu, value in known.items() if value > most)
-        return Answer(
-            Status.FAIL,
-            sentence,
-            measured=value,
-            limit=most,
-            unit=fails.unit,
-            cpus=over,
-            reason=None,
-            evidence=evidence,
-        )
-    reason = why_incomplete(calibrated) or (why_not if len(known) < len(values) else calibrated.doubt)
-    if reason is not None:
-        return Answer(Status.UNKNOWN, sentence, measured=value, reason=reason, evidence=evidence)
-    status = Status.PASS if value <= case.bound(passes) else Status.WARN
-    if status == Status.WARN:
-        sentence += f" (passes up to {_formatted(case, passes)})"
-    return Answer(status, sentence, measured=value, limit=most, unit=fails.unit, evidence=evidence)
+    sentence = said.format(cpu=worst, value=known[worst])
+    answer = grade_cpus(
+        case,
+        known,
+        fails,
+        passes,
+        said=lambda _: sentence,
+        calm=sentence,
+        evidence=evidence,
+        why_unknown=why_incomplete(calibrated) or (why_not if len(known) < len(values) else calibrated.doubt),
+    )
+    return replace(answer, said=sentence, measured=known[worst]) if answer.status == Status.UNKNOWN else answer
 
 
-def _formatted(case: Case, limit: Limit) -> str:
-    value = case.bound(limit)
-    return f"{value:.1%}" if limit.unit == "share" else f"{value:g}"
+def grade_cpus(
+    case: Case,
+    value_by_cpu: Mapping[int, float],
+    fails: Limit,
+    passes: Limit | None = None,
+    *,
+    said: Callable[[CpuSet], str],
+    calm: str,
+    evidence: Mapping[str, Any],
+    why_unknown: str | None,
+    culprits: Callable[[CpuSet], tuple[Disturbance, ...]] = lambda _: (),
+    fix: Fix | None = None,
+) -> Answer:
+    """The worst CPU against two limits; without `passes` only 0 passes.
+
+    `said` and `culprits` are asked for the CPUs above the limit. What fails does so whatever else is unknown.
+    """
+    worst = max(value_by_cpu.values(), default=0.0)
+    most, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
+    if worst <= bound and why_unknown is not None:
+        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown, evidence=evidence)
+    over = frozenset(cpu for cpu, value in value_by_cpu.items() if value > (bound if worst > bound else most))
+    answer = Answer(Status.PASS, calm, measured=worst, limit=bound, unit=fails.unit, evidence=evidence)
+    if not over:
+        return answer
+    answer = replace(answer, status=Status.FAIL, said=said(over), cpus=over, culprits=culprits(over), fix=fix)
+    if worst > bound:
+        return answer
+    allowed = f" (passes up to {describe_value(most, passes.unit)})" if passes is not None else ""
+    return replace(answer, status=Status.WARN, said=answer.said + allowed)
