@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from noisewatch.judgement.case import Case
 from noisewatch.kernel.memory.counters import VMSTAT
+from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.interval.stillness import stood_still
 
 _Counters = Mapping[str, int]
 

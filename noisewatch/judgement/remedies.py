@@ -19,8 +19,7 @@ from noisewatch.judgement.knob_answers import turned
 from noisewatch.judgement.processes import running
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.interval.timers import TIMER_INTERRUPTS
+from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance
 from noisewatch.program import as_root
 
 _OF_THE_WORK = (

@@ -12,17 +12,19 @@ from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.kernel.answers import count_of, field_of
 from noisewatch.kernel.cpus.topology import CpuPlace
+from noisewatch.kernel.numbers import count_of, field_of
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Json, Machine
-from noisewatch.machine.spinning.calibration.buffer import CYCLES, SPINS, STATE_NAMES
-from noisewatch.machine.spinning.calibration.plan import (
+from noisewatch.machine.spinning.calibration.buffer import (
     COMMAND,
+    CYCLES,
     GAPS,
     MEMORY,
     NATIVE_WORK,
+    SPINS,
     START,
+    STATE_NAMES,
     WORK,
     Slot,
     plan_slots,

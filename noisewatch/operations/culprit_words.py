@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kinds import THREADS, Kind
-from noisewatch.model.vocabulary.irq_names import describe_action
-from noisewatch.model.vocabulary.kernel_threads import explain_thread
+from noisewatch.model.vocabulary import describe_action, explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
 
 _IRQ_THREAD = re.compile(r"irq/(\d+)-")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from noisewatch.machine.spinning.calibration.buffer import SharedBuffer
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
-from noisewatch.model.calibration.histogram import Histogram, bucket_of
+from noisewatch.model.calibration.statistics import Histogram, bucket_of
 
 
 @dataclass(slots=True)

@@ -106,7 +106,7 @@ def _tell(reason: str) -> int:
 
 def _sample(options: SamplerOptions) -> int:
     # Imported here, as the monitor imports this module too, and its first picture comes first.
-    from noisewatch.machine.tracefs.instances import remove_stale_where_mounted
+    from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
     from noisewatch.operations.frame.frame import encode_frame
     from noisewatch.operations.idle_probe import IdleProbe
     from noisewatch.operations.machines import open_machine, snapshot_options

@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from noisewatch.kernel.interrupts.table import parse_interrupts
-from noisewatch.machine.spinning.calibration.buffer import SharedBuffer, capacities_for, sheet_words
-from noisewatch.machine.spinning.calibration.plan import GAPS
+from noisewatch.machine.spinning.calibration.buffer import GAPS, SharedBuffer, capacities_for, sheet_words
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
 from noisewatch.model.interval.interrupt_counts import count_interrupts

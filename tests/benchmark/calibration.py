@@ -20,8 +20,7 @@ from types import ModuleType
 from noisewatch.judgement.case import calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.machine.spinning.calibration.buffer import READY, STATE, SharedBuffer, sheet_words
-from noisewatch.machine.spinning.calibration.plan import plan_slots
+from noisewatch.machine.spinning.calibration.buffer import READY, STATE, SharedBuffer, plan_slots, sheet_words
 from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate, plan_of, start_host
 from noisewatch.machine.spinning.loops import NATIVE, load_core, python_loops
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, ITERATIONS, SPIN_WORDS, SPUN_NS

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
-from noisewatch.machine.spinning.calibration.plan import GAPS
+from noisewatch.machine.spinning.calibration.buffer import GAPS
 from noisewatch.machine.spinning.calibration.run import Calibrating, Watch, calibrate
 
 _NORMAL = 1.96

@@ -8,8 +8,8 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.jobs import QUESTION
 from noisewatch.kernel.tasks.own_process import ENVIRONMENT, PARENT, STAT, STATUS
-from noisewatch.kernel.tasks.systemd_timers import QUESTION
 from tests.judgement.example import Example, all_examples
 from tests.written.quiet.tasks import MINUTE_US, NOW_US, own_stat, own_status
 from tests.written.quiet_machine import process

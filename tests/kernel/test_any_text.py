@@ -13,30 +13,24 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.bandwidth import parse_cpu_max, parse_throttling
 from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts, parse_membership
 from noisewatch.kernel.cgroup.weights import parse_uclamp
-from noisewatch.kernel.cpus.cpu_time import parse_cpu_time
+from noisewatch.kernel.cpus.cpu_time import parse_cpu_time, parse_run_time
 from noisewatch.kernel.cpus.isolation import parse_isolcpus
 from noisewatch.kernel.cpus.online import parse_processors
-from noisewatch.kernel.cpus.run_queue import parse_run_time
-from noisewatch.kernel.frequency.caps import parse_frequencies
 from noisewatch.kernel.frequency.idle import parse_resume_latency
+from noisewatch.kernel.frequency.limits import parse_frequencies
 from noisewatch.kernel.interrupts.irqs import parse_actions
-from noisewatch.kernel.interrupts.softirqs import parse_softirqs
-from noisewatch.kernel.interrupts.table import parse_header, parse_interrupts
-from noisewatch.kernel.memory.counters import parse_meminfo, parse_vmstat
+from noisewatch.kernel.interrupts.table import parse_header, parse_interrupts, parse_softirqs
+from noisewatch.kernel.memory.counters import parse_meminfo, parse_swaps, parse_vmstat
 from noisewatch.kernel.memory.limits import parse_limit
-from noisewatch.kernel.memory.swaps import parse_swaps
 from noisewatch.kernel.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.kernel.system.boot_configuration import parse_grub
-from noisewatch.kernel.system.build_options import parse_kernel_config
-from noisewatch.kernel.system.consoles import parse_consoles
+from noisewatch.kernel.system.build_options import parse_consoles, parse_kernel_config
 from noisewatch.kernel.system.disks import parse_arrays, parse_diskstats
 from noisewatch.kernel.system.log import parse_records, parse_start
-from noisewatch.kernel.system.pressure import parse_stall
-from noisewatch.kernel.system.release import parse_command_line, parse_version, release_number
-from noisewatch.kernel.system.uptime import parse_uptime
-from noisewatch.kernel.tasks.crontabs import parse_crontab
+from noisewatch.kernel.system.pressure import parse_load_average, parse_stall
+from noisewatch.kernel.system.release import parse_command_line, parse_uptime, parse_version, release_number
 from noisewatch.kernel.tasks.files import parse_allowed, parse_migrations, parse_schedstat, parse_stat
-from noisewatch.kernel.tasks.load_average import parse_load_average
+from noisewatch.kernel.tasks.jobs import parse_crontab, parse_timers
 from noisewatch.kernel.tasks.own_process import (
     parse_limits,
     parse_own_status,
@@ -44,7 +38,6 @@ from noisewatch.kernel.tasks.own_process import (
     parse_scheduling,
     parse_seccomp_mode,
 )
-from noisewatch.kernel.tasks.systemd_timers import parse_timers
 from noisewatch.kernel.trace.active import parse_events
 from tests.written.quiet.tasks import CRONTAB, own_limits, own_stat, own_status
 from tests.written.quiet_machine import quiet_files, stat_line

@@ -7,12 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from noisewatch.kernel.cgroup.bandwidth import parse_throttling
-from noisewatch.kernel.cpus.cpu_time import parse_cpu_time
-from noisewatch.kernel.cpus.run_queue import parse_run_time
-from noisewatch.kernel.interrupts.softirqs import parse_softirqs
-from noisewatch.kernel.interrupts.table import parse_interrupts
-from noisewatch.kernel.memory.counters import parse_meminfo, parse_vmstat
-from noisewatch.kernel.memory.swaps import parse_swaps
+from noisewatch.kernel.cpus.cpu_time import parse_cpu_time, parse_run_time
+from noisewatch.kernel.interrupts.table import parse_interrupts, parse_softirqs
+from noisewatch.kernel.memory.counters import parse_meminfo, parse_swaps, parse_vmstat
 from noisewatch.kernel.system.disks import parse_arrays, parse_diskstats
 from noisewatch.kernel.system.pressure import parse_stall
 from noisewatch.kernel.tasks.own_process import parse_limits

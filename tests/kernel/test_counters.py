@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cpus.cpu_time import TICK_NS, CpuTime, parse_cpu_time, read_cpu_time
-from noisewatch.kernel.cpus.run_queue import RunTime, parse_run_time, read_run_time
-from noisewatch.kernel.interrupts.softirqs import parse_softirqs, read_softirqs
+from noisewatch.kernel.cpus.cpu_time import (
+    TICK_NS,
+    CpuTime,
+    RunTime,
+    parse_cpu_time,
+    parse_run_time,
+    read_cpu_time,
+    read_run_time,
+)
+from noisewatch.kernel.interrupts.table import parse_softirqs, read_softirqs
 from noisewatch.kernel.system.pressure import Pressure, Stall, parse_stall, read_pressure
 from tests.written import reading
 

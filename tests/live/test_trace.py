@@ -16,7 +16,7 @@ import pytest
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.live import LiveMachine
-from noisewatch.machine.tracefs.instances import MOUNTS, find_tracefs
+from noisewatch.machine.tracefs.watcher import MOUNTS, find_tracefs
 from noisewatch.operations.trace import KeptTrace, follow
 from tests.live.noise import CHILDREN, CPU, LOOP, noise
 from tests.plumbing.waiting import children_of, wait_until

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from noisewatch.machine.hung_reads import AGAIN_AFTER, HungReads
+from noisewatch.machine.live import AGAIN_AFTER, HungReads
 
 _ENDED = threading.Thread()  # never started: not alive
 

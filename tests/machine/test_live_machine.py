@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import Absent, CannotMeasure, Unreadable
-from noisewatch.machine.hung_reads import MOST_STUCK
-from noisewatch.machine.live import LiveMachine, unreadable
+from noisewatch.machine.live import MOST_STUCK, LiveMachine, unreadable
 
 DEADLINE_S = 0.2
 

@@ -11,7 +11,7 @@ import timeit
 from pathlib import Path
 from typing import Any
 
-from noisewatch.machine.spinning.calibration.plan import plan_slots
+from noisewatch.machine.spinning.calibration.buffer import plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate
 from noisewatch.machine.spinning.loops import NATIVE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noisewatch.machine.spinning.calibration.plan import GAPS, MEMORY, NATIVE_WORK, START, WORK, plan_slots
+from noisewatch.machine.spinning.calibration.buffer import GAPS, MEMORY, NATIVE_WORK, START, WORK, plan_slots
 
 WORK_NS = 200_000
 CHAIN_LENGTH = 25_600

@@ -12,6 +12,13 @@
     /sys/devices/system/cpu/cpuN/regs/identification/midr_el1    0x00000000410fd0c0   (ARM; else /proc/cpuinfo)
 
 https://docs.kernel.org/admin-guide/cputopology.html
+
+Also: which cores the firmware prefers, as they clock higher than their likes.
+
+    /sys/devices/system/cpu/cpu3/cpufreq/amd_pstate_prefcore_ranking     231     (Linux 6.9)
+
+https://docs.kernel.org/admin-guide/pm/amd-pstate.html. The kernel keeps the figure: acpi_cppc/highest_perf, which says
+the same, may have to be asked of the CPU itself.
 """
 
 from __future__ import annotations
@@ -202,3 +209,14 @@ def kinds_by_strength(strength_by_cpu: Mapping[int, int]) -> dict[int, str]:
     steps = [(low / high, high) for low, high in pairwise(strengths)]
     threshold = min(steps)[1]
     return {cpu: _PERFORMANCE if strength >= threshold else _EFFICIENCY for cpu, strength in strength_by_cpu.items()}
+
+
+_FILE = "amd_pstate_prefcore_ranking"
+NAME = f"cpufreq/{_FILE}"
+
+
+def read_core_ranking(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
+    """The rank of each of the CPUs that has one; most machines rank none."""
+    folders = read_cpufreq_folders(reader, sorted(cpus))
+    ranks = {cpu: reader.parsed(f"{folder}/{_FILE}", parse_count, expected=False) for cpu, folder in folders.items()}
+    return {cpu: rank for cpu, rank in ranks.items() if rank is not None and rank > 0}

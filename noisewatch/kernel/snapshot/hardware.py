@@ -1,4 +1,7 @@
-"""What is asked once, when a run begins: to answer, the kernel interrupts the CPU that the question is about."""
+"""What is asked once, when a run begins: to answer, the kernel interrupts the CPU that the question is about.
+
+The background is what the machine does beside running tasks: counters that are read in every snapshot.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,20 @@ from dataclasses import dataclass, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
-from noisewatch.kernel.frequency.hwmon import Sensors, read_sensors
+from noisewatch.kernel.frequency.cooling import read_cooling_states
+from noisewatch.kernel.frequency.hwmon import Sensors, read_celsius, read_sensors
+from noisewatch.kernel.frequency.limits import Uncore, read_uncore
 from noisewatch.kernel.frequency.powercap import PowerLimits, read_power_limits
-from noisewatch.kernel.frequency.uncore import Uncore, read_uncore
+from noisewatch.kernel.frequency.throttling import Throttling, read_throttling
+from noisewatch.kernel.memory.counters import Memory, read_memory
+from noisewatch.kernel.memory.limits import MemoryLimits, read_memory_limits
 from noisewatch.kernel.numbers import integer_from
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
+from noisewatch.kernel.snapshot.settings import Settings
+from noisewatch.kernel.system.disks import Disk, read_disks
+from noisewatch.kernel.system.hardware_errors import HardwareErrors, read_hardware_errors
+from noisewatch.kernel.system.pressure import LoadAverage, read_load_average
 
 _MOST_BIAS = 15  # four bits
 
@@ -54,4 +65,32 @@ def _without_package(found: Hardware, path: str) -> Hardware:
         sensors=replace(found.sensors, unread=found.sensors.unread or path),
         power_limits=replace(found.power_limits, unread=found.power_limits.unread or path),
         uncore=replace(found.uncore, is_complete=False),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """None is unknown, in all of them."""
+
+    memory: Memory
+    throttling: Throttling
+    cooling_states: Mapping[str, int | None]  # by path, of the devices that the settings name
+    memory_limits: MemoryLimits
+    load_average: LoadAverage | None
+    disks: Mapping[str, Disk] | None
+    hardware_errors: HardwareErrors
+    celsius_by_path: Mapping[str, float | None]  # of the sensors that interrupt no target CPU when they are asked
+
+
+def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors: Sensors) -> Background:
+    """The counters now; those of single CPUs for the target CPUs alone. What there is to be read, `settings` know."""
+    return Background(
+        memory=read_memory(reader),
+        throttling=read_throttling(reader, target, settings.topology),
+        cooling_states=read_cooling_states(reader, settings.cooling),
+        memory_limits=read_memory_limits(reader),
+        load_average=read_load_average(reader),
+        disks=read_disks(reader),
+        hardware_errors=read_hardware_errors(reader, settings.error_counters),
+        celsius_by_path=read_celsius(reader, sensors, target, settings.topology),
     )

@@ -1,4 +1,7 @@
-"""What rarely changes: read at the start, when CPUs come or go, and every ten seconds."""
+"""What rarely changes: read at the start, when CPUs come or go, and every ten seconds.
+
+KernelSettings holds what the kernel does beside running tasks: all that is more than one value in one file.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,53 @@ from dataclasses import dataclass
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import Cgroup
 from noisewatch.kernel.cgroup.weights import CpuWeights, read_cpu_weights
-from noisewatch.kernel.cpus.core_ranking import read_core_ranking
-from noisewatch.kernel.cpus.topology import CpuPlace, read_memory_nodes
-from noisewatch.kernel.frequency.caps import FrequencyCap, read_frequency_caps
+from noisewatch.kernel.cpus.topology import CpuPlace, read_core_ranking, read_memory_nodes
 from noisewatch.kernel.frequency.cooling import Cooling, read_cooling
 from noisewatch.kernel.frequency.cpufreq import Frequency
 from noisewatch.kernel.frequency.idle import Idle, read_idle
+from noisewatch.kernel.frequency.limits import FrequencyCap, read_frequency_caps
 from noisewatch.kernel.frequency.power_supply import MainsPower, read_mains_power
 from noisewatch.kernel.interrupts.irqs import Irqs, read_irqs
 from noisewatch.kernel.interrupts.packet_steering import PacketSteering, read_packet_steering
 from noisewatch.kernel.interrupts.table import Interrupts
-from noisewatch.kernel.memory.swaps import Swap, read_swaps
+from noisewatch.kernel.memory.counters import Swap, read_swaps
 from noisewatch.kernel.memory.temporary_files import read_temporary_files
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.snapshot.kernel_settings import KernelSettings, read_kernel_settings
 from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
 from noisewatch.kernel.system.boot_configuration import BootConfiguration, read_boot_configuration
-from noisewatch.kernel.system.clock_rate import ClockRate, read_clock_rate
-from noisewatch.kernel.system.clock_source import ClockSource, read_clock_source
+from noisewatch.kernel.system.build_options import Console, read_consoles
+from noisewatch.kernel.system.clock import ClockRate, ClockSource, read_clock_rate, read_clock_source
 from noisewatch.kernel.system.disks import Array, read_arrays
 from noisewatch.kernel.system.hardware_errors import ErrorCounters, read_error_counters
 from noisewatch.kernel.system.log import KernelLog, read_kernel_log
-from noisewatch.kernel.system.uptime import read_uptime
-from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process
+from noisewatch.kernel.system.release import read_livepatches, read_uptime
+from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process, read_why_hidden
+from noisewatch.kernel.tasks.services import Services, read_services
 from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
-from noisewatch.kernel.tasks.visible import read_why_hidden
-from noisewatch.kernel.trace.event_sources import read_event_sources
+from noisewatch.kernel.tasks.workqueues import Workqueues, read_workqueues
+from noisewatch.kernel.trace.active import Tracing, read_event_sources, read_tracing
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSettings:
+    """None is unknown, in all of them."""
+
+    tracing: Tracing
+    workqueues: Workqueues
+    services: Services
+    consoles: tuple[Console, ...] | None
+    livepatches: Mapping[str, bool | None] | str | None
+
+
+def read_kernel_settings(reader: Reader) -> KernelSettings:
+    """The settings now."""
+    return KernelSettings(
+        tracing=read_tracing(reader),
+        workqueues=read_workqueues(reader),
+        services=read_services(reader),
+        consoles=read_consoles(reader),
+        livepatches=read_livepatches(reader),
+    )
 
 
 @dataclass(frozen=True, slots=True)

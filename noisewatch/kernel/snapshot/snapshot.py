@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Unreadable
-from noisewatch.kernel.cgroup.bandwidth import Cgroup, CgroupLevel, read_cgroup
-from noisewatch.kernel.cgroup.workers import read_worker_cgroups
-from noisewatch.kernel.cpus.cpu_time import CpuTime, read_cpu_time
+from noisewatch.kernel.cgroup.bandwidth import Cgroup, CgroupLevel, read_cgroup, read_worker_cgroups
+from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime, read_cpu_time, read_run_time
 from noisewatch.kernel.cpus.isolation import Isolation, read_isolation
 from noisewatch.kernel.cpus.online import Online, read_cpu_folders, read_online
-from noisewatch.kernel.cpus.run_queue import RunTime, read_run_time
 from noisewatch.kernel.cpus.target import (
     PinTrial,
     Target,
@@ -25,11 +23,9 @@ from noisewatch.kernel.cpus.target import (
 from noisewatch.kernel.cpus.topology import CpuPlace, read_topology
 from noisewatch.kernel.frequency.cpufreq import Frequency, read_frequency
 from noisewatch.kernel.interrupts.irqs import Irqs
-from noisewatch.kernel.interrupts.softirqs import Softirqs, read_softirqs
-from noisewatch.kernel.interrupts.table import Interrupts, read_interrupts
+from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
 from noisewatch.kernel.reader import Reader, Spared
-from noisewatch.kernel.snapshot.background import Background, read_background
-from noisewatch.kernel.snapshot.hardware import Hardware, read_hardware
+from noisewatch.kernel.snapshot.hardware import Background, Hardware, read_background, read_hardware
 from noisewatch.kernel.snapshot.settings import Settings, read_settings
 from noisewatch.kernel.system.platform import Platform, read_platform
 from noisewatch.kernel.system.pressure import Pressure, read_pressure

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cgroup.lxcfs import is_served_by_lxcfs
 from noisewatch.kernel.numbers import are_counts, lines_of
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.text import clean
 
 DISKSTATS = "/proc/diskstats"

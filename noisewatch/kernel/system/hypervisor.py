@@ -27,7 +27,7 @@ from noisewatch.kernel.cpus.cpuinfo import Flags, flags_of, is_another_architect
 from noisewatch.kernel.frequency.folders import read_any_driver
 from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.clock_source import AVAILABLE
+from noisewatch.kernel.system.clock import AVAILABLE
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, Firmware
 from noisewatch.text import clean
 

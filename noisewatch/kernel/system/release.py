@@ -3,6 +3,18 @@
 /proc/sys/kernel/osrelease   6.1.0-18-amd64
 /proc/version                Linux version 6.1.0-18-amd64 (…)
 /proc/cmdline                BOOT_IMAGE=… isolcpus=managed_irq,domain,2-7 nohz_full=2-7
+
+Also: for how long the machine has been up: /proc/uptime.
+
+    34521.77 66120.03
+
+https://docs.kernel.org/filesystems/proc.html: seconds since boot, and the idle seconds of all CPUs together.
+
+The live patches of the kernel, and whether each has reached all tasks.
+
+    /sys/kernel/livepatch/NAME/transition     0     (1: some tasks still run the old code)
+
+https://docs.kernel.org/livepatch/livepatch.html
 """
 
 from __future__ import annotations
@@ -10,10 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import parse_word
+from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.numbers import parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.machine.recording.privacy import is_command_line
+from noisewatch.text import clean
 
 RELEASE = "/proc/sys/kernel/osrelease"
 VERSION = "/proc/version"
@@ -60,3 +74,36 @@ def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
 def read_command_line(reader: Reader) -> Mapping[str, tuple[str, ...]] | None:
     """The options the kernel was booted with; None where they cannot be read."""
     return reader.parsed(COMMAND_LINE, parse_command_line)
+
+
+PATH = "/proc/uptime"
+_UPTIME = re.compile(r"(\d{1,12}\.\d{1,9}) \d{1,15}\.\d{1,9}", re.ASCII)
+
+
+def parse_uptime(text: str) -> float:
+    """Seconds since boot. Raises Malformed."""
+    match = _UPTIME.fullmatch(text.strip())
+    if match is None:
+        raise Malformed("two numbers of seconds", text.strip())
+    return float(match[1])
+
+
+def read_uptime(reader: Reader) -> float | None:
+    """Seconds since boot; None where it cannot be read, or is the container's own."""
+    return None if is_served_by_lxcfs(reader, PATH) else reader.parsed(PATH, parse_uptime)
+
+
+FOLDER = "/sys/kernel/livepatch"
+
+NOT_SUPPORTED = "none"
+
+
+def read_livepatches(reader: Reader) -> Mapping[str, bool | None] | str | None:
+    """Whether each patch is in transition, by its name; `none` for a kernel that cannot be patched, None is unknown."""
+    try:
+        names = reader.names(FOLDER, expected=False)
+    except Absent:
+        return NOT_SUPPORTED
+    except Unreadable:
+        return None
+    return {clean(name): reader.parsed(f"{FOLDER}/{name}/transition", parse_flag) for name in names}

@@ -2,14 +2,21 @@
 
     /proc/self/stat         4711 (python3) S 4700 … 20 0 1 …       field 19 is nice, 41 the policy
     /proc/self/personality  00040000                              hexadecimal; this one is ADDR_NO_RANDOMIZE
-    /proc/self/status       TracerPid:\t0
-                            CapEff:\t000001ffffffffff
-                            Seccomp:\t2                     0: none, 1: strict, 2: filters
+    /proc/self/status       TracerPid:	0
+                            CapEff:	000001ffffffffff
+                            Seccomp:	2                     0: none, 1: strict, 2: filters
     /proc/self/uid_map               0          0 4294967295   root is root; otherwise of a user namespace alone
     /proc/self/limits       Max cpu time              unlimited            unlimited            seconds
 
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html and the pages of the others. The files are those of the
 process's first thread, whichever thread reads them.
+
+Also: whether /proc shows the processes of others.
+
+    proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
+
+https://docs.kernel.org/filesystems/proc.html (mount options): hidepid=1 hides what is in their folders, 2 (invisible)
+and 4 (ptraceable) the folders, but from who may trace them all (CAP_SYS_PTRACE) and from the group gid=.
 """
 
 from __future__ import annotations
@@ -20,9 +27,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from noisewatch.errors import Malformed
+from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.machine import Json
 
 STAT = "/proc/self/stat"
@@ -214,3 +222,34 @@ def _environment(answer: Json) -> Environment | None:
     if type(size) is not int or not isinstance(names, list):
         return None
     return Environment(tuple(sorted(TELLING_VARIABLES.intersection(map(str, names)))), size)
+
+
+_PROC = ("/proc", "proc")
+_HIDES = re.compile(r"(?:^|,)hidepid=(?!0(?:,|$)|off(?:,|$))(\w+)")
+_MAY_TRACE = 1 << 19  # CAP_SYS_PTRACE, in linux/capability.h
+
+
+def parse_hidepid(text: str) -> str | None:
+    """The value of the option on the last mount of /proc, which covers the others; None where it hides nobody.
+
+    Raises Malformed, also where nothing is told of /proc.
+    """
+    options = [mount.options for mount in parse_mounts(text) if (mount.folder, mount.kind) == _PROC]
+    if not options:
+        raise Malformed("how /proc is mounted", text[-20:])
+    hides = _HIDES.search(options[-1])
+    return hides[1] if hides is not None else None
+
+
+def read_why_hidden(reader: Reader) -> str | None:
+    """Why there may be processes that cannot be seen, although the kernel's own are; None where all can be seen."""
+    path = OWN_MOUNTS if reader.text_or_none(OWN_MOUNTS, expected=False) is not None else MOUNTS
+    try:
+        value = parse_hidepid(reader.text(path, expected=False))
+    except (Unreadable, Malformed):
+        return f"{OWN_MOUNTS}: whether /proc hides processes is not told"
+    if value is None:
+        return None
+    status = reader.parsed(STATUS, parse_own_status)
+    may_see_all = status is not None and bool(status.capabilities & _MAY_TRACE)
+    return None if may_see_all else f"/proc is mounted with hidepid={value}, and may hide the processes of others"

@@ -7,6 +7,12 @@
 
 https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root may look. The older
 place, /sys/kernel/debug/tracing, shows the same.
+
+What can be counted and traced: the names below /sys/bus/event_source/devices.
+
+    breakpoint  cpu  msr  software  tracepoint        (`cpu_core` and `cpu_atom` on hybrids, `armv8_pmuv3_0` on ARM)
+
+https://docs.kernel.org/admin-guide/perf-security.html; a virtual machine without virtual counters has no `cpu`.
 """
 
 from __future__ import annotations
@@ -91,3 +97,20 @@ def _read_instance(reader: Reader, folder: str) -> TraceInstance:
         reader.parsed(f"{folder}/current_tracer", parse_identifier),
         reader.parsed(f"{folder}/set_event", parse_events),
     )
+
+
+EVENT_SOURCES = "/sys/bus/event_source/devices"
+_OF_PROCESSORS = ("cpu", "armv", "apple_")
+
+
+def read_event_sources(reader: Reader) -> frozenset[str] | None:
+    """The names; None is unknown."""
+    names = reader.names_or_none(EVENT_SOURCES)
+    if names == []:
+        reader.note(EVENT_SOURCES, "nothing in it, not even what the kernel itself counts")
+    return frozenset(names) if names else None
+
+
+def counters_among(names: frozenset[str]) -> list[str]:
+    """Those that count what a processor does."""
+    return sorted(name for name in names if name.startswith(_OF_PROCESSORS))

@@ -25,26 +25,26 @@ from noisewatch.kernel.trace.events import (
     ON_ALL,
     ON_TARGET,
     ON_TARGET_BY_OSNOISE,
+    chosen_function,
     events_of_senders,
     events_on_target,
     untold,
 )
-from noisewatch.kernel.trace.format import TraceFormat, parse_trace_format
+from noisewatch.kernel.trace.records import TraceFormat, parse_trace_format
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kernel.trace.timeline import CpuTrace, Source
-from noisewatch.kernel.trace.timer_functions import chosen_function
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Json
 from noisewatch.machine.tracefs import osnoise
 from noisewatch.machine.tracefs.instance import Instance
-from noisewatch.machine.tracefs.instances import (
+from noisewatch.machine.tracefs.watcher import (
     MOUNTS,
+    Watcher,
     find_tracefs,
     numbers_threads_as_we_do,
     remove_stale_where_mounted,
 )
-from noisewatch.machine.tracefs.watcher import Watcher
 from noisewatch.text import clean
 
 _BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from noisewatch.errors import CannotMeasure, Malformed, Unreadable
-from noisewatch.kernel.answers import count_of, field_of, is_count_in
+from noisewatch.kernel.numbers import count_of, field_of, is_count_in
 from noisewatch.kernel.trace.events import INTERRUPTS, kind_of_vector
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Tracer
 from noisewatch.machine import Json, Machine

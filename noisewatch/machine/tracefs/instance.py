@@ -4,7 +4,7 @@
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/per_cpu/cpu1/trace_pipe_raw
 
 The global buffer, its clock and its events are neither read nor written. It leaves with us, and with whoever is killed
-too: see trace_instances.py and trace_watcher.py. https://docs.kernel.org/trace/ftrace.html
+too: see watcher.py. https://docs.kernel.org/trace/ftrace.html
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.tracefs.instances import instance_path, remove, write_setting
+from noisewatch.machine.tracefs.watcher import instance_path, remove, write_setting
 
 FOR_ROOT = "tracing is for root"
 _LARGEST_PAGE = 1 << 16

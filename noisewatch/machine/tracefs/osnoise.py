@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.tracefs.instances import WORKLOAD_OFF, tracer_of, write_setting
+from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, tracer_of, write_setting
 
 TRACER = "osnoise"
 _PURPOSE = "target"  # of an instance with which nothing is to be put back

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
-from noisewatch.model.calibration.histogram import Histogram
-from noisewatch.model.calibration.statistics import mad, mvalue, quantile
+from noisewatch.model.calibration.statistics import Histogram, mad, mvalue, quantile
 
 BLOCK_NS = 1_000_000  # fixed work is judged in blocks of about a millisecond, as pyperf's shortest samples are
 _LEAST_BLOCKS = 20

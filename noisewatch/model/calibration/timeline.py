@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from random import Random
 
 from noisewatch.kernel.calibration import CpuSamples, Gaps, Samples
-from noisewatch.machine.spinning.calibration.plan import COMMAND, GAPS, NATIVE_WORK, START, WORK
+from noisewatch.machine.spinning.calibration.buffer import COMMAND, GAPS, NATIVE_WORK, START, WORK
 
 Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noisewatch.kernel.cpus.cpu_time import CpuTime
-from noisewatch.kernel.cpus.run_queue import RunTime
+from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 
 # A CPU whose accounted time covers less of the interval was offline, or is a sandbox's: nobody knows what it did.

@@ -2,6 +2,10 @@
 
 Threads are measured by the scheduler. Interrupts are only counted; their cost is known where the kernel accounts for
 it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
+
+Timer interrupts may come too often to be the kernel's tick. A tick comes CONFIG_HZ times a second at the most. A
+profiler's timer (perf record -e cpu-clock), or a program that sleeps for microseconds, arms the same timer of the CPU,
+and counts in the same row of /proc/interrupts.
 """
 
 from __future__ import annotations
@@ -19,7 +23,16 @@ from noisewatch.model.interval.interrupt_counts import RowCount
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.task_runs import TaskRun
 from noisewatch.model.interval.throttles import Throttle
-from noisewatch.model.interval.timers import TIMER_INTERRUPTS, is_far_above_tick
+
+TIMER_INTERRUPTS = "timer interrupts"
+SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz
+_FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few to its tick
+
+
+def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
+    """Whether timer interrupts come too often to be the tick; where `hz` is not known, the largest that there is."""
+    return rate_per_s > _FAR_ABOVE * (hz or LARGEST_HZ)
+
 
 # Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
 _TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}

@@ -9,12 +9,10 @@ from itertools import compress
 from operator import ne
 
 from noisewatch.cpus import CpuSet
-from noisewatch.kernel.interrupts.softirqs import PATH as SOFTIRQS
-from noisewatch.kernel.interrupts.softirqs import Softirqs
-from noisewatch.kernel.interrupts.sums import sums_with_parts
+from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
-from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts
-from noisewatch.model.interval.stillness import stood_still
+from noisewatch.kernel.interrupts.table import PATH as SOFTIRQS
+from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts, Softirqs
 
 _COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
 _SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # on some kernels only once they have counted any
@@ -176,3 +174,8 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Counts:
     if shared and not counted:
         return Counts(None, stood_still(SOFTIRQS))
     return Counts(tuple(counted), None, frozenset(shared))
+
+
+def stood_still(path: str) -> str:
+    """Why a file in which something always moves, be it by our reading it, tells nothing: damaged, cached, covered."""
+    return f"{path} stood still: none of its counts moved, and some always do on a machine that runs"

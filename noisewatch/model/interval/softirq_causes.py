@@ -8,7 +8,7 @@ from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
 from noisewatch.model.interval.disturbance import is_of_a_device
 from noisewatch.model.interval.interrupt_counts import RowCount
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.vocabulary.irq_names import DISK, NETWORK, kinds_of_device
+from noisewatch.model.vocabulary import DISK, NETWORK, kinds_of_device
 
 # By the kind of device that brings them, None being any. TIMER, SCHED and RCU follow the CPU's own tick.
 _KIND_BY_LABEL = {"NET_TX": NETWORK, "NET_RX": NETWORK, "BLOCK": DISK, "HI": None, "TASKLET": None, "IRQ_POLL": None}

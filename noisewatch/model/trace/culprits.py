@@ -1,18 +1,53 @@
-"""Who took time from a CPU, by the kernel's trace: each source with its count, its time and its lengths."""
+"""Who took time from a CPU, by the kernel's trace: each source with its count, its time and its lengths.
+
+Ended threads of one name and parent are one source: a script starts hundreds, and each has had next to nothing.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.kernel.interrupts.irqs import Irqs
-from noisewatch.kernel.trace.runs import CpuPieces, Thread, Trace, TracedSource
-from noisewatch.kernel.trace.timer_functions import is_tick_function, name_of_timer
+from noisewatch.kernel.trace.events import is_tick_function, name_of_timer
+from noisewatch.kernel.trace.runs import CpuPieces, Parent, Thread, Trace, TracedSource
 from noisewatch.kinds import THREADS, Kind
-from noisewatch.model.interval.crowds import Crowd, crowds_of
-from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.interval.timers import TIMER_INTERRUPTS, is_far_above_tick
+from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance, is_far_above_tick
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Threads that had ended before anybody could ask whose they were. `pid` is who has started them, if known."""
+
+    kind: Kind
+    name: str
+    pid: int | None
+
+
+def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource], str]) -> Mapping[int, Crowd]:
+    """The crowd that each of the sources belongs to, by its number; those that are alone belong to none."""
+    alike: dict[tuple[Kind, str, Parent | None], dict[int, int]] = defaultdict(dict)
+    for number, source in enumerate(sources):
+        thread = source.thread
+        if thread is not None and thread.pid is None:
+            name = name_of(source) if source.kind == Kind.IPI else thread.name
+            alike[source.kind, name, thread.parent][number] = thread.tid
+    found: dict[int, Crowd] = {}
+    for (kind, name, parent), tid_by_number in alike.items():
+        count = len(set(tid_by_number.values()))
+        if count > 1:
+            crowd = Crowd(kind, _named(name, parent, count), parent.pid if parent is not None else None)
+            found |= dict.fromkeys(tid_by_number, crowd)
+    return found
+
+
+def _named(name: str, parent: Parent | None, count: int) -> str:
+    """`cc1 (523 ended children of make)`"""
+    if parent is None:
+        return f"{name} ({count} ended threads)"
+    return f"{name} ({count} ended {'threads' if parent.is_process else 'children'} of {parent.name})"
+
 
 MOSTLY = 0.5  # of the time: that is what the CPU is there for
 _MOST_ALIKE = 3  # threads of one name that are told apart: a script starts hundreds

@@ -13,7 +13,7 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.machine.tracefs.instances import remove_stale_where_mounted
+from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.pinning import move_aside

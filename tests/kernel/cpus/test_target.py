@@ -15,7 +15,7 @@ from noisewatch.kernel.cpus.isolation import Isolation
 from noisewatch.kernel.cpus.target import PinTrial, choose_target, read_own_affinity, read_pin_trial
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.clock_source import AVAILABLE, CURRENT, ClockSource, read_clock_source
+from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, ClockSource, read_clock_source
 from noisewatch.machine import Json
 from tests.written import WrittenMachine, reading
 

@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.caps import FrequencyCap, parse_frequencies, read_frequency_caps
+from noisewatch.kernel.frequency.limits import FrequencyCap, parse_frequencies, read_frequency_caps
 from tests.written import reading
 
 _FOLDER = f"{CPUS}/cpu1/cpufreq"

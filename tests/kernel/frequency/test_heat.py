@@ -9,11 +9,11 @@ from noisewatch.kernel.frequency.cooling import FOLDER as THERMAL
 from noisewatch.kernel.frequency.cooling import MOST_WATCHED, read_cooling, read_cooling_states
 from noisewatch.kernel.frequency.hwmon import FOLDER as HWMON
 from noisewatch.kernel.frequency.hwmon import read_sensors
+from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
+from noisewatch.kernel.frequency.limits import read_uncore
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
 from noisewatch.kernel.frequency.powercap import PowerLimit, read_power_limits
 from noisewatch.kernel.frequency.throttling import Throttling, read_throttling, throttle_path
-from noisewatch.kernel.frequency.uncore import FOLDER as UNCORE
-from noisewatch.kernel.frequency.uncore import read_uncore
 from tests.written import Files, reading
 
 _ANY: frozenset[int] = frozenset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.memory.swaps import Swap, parse_swaps
+from noisewatch.kernel.memory.counters import Swap, parse_swaps
 
 _HEAD = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.system.consoles import Console, parse_consoles
-from noisewatch.kernel.system.livepatches import NOT_SUPPORTED, read_livepatches
+from noisewatch.kernel.system.build_options import Console, parse_consoles
+from noisewatch.kernel.system.release import NOT_SUPPORTED, read_livepatches
 from noisewatch.kernel.system.vulnerabilities import read_vulnerabilities
 from noisewatch.kernel.tasks.own_process import parse_seccomp_mode
 from noisewatch.kernel.tasks.services import ServiceGroup, read_services

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.clock_rate import QUESTION, clock_rate_of, read_clock_rate
+from noisewatch.kernel.system.clock import QUESTION, clock_rate_of, read_clock_rate
 from noisewatch.machine import Json
 from noisewatch.machine.live import LiveMachine
 from tests.written import reading

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cpus.core_ranking import NAME, read_core_ranking
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.system.uptime import parse_uptime
+from noisewatch.kernel.cpus.topology import NAME, read_core_ranking
+from noisewatch.kernel.system.release import parse_uptime
 from tests.written import reading
 
 

@@ -10,9 +10,22 @@ import pytest
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.kernel.tasks.crontabs import CronJob, Crontabs, parse_crontab, read_crontabs
-from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, WallClock, ask_clock, read_jobs
-from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION, Timer, ask_timers, parse_timers, read_timers
+from noisewatch.kernel.tasks.jobs import (
+    BOOTED,
+    CLOCK_QUESTION,
+    QUESTION,
+    CronJob,
+    Crontabs,
+    Timer,
+    WallClock,
+    ask_clock,
+    ask_timers,
+    parse_crontab,
+    parse_timers,
+    read_crontabs,
+    read_jobs,
+    read_timers,
+)
 from tests.written import WrittenMachine, reading
 from tests.written.quiet.tasks import CLOCK, NOW_US
 from tests.written.quiet_machine import ANSWERS, quiet_files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.kernel.trace.timer_functions import chosen_function, is_tick_function, name_of_timer
+from noisewatch.kernel.trace.events import chosen_function, is_tick_function, name_of_timer
 
 
 def test_an_interrupt_is_named_after_what_came_beside_the_tick() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.spinning.calibration.plan import plan_slots
+from noisewatch.machine.spinning.calibration.buffer import plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, Progress, calibrate
 from noisewatch.machine.spinning.loops import PYTHON, load_core
 from tests.plumbing.waiting import descendants_of, is_alive, wait_until
@@ -84,7 +84,7 @@ def test_who_watches_may_stop_it_and_nothing_is_left_running() -> None:
 def _calibrating(command: tuple[str, ...] = ()) -> tuple[subprocess.Popen[bytes], list[int]]:
     """A process that calibrates, and its descendants: the host, its spinner and, if there is one, the command."""
     program = (
-        "from noisewatch.machine.spinning.calibration.plan import plan_slots\n"
+        "from noisewatch.machine.spinning.calibration.buffer import plan_slots\n"
         "from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate\n"
         f"slots = plan_slots([{_CPU}], {{}}, {{}}, {10 if command else 60} * 10**9, False, {bool(command)})\n"
         f"calibrate(Calibrating(slots, command={command}, core='python'), "

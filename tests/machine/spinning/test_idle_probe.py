@@ -14,16 +14,20 @@ from itertools import pairwise
 import pytest
 
 from noisewatch.machine.spinning.idle_probe.buffer import (
+    DUTY_SHARE,
     MOVED,
+    PERIOD_NS,
     REFUSED,
     RESTING,
     SHEET_WORDS,
+    SPIN_NS,
     SPINNING,
     TID,
+    WARM_NS,
     SharedBuffer,
+    slice_start_ns,
 )
 from noisewatch.machine.spinning.idle_probe.run import Spinners
-from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE, PERIOD_NS, SPIN_NS, WARM_NS, slice_start_ns
 from noisewatch.machine.spinning.loops import PYTHON, load_core
 from tests.plumbing.waiting import is_alive, wait_until
 

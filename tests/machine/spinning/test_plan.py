@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.machine.spinning.calibration.plan import (
+from noisewatch.machine.spinning.calibration.buffer import (
     COMMAND,
     GAPS,
     MEMORY,

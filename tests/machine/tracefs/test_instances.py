@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.machine.tracefs.instances import (
+from noisewatch.machine.tracefs.watcher import (
+    NAME,
     WORKLOAD_OFF,
+    Watcher,
     find_tracefs,
     instance_path,
     remove,
     remove_all_of,
     remove_stale,
 )
-from noisewatch.machine.tracefs.watcher import NAME, Watcher
 from tests.plumbing.waiting import is_alive, wait_until
 
 _SLASHES = "/sys/kernel/tracing"
@@ -100,7 +101,7 @@ def test_while_the_tracer_still_runs_its_load_is_not_let_in(tmp_path: Path) -> N
 _MAKER = """
 import os, sys
 from pathlib import Path
-from noisewatch.machine.tracefs.instances import instance_path
+from noisewatch.machine.tracefs.watcher import instance_path
 from noisewatch.machine.tracefs.watcher import Watcher
 tracefs = Path(sys.argv[1])
 with Watcher(tracefs) as watcher:

@@ -17,7 +17,7 @@ from noisewatch.model.calibration.gap_causes import (
     causes_by_gaps,
     causes_by_trace,
 )
-from noisewatch.model.interval.timers import TIMER_INTERRUPTS
+from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS
 
 _SPINNER = Thread(50, "python3", 50, False)
 _HOG = Thread(901, "hog", 900, False)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.calibration.histogram import Histogram, bucket_of, lower_edge
+from noisewatch.model.calibration.statistics import Histogram, bucket_of, lower_edge
 
 _VALUES = st.lists(st.integers(0, 1 << 40), min_size=1, max_size=200)
 

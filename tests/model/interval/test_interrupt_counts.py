@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.kernel.interrupts.softirqs import parse_softirqs
-from noisewatch.kernel.interrupts.table import parse_interrupts
+from noisewatch.kernel.interrupts.table import parse_interrupts, parse_softirqs
 from noisewatch.model.interval.interrupt_counts import Counts, count_interrupts, count_softirqs
 
 

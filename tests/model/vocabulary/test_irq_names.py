@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.model.vocabulary.irq_names import DISK, NETWORK, kinds_of_device
+from noisewatch.model.vocabulary import DISK, NETWORK, kinds_of_device
 
 
 @pytest.mark.parametrize(

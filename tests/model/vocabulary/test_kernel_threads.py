@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.model.vocabulary.irq_names import describe_action
-from noisewatch.model.vocabulary.kernel_threads import explain_thread
+from noisewatch.model.vocabulary import describe_action, explain_thread
 
 _NAMES = [
     *("ksoftirqd/3", "migration/3", "cpuhp/0", "idle_inject/1", "watchdog/2", "irq_work/2", "ktimers/1"),

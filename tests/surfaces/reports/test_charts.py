@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.calibration.histogram import Histogram
+from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.surfaces.reports.parts.charts import comparison_chart, gap_chart, strip
 
 _GAPS = Histogram.of([2_000] * 100 + [50_000] * 10 + [3_000_000])

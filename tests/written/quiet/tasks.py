@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION
+from noisewatch.kernel.tasks.jobs import BOOTED, CLOCK_QUESTION
+from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
 from noisewatch.kernel.tasks.machine_lock import NAMESPACE as PID_NAMESPACE
 from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PARENT, PERSONALITY, STAT, STATUS
-from noisewatch.kernel.tasks.systemd_timers import BOOTED
-from noisewatch.kernel.tasks.systemd_timers import QUESTION as TIMERS
 
 NOW_US = int(datetime(2026, 11, 21, 14, 12, tzinfo=UTC).timestamp()) * 1_000_000
 MINUTE_US = 60_000_000

@@ -13,9 +13,9 @@ from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.cpus.core_ranking import NAME as RANKING
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import HYBRID, NODES
+from noisewatch.kernel.cpus.topology import NAME as RANKING
 from noisewatch.kernel.snapshot.knobs import Knob
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"

@@ -12,10 +12,9 @@ from noisewatch.judgement.knob_answers import hardware_without, judged_knob, tur
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.caps import FrequencyCap, cap_path
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
-from noisewatch.kernel.frequency.uncore import FOLDER as UNCORE
-from noisewatch.kernel.frequency.uncore import UncoreDomain
+from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
+from noisewatch.kernel.frequency.limits import FrequencyCap, UncoreDomain, cap_path
 from noisewatch.kernel.snapshot.knobs import Knob
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"

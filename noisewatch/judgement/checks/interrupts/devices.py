@@ -13,7 +13,7 @@ from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
-from noisewatch.kernel.interrupts.sums import sums_with_parts
+from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH, Interrupts
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, is_of_a_device, name_of_row

@@ -11,8 +11,8 @@ from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import graver_while_calibrating
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.kernel.interrupts.softirqs import PATH as SOFTIRQS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kernel.interrupts.table import SOFTIRQS as SOFTIRQS
 from noisewatch.kernel.interrupts.table import Interrupts
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row

@@ -15,8 +15,15 @@ from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibratin
 from noisewatch.kernel.interrupts.table import PATH
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row, timer_interrupts_per_s
-from noisewatch.model.interval.timers import LARGEST_HZ, SMALLEST_HZ, TIMER_INTERRUPTS
+from noisewatch.model.interval.disturbance import (
+    LARGEST_HZ,
+    SMALLEST_HZ,
+    TIMER_INTERRUPTS,
+    Disturbance,
+    disturbances_of,
+    kind_of_row,
+    timer_interrupts_per_s,
+)
 
 _FEW = Limit(
     key="passes",

@@ -9,9 +9,8 @@ from noisewatch.judgement.fixes.actions import SwitchSwapOff
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
-from noisewatch.kernel.memory.swaps import PATH as SWAPS
-from noisewatch.kernel.memory.swaps import Swap
+from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT, Swap
+from noisewatch.kernel.memory.counters import PATH as SWAPS
 
 _SWAPPED = Limit(
     key="fails",

@@ -14,7 +14,7 @@ from noisewatch.kernel.system.log import PATH as KERNEL_LOG
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG_QUESTION
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import COMMAND_LINE
-from noisewatch.kernel.system.uptime import PATH as UPTIME
+from noisewatch.kernel.system.release import PATH as UPTIME
 from noisewatch.model.interval.interval import NS_PER_S
 from noisewatch.text import clean
 

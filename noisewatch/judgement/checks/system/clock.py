@@ -11,8 +11,7 @@ from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
-from noisewatch.kernel.system.clock_rate import QUESTION
-from noisewatch.kernel.system.clock_source import AVAILABLE, CURRENT
+from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, QUESTION
 
 _FAST = frozenset(
     {

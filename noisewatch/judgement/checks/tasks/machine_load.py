@@ -11,9 +11,9 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.untimed import why_untimed
 from noisewatch.kernel.cpus.topology import CPUS
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kernel.tasks.load_average import PATH as LOADAVG
+from noisewatch.kernel.system.pressure import PATH as LOADAVG
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
-from noisewatch.model.interval.stillness import stood_still
+from noisewatch.model.interval.interrupt_counts import stood_still
 
 _PROC_DOC = "https://docs.kernel.org/filesystems/proc.html"
 

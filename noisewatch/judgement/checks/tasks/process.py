@@ -20,7 +20,7 @@ from noisewatch.kernel.tasks.own_process import (
     STATUS,
     UNLIMITED,
 )
-from noisewatch.kernel.trace.event_sources import FOLDER, counters_among
+from noisewatch.kernel.trace.active import EVENT_SOURCES, counters_among
 
 _FULL = 2
 
@@ -170,7 +170,7 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
     area="process",
     question="Can the benchmark count instructions?",
     severity=Severity.INFORMATION,
-    reads=(Knob.PERF_PARANOID, FOLDER, f"{STATUS} (CapEff)", NAMESPACE),
+    reads=(Knob.PERF_PARANOID, EVENT_SOURCES, f"{STATUS} (CapEff)", NAMESPACE),
     why=(
         "The number of instructions hardly varies, even where time does: on a machine that cannot be made quiet it "
         "still shows a change."
@@ -198,7 +198,7 @@ def hardware_counters_unusable(case: Case) -> Answer:
             fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
             return Answer(Status.WARN, said, measured=paranoia, evidence=evidence, fix=fix)
     if names is None:
-        return unknown(case.why_unknown(FOLDER))
+        return unknown(case.why_unknown(EVENT_SOURCES))
     return Answer(Status.PASS, f"{', '.join(counters_among(names))} may be used", measured=paranoia, evidence=evidence)
 
 

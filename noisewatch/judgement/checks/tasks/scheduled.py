@@ -14,10 +14,8 @@ from noisewatch.judgement.limit import LOOKED_AHEAD
 from noisewatch.judgement.processes import running, why_unseen
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kernel.tasks.crontabs import CronJob
-from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, Jobs, WallClock
-from noisewatch.kernel.tasks.systemd_timers import QUESTION as TIMERS
-from noisewatch.kernel.tasks.systemd_timers import Timer
+from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock
+from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
 from noisewatch.machine.recording.crontab_lines import UNNAMED
 from noisewatch.model.cron_schedule import seconds_until
 

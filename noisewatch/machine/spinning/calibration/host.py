@@ -12,8 +12,7 @@ import signal
 from contextlib import suppress
 from time import monotonic_ns
 
-from noisewatch.machine.spinning.calibration.buffer import START_NS, SharedBuffer, sheet_words
-from noisewatch.machine.spinning.calibration.plan import START
+from noisewatch.machine.spinning.calibration.buffer import START, START_NS, SharedBuffer, sheet_words
 from noisewatch.machine.spinning.calibration.worker import Spinner
 from noisewatch.machine.spinning.hosting import begun
 

@@ -28,11 +28,11 @@ from noisewatch.machine.spinning.calibration.buffer import (
     STATE_NAMES,
     TID,
     SharedBuffer,
+    Slots,
     capacities_for,
     grain_for,
     sheet_words,
 )
-from noisewatch.machine.spinning.calibration.plan import Slots
 from noisewatch.machine.spinning.calibration.worker import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
 

@@ -13,25 +13,31 @@ from typing import Any
 
 from noisewatch.machine.spinning.calibration.buffer import (
     ADD_NS,
+    COMMAND,
     CYCLES,
     DONE,
     ERROR,
     FAILED,
+    GAPS,
     LOCKED_KB,
+    MEMORY,
     MOVED,
     MULTIPLY_NS,
+    NATIVE_WORK,
     NO_PRIORITY,
     READY,
     REFUSED,
     RESIDENT_KB,
     RUNNING,
     SPINS,
+    START,
     START_NS,
     STATE,
     TID,
+    WORK,
     SharedBuffer,
+    Slot,
 )
-from noisewatch.machine.spinning.calibration.plan import COMMAND, GAPS, MEMORY, NATIVE_WORK, START, WORK, Slot
 from noisewatch.machine.spinning.loops import python_loops
 
 CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock step of 20 ns is a thousandth

@@ -2,5 +2,5 @@
 
 noisewatch's sampler ── run.py: starts them, says how long they may spin, reads what they wrote
   └─ host.py: a lean process that forks …
-       └─ spinner.py: … one process a CPU, pinned, which spins in slices (slices.py) and writes to its sheet (sheet.py)
+       └─ worker.py: … one process a CPU, pinned, which spins in slices and writes to its buffer (buffer.py)
 """

@@ -19,13 +19,15 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
     MOVED,
     REFUSED,
     RESTING,
+    SPIN_NS,
     SPINNING,
     STATE,
     TID,
+    WARM_NS,
     YIELDED,
     SharedBuffer,
+    slice_start_ns,
 )
-from noisewatch.machine.spinning.idle_probe.slices import SPIN_NS, WARM_NS, slice_start_ns
 from noisewatch.machine.spinning.loops.python_loops import (
     COUNT,
     GAP_WORDS,

@@ -14,7 +14,7 @@ from noisewatch.judgement.noise_floor import TEST, NoiseFloor
 from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution
 from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks_of
-from noisewatch.model.calibration.histogram import Histogram
+from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_gap, describe_source
 

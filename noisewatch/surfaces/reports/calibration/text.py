@@ -11,7 +11,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.noise_floor import TEST, NoiseFloor
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
-from noisewatch.model.calibration.histogram import Histogram
+from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
 from noisewatch.surfaces.reports.parts.charts import comparison_chart, gap_chart
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from noisewatch.model.calibration.histogram import Histogram, lower_edge
+from noisewatch.model.calibration.statistics import Histogram, lower_edge
 from noisewatch.units import describe_ns
 
 _PER_OCTAVE = 4  # bars to each doubling: the histogram's own sixteen would each be thinner than a column

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.kinds import Role
-from noisewatch.machine.spinning.idle_probe.slices import DUTY_SHARE
+from noisewatch.machine.spinning.idle_probe.buffer import DUTY_SHARE
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, share, style_of

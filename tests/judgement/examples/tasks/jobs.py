@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
-from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION
-from noisewatch.kernel.tasks.systemd_timers import BOOTED, QUESTION
+from noisewatch.kernel.tasks.jobs import BOOTED, CLOCK_QUESTION, QUESTION
 from tests.judgement.example import Example
 from tests.written.quiet.tasks import MINUTE_US, NOW_US
 from tests.written.quiet_machine import CPUS, process, stat_file

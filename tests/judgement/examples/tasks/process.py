@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import ENVIRONMENT, LIMITS, NAMESPACE, PERSONALITY, STATUS
-from noisewatch.kernel.trace.event_sources import FOLDER
+from noisewatch.kernel.trace.active import EVENT_SOURCES
 from tests.judgement.example import Example
 from tests.written.quiet.tasks import own_limits, own_status
 
@@ -54,12 +54,12 @@ EXAMPLES = [
     Example("hardware-counters-unusable", "warn", {Knob.PERF_PARANOID: "4\n"}, "only root", answers={NAMESPACE: False}),
     Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "4\n"}, answers={NAMESPACE: None}),
     Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "3\n"}, gone=(STATUS,)),
-    Example("hardware-counters-unusable", "warn", {}, "not there", gone=(f"{FOLDER}/cpu",)),
+    Example("hardware-counters-unusable", "warn", {}, "not there", gone=(f"{EVENT_SOURCES}/cpu",)),
     Example(
-        *("hardware-counters-unusable", "pass", {f"{FOLDER}/armv8_pmuv3_0/type": "8\n"}, "armv8_pmuv3_0"),
-        gone=(f"{FOLDER}/cpu",),
+        *("hardware-counters-unusable", "pass", {f"{EVENT_SOURCES}/armv8_pmuv3_0/type": "8\n"}, "armv8_pmuv3_0"),
+        gone=(f"{EVENT_SOURCES}/cpu",),
     ),
-    Example("hardware-counters-unusable", "unknown", gone=(FOLDER,)),
+    Example("hardware-counters-unusable", "unknown", gone=(EVENT_SOURCES,)),
     Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "rubbish\n"}),
     Example("hardware-counters-unusable", "not-applicable", gone=(Knob.PERF_PARANOID,)),
     Example("started-off-target", "warn", {}, "on CPUs 0-1", {0, 1}, answers={OWN_AFFINITY: [0, 1]}),

@@ -10,11 +10,10 @@ from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.kernel.calibration import QUESTION, parse_calibration
 from noisewatch.machine import Machine
-from noisewatch.machine.spinning.calibration.buffer import SharedBuffer, capacities_for, sheet_words
-from noisewatch.machine.spinning.calibration.plan import GAPS, WORK
+from noisewatch.machine.spinning.calibration.buffer import GAPS, WORK, SharedBuffer, capacities_for, sheet_words
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
-from noisewatch.model.calibration.histogram import Histogram
+from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.live_gaps import LiveGaps
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
 from noisewatch.surfaces.tui.app.monitor import MonitorApp

@@ -2,6 +2,13 @@
 
 It is CLOCK_MONOTONIC too that runs faster or slower. `tick` is the length of 1/100 s in us, 10000 if left alone;
 `freq` is in units of 2^-16 parts in a million.
+
+The clock that timestamps come from.
+
+    /sys/devices/system/clocksource/clocksource0/current_clocksource      tsc
+    /sys/devices/system/clocksource/clocksource0/available_clocksource    tsc kvm-clock
+
+https://docs.kernel.org/timers/timekeeping.html
 """
 
 from __future__ import annotations
@@ -10,6 +17,7 @@ import ctypes
 import os
 from dataclasses import dataclass
 
+from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 
@@ -59,3 +67,23 @@ def clock_rate_of(answer: Json) -> ClockRate | None:
         return None
     tick_ppm = (answer["tick"] - _TICK_US) * 1e6 / _TICK_US
     return ClockRate(tick_ppm + answer["freq"] / 65_536, not answer["status"] & _UNSYNCHRONISED)
+
+
+_FOLDER = "/sys/devices/system/clocksource/clocksource0"
+CURRENT = f"{_FOLDER}/current_clocksource"
+AVAILABLE = f"{_FOLDER}/available_clocksource"
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSource:
+    """None is unknown."""
+
+    current: str | None
+    available: tuple[str, ...] | None
+
+
+def read_clock_source(reader: Reader) -> ClockSource:
+    """The clock source in use, and those that could be."""
+    return ClockSource(
+        reader.parsed(CURRENT, parse_identifier), reader.parsed(AVAILABLE, parse_identifiers, expected=False)
+    )

@@ -1,1 +1,0 @@
-"""Names of the kernel's, explained."""
