@@ -118,7 +118,7 @@ class CalibrationSamples:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationWish:
+class CalibrationOptions:
     """What is to be calibrated, and how."""
 
     seconds: float
@@ -135,22 +135,22 @@ def read_calibration(
     machine: Machine,
     cpus: CpuSet,
     topology: Mapping[int, CpuPlace],
-    wish: CalibrationWish,
+    options: CalibrationOptions,
     watch: Watch = nobody_watches,
 ) -> CalibrationSamples | str:
     """The calibration of `cpus`; the reason where there is none. Raises CannotMeasure where it broke down."""
 
     def answer() -> Json:
-        wanted = Calibrating({}, wish.is_realtime, wish.command)
+        wanted = Calibrating({}, options.is_realtime, options.command)
         slots = plan_slots(
             cpus,
             {cpu: topology[cpu].siblings or frozenset() for cpu in cpus if cpu in topology},
             {cpu: _sharing_cache(cpu, cpus, topology) for cpu in cpus},
-            round(wish.seconds * 1e9),
+            round(options.seconds * 1e9),
             wanted.core == NATIVE,
-            bool(wish.command),
+            bool(options.command),
         )
-        return calibrate(Calibrating(slots, wish.is_realtime, wish.command, wanted.core), watch)
+        return calibrate(Calibrating(slots, options.is_realtime, options.command, wanted.core), watch)
 
     try:
         return parse_calibration(machine.ask(QUESTION, answer))

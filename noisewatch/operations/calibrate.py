@@ -1,43 +1,114 @@
-"""Calibrating a machine that has been looked at: which CPUs, and from where; and who disturbed it meanwhile."""
+"""Calibrating: the microbenchmark on some CPUs, its gaps while they grow, and who took the time meanwhile."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure
-from noisewatch.kernel.calibration import CalibrationSamples, CalibrationWish, read_calibration
-from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples, read_calibration
+from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
 from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, read_trace, untraced
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
+from noisewatch.machine.spinning.calibration.buffer import SharedBuffer
 from noisewatch.machine.spinning.calibration.run import Progress, Watch
+from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
 from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
+from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
+from noisewatch.operations.progress import ProgressListener
 
 _NO_CPUS = "there is no target CPU to calibrate"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateOptions:
+    """Which CPUs are calibrated, how, and for what benchmark."""
+
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    against: str | None = None  # other CPUs that the target's are compared with, as the user listed them
+    calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
+    budget: Budget = field(default_factory=Budget)
+
+
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CalibratedTarget:
+    """What was measured on the target CPUs, and on those they are compared with."""
+
+    target: CpuSet
+    against: CpuSet | None
+    calibrated: Calibrated
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRun:
     """A calibration, and what else is known of the same time."""
 
     samples: CalibrationSamples
     meanwhile: Meanwhile
 
 
+def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressListener) -> CalibratedTarget:
+    """The calibration of the machine, or the one in its recording.
+
+    Raises UsageError, and CannotMeasure where not one CPU could be calibrated.
+    """
+    against = parse_cpus("--against", options.against, machine) if options.against is not None else None
+    if isinstance(machine, Recording):
+        machine.go_to_aside()
+    read_options, task_reader = snapshot_options(options.machine, machine), TaskReader()
+    snapshot = read_snapshot(machine, read_options, task_reader)
+    target = snapshot.target.cpus
+    cpus = target | (against or frozenset())
+    _stay_off(snapshot, against, listener)
+    try:
+        measured = calibrate_cpus(
+            machine,
+            snapshot,
+            cpus,
+            options.calibration,
+            listener.on_calibrating,
+            lambda: read_snapshot(machine, read_options, task_reader, snapshot),
+        )
+    finally:
+        listener.on_done()
+    if isinstance(measured, str):
+        raise CannotMeasure(measured)
+    calibrated = calibrated_with(measured.samples, options.budget, cpus, measured.meanwhile)
+    if not calibrated.complete:
+        troubles = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])
+        raise CannotMeasure(troubles or _NO_CPUS)
+    return CalibratedTarget(target, against, calibrated)
+
+
+def _stay_off(snapshot: Snapshot, against: CpuSet | None, listener: ProgressListener) -> None:
+    remark = pin_to_housekeeping(snapshot)
+    if remark is not None:
+        listener.on_remark(remark)
+    shared = (against or frozenset()) & allowed_now() if snapshot.is_live else frozenset()
+    if shared:
+        listener.on_remark(f"noisewatch itself runs on {name_cpus(shared)}, which it measures")
+
+
 def calibrate_cpus(
     machine: Machine,
     snapshot: Snapshot,
     cpus: CpuSet,
-    wish: CalibrationWish,
+    options: CalibrationOptions,
     watch: Watch,
     look_again: Callable[[], Snapshot] | None = None,
-) -> Measured | str:
-    """The calibration; the reason where there is none. This process should have moved aside before.
+) -> CalibrationRun | str:
+    """The calibration; the reason where there is none. This process should be pinned to other CPUs before.
 
     `look_again` reads the machine after it: what happened since the snapshot is known then.
     """
@@ -47,15 +118,15 @@ def calibrate_cpus(
         follower = _Follower(watch)
         if machine.is_live:
             online = snapshot.online.online or cpus
-            follower.begin(stack, TraceCollector(cpus & online, online, wish.tracer))
+            follower.begin(stack, TraceCollector(cpus & online, online, options.tracer))
         try:
-            samples = read_calibration(machine, cpus, snapshot.topology, wish, follower)
+            samples = read_calibration(machine, cpus, snapshot.topology, options, follower)
         except CannotMeasure as error:
             return str(error)
         if isinstance(samples, str):
             return samples
         trace = follower.trace(machine)
-    return Measured(samples, Meanwhile(trace, snapshot, _interval(machine, snapshot, samples, look_again)))
+    return CalibrationRun(samples, Meanwhile(trace, snapshot, _interval(machine, snapshot, samples, look_again)))
 
 
 def _interval(
@@ -96,3 +167,60 @@ class _Follower:
         """What was traced now, or when the machine was recorded."""
         collector = self._collector
         return read_trace(machine, collector.result if collector is not None else lambda: untraced(self._reason))
+
+
+@dataclass(slots=True)
+class LiveCpu:
+    """One CPU so far."""
+
+    cpu: int
+    counts: dict[int, int] = field(default_factory=dict)
+    gap_count: int = 0
+    stolen_ns: int = 0
+    spun_ns: int = 0
+    longest_ns: int = 0
+
+    @property
+    def histogram(self) -> Histogram:
+        return Histogram(self.counts)
+
+    @property
+    def stolen_share(self) -> float | None:
+        return min(self.stolen_ns / self.spun_ns, 1.0) if self.spun_ns else None
+
+    def take(self, sheet: SharedBuffer, together: dict[int, int]) -> None:
+        """Takes in the gaps that are new, and counts them in `together` as well."""
+        count = sheet.totals[COUNT]
+        lengths = sheet.gaps[self.gap_count * GAP_WORDS + 1 : count * GAP_WORDS : GAP_WORDS]
+        for length_ns in lengths:
+            bucket = bucket_of(max(length_ns, 0))
+            self.counts[bucket] = self.counts.get(bucket, 0) + 1
+            together[bucket] = together.get(bucket, 0) + 1
+            self.stolen_ns += length_ns
+            self.longest_ns = max(self.longest_ns, length_ns)
+        self.gap_count = count
+        self.spun_ns = sheet.totals[SPUN_NS]
+
+
+@dataclass(slots=True)
+class LiveGaps:
+    """All CPUs so far. It is drawn several times a second: what all have together is counted as it comes."""
+
+    done_s: float = 0.0
+    total_s: float = 0.0
+    by_cpu: dict[int, LiveCpu] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def take(self, progress: Progress) -> None:
+        """Takes in what is new."""
+        self.done_s, self.total_s = progress.done_s, progress.total_s
+        for cpu, sheet in progress.sheets.items():
+            self.by_cpu.setdefault(cpu, LiveCpu(cpu)).take(sheet, self.counts)
+
+    @property
+    def together(self) -> Histogram:
+        return Histogram(self.counts)
+
+    def worst(self, most: int) -> list[LiveCpu]:
+        """So many CPUs at most, those that lost the most time first."""
+        return heapq.nlargest(most, self.by_cpu.values(), key=lambda each: each.stolen_ns)

@@ -14,15 +14,15 @@ from noisewatch.machine import Machine
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.allowed import allowed_now
+from noisewatch.operations.pinning import allowed_now
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+    from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOptions:
-    """Which machine, and which of its CPUs: this host, and what it is isolated for, if nothing is said."""
+    """Which machine, and which of its CPUs: by default this host, and the CPUs that it isolates."""
 
     sysroot: str | None = None  # a copied tree
     replay: str | None = None  # a recording
@@ -44,12 +44,20 @@ def snapshot_options(
     options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None
 ) -> SnapshotOptions:
     """What is to be read. Raises UsageError where the list names CPUs that the machine does not have."""
-    from noisewatch.kernel.snapshot.snapshot import (
-        SnapshotOptions,  # all readers: the monitor's first picture comes first
-    )
+    from noisewatch.kernel.snapshot.snapshot import SnapshotOptions  # all readers: the first picture comes first
 
     cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine)
     return SnapshotOptions(cpus, allowed_now() if allowed_at_start is None else allowed_at_start)
+
+
+def last_snapshot(machine: Machine, options: MachineOptions) -> Snapshot:
+    """The machine now, without its threads; of a recording its last snapshot. Raises UsageError."""
+    from noisewatch.kernel.snapshot.snapshot import read_snapshot  # all readers, here too
+
+    asked = snapshot_options(options, machine)
+    if isinstance(machine, Recording):
+        machine.go_to_end()
+    return read_snapshot(machine, asked)
 
 
 def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:

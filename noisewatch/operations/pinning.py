@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, format_cpu_list
-from noisewatch.judgement.case import Case
-from noisewatch.kernel.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
 
 
-def move_aside(snapshot: Snapshot) -> str | None:
-    """Pins this process, and all that it starts, to housekeeping CPUs; the remark to make where that fails."""
+def allowed_now() -> CpuSet:
+    """The CPUs that this process may use; asked before it is pinned, the ones that its user gave it."""
+    return frozenset(os.sched_getaffinity(0))
+
+
+def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
+    """Pins this thread, and all that it starts, to housekeeping CPUs; the remark to make where that fails."""
+    from noisewatch.judgement.case import Case  # the monitor imports this module, and its first picture comes first
+
     if not snapshot.is_live:
         return None
     target = snapshot.target.cpus

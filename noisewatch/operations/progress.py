@@ -1,4 +1,4 @@
-"""Who watches an examination of the machine: a terminal's last lines, or a screen of the monitor."""
+"""Who is told how far an operation is: a terminal's last lines, or an overlay of the monitor."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from noisewatch.machine.spinning.calibration.run import Progress
 
 
 class ProgressListener(Protocol):
-    """Is told how far it is; may raise CannotMeasure to end it."""
+    """Is told in the thread that measures; each method but on_done may raise CannotMeasure to end the operation."""
 
-    def samples(self, doing: str, done_s: float, total_s: float) -> None:
-        """So much of the sample is over."""
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+        """So much of the sample, the trace or the recording is over."""
 
-    def calibrates(self, progress: Progress) -> None:
-        """So much of the microbenchmark is."""
+    def on_calibrating(self, progress: Progress) -> None:
+        """So much of the microbenchmark is over; its buffers are live."""
 
-    def remarks(self, text: str) -> None:
+    def on_waiting(self, reasons: str, left_s: float) -> None:
+        """The machine is not stable yet: the checks that keep it from it, and how long it is still waited."""
+
+    def on_remark(self, text: str) -> None:
         """Something that the report does not tell."""
 
-    def rests(self) -> None:
+    def on_done(self) -> None:
         """A part is over; what was drawn may go."""

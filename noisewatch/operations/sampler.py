@@ -114,13 +114,13 @@ def _sample(options: SamplerOptions) -> int:
 
     try:
         machine = open_machine(options.machine, own_pids=[options.observer])
-        wish = snapshot_options(options.machine, machine, options.allowed)
+        read_options = snapshot_options(options.machine, machine, options.allowed)
         idle_probe = IdleProbe(options.interval_s)
         idle_probe.want(options.idle_probe)
         if machine.is_live:
             remove_stale_where_mounted()
         inbox = Inbox(sys.stdin.fileno(), {"idle_probe": idle_probe.want})
-        for frame in sample_frames(machine, wish, options.interval_s, inbox.wait, idle_probe):
+        for frame in sample_frames(machine, read_options, options.interval_s, inbox.wait, idle_probe):
             if inbox.is_abandoned:
                 break
             sys.stdout.buffer.write(encode_frame(frame))

@@ -22,7 +22,7 @@ from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.operations.idle_probe import IdleProbe
-from noisewatch.operations.pinning import move_aside
+from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.text import printable
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
@@ -37,7 +37,7 @@ _SHOWN = tuple(
 
 def sample_frames(
     machine: Machine,
-    wish: SnapshotOptions,
+    options: SnapshotOptions,
     interval_s: float,
     sleep: Callable[[float], None] = time.sleep,
     idle_probe: IdleProbe | None = None,
@@ -46,7 +46,7 @@ def sample_frames(
 
     Only this host can be spun on: of another machine an `idle_probe` is left alone.
     """
-    sampler = _Sampler(machine, wish, TaskReader(), idle_probe if machine.is_live else None)
+    sampler = _Sampler(machine, options, TaskReader(), idle_probe if machine.is_live else None)
     if isinstance(machine, Recording):
         yield from _replay(sampler, machine)
     elif not machine.is_live:
@@ -83,14 +83,14 @@ class _Sampler:
     """The snapshots of the last seconds, and the frame from the last one to the next."""
 
     def __init__(
-        self, machine: Machine, wish: SnapshotOptions, task_reader: TaskReader, idle_probe: IdleProbe | None = None
+        self, machine: Machine, options: SnapshotOptions, task_reader: TaskReader, idle_probe: IdleProbe | None = None
     ) -> None:
         self._machine = machine
-        self._wish = wish
+        self._options = options
         self._task_reader = task_reader
         self._idle_probe = idle_probe
         self._recent: deque[Snapshot] = deque()
-        self._aside_of: CpuSet | None = None
+        self._pinned_off: CpuSet | None = None
         self._remark: str | None = None
 
     def limit_tasks(self, budget_ns: int) -> None:
@@ -99,8 +99,8 @@ class _Sampler:
 
     def next_frame(self, is_last: bool = False) -> Frame:
         previous = self._recent[-1] if self._recent else None
-        snapshot = self._looked_at(read_snapshot(self._machine, self._wish, self._task_reader, previous))
-        self._move_aside(snapshot)
+        snapshot = self._with_own_pids(read_snapshot(self._machine, self._options, self._task_reader, previous))
+        self._pin(snapshot)
         self._recent.append(snapshot)
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:
             self._recent.popleft()
@@ -115,7 +115,7 @@ class _Sampler:
         interval = interval_between(previous, snapshot)
         return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(is_last)))
 
-    def _looked_at(self, snapshot: Snapshot) -> Snapshot:
+    def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
         """The idle probe's processes are ours; which, is asked after the threads were read, so that none is missing."""
         own_pids = self._idle_probe.own_pids if self._idle_probe is not None else frozenset()
         return replace(snapshot, own_pids=snapshot.own_pids | own_pids)
@@ -146,8 +146,8 @@ class _Sampler:
         kind = "replay of" if isinstance(self._machine, Recording) else "copied tree"
         return f"{kind} {printable(os.path.basename(self._machine.name.rstrip('/')))}"
 
-    def _move_aside(self, snapshot: Snapshot) -> None:
+    def _pin(self, snapshot: Snapshot) -> None:
         """The target may change while we look: a partition is made, a CPU comes back."""
-        if snapshot.target.cpus != self._aside_of:
-            self._aside_of = snapshot.target.cpus
-            self._remark = move_aside(snapshot)
+        if snapshot.target.cpus != self._pinned_off:
+            self._pinned_off = snapshot.target.cpus
+            self._remark = pin_to_housekeeping(snapshot)

@@ -1,16 +1,16 @@
-"""Following some CPUs for a while, by the kernel's trace where that may be, else by its counters alone."""
+"""Tracing the target CPUs for a while: by the kernel's trace where that may be, else by its counters alone."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.errors import CannotMeasure
+from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Case
-from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
 from noisewatch.kernel.trace.runs import Trace, read_trace, untraced
@@ -21,10 +21,20 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.trace.culprits import MOSTLY, TracedCpu, culprits_of, with_kinds
 from noisewatch.model.trace.interruptions import Interruption, longest_interruptions
+from noisewatch.operations.machines import MachineOptions, snapshot_options
+from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.progress import ProgressListener
 
 _LOOK_S = 0.1
 
-Watch = Callable[[float], None]  # called with the seconds done so far; may raise CannotMeasure to end it
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceOptions:
+    """Which CPUs are traced, for how long, and by what."""
+
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    seconds: float = 5.0
+    tracer: Tracer = Tracer.EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,42 +120,40 @@ class KeptTrace:
 
 
 def follow(
-    machine: Machine,
-    wish: SnapshotOptions,
-    seconds: float,
-    watch: Watch,
-    seen: Callable[[Snapshot], None] | None = None,
-    tracer: Tracer = Tracer.EVENTS,
-    kept: KeptTrace | None = None,
+    machine: Machine, options: TraceOptions, listener: ProgressListener, kept: KeptTrace | None = None
 ) -> TraceRun:
-    """What happens from now on, or has happened in the recording. `seen` is told the first snapshot.
+    """What happens on the target CPUs from now on, or has happened in the recording.
 
-    `kept`, which the caller closes, is there for another stretch to follow.
-    This process should stay off the target CPUs. Raises CannotMeasure where there is nothing to follow.
+    `kept`, which the caller closes, is there for another run after this one.
+    Raises UsageError, and CannotMeasure where there is nothing to trace.
     """
-    task_reader, wish = TaskReader(), replace(wish, is_discreet=True)  # somebody works there who is not to be disturbed
-    before = read_snapshot(machine, wish, task_reader)
-    if seen is not None:
-        seen(before)
+    if not machine.is_live and not isinstance(machine, Recording):
+        raise UsageError("a copied tree is a single snapshot: nothing can be traced in it")
+    read_options = replace(snapshot_options(options.machine, machine), is_discreet=True)  # a benchmark may run there
+    task_reader = TaskReader()
+    before = read_snapshot(machine, read_options, task_reader)
+    remark = pin_to_housekeeping(before)
+    if remark is not None:
+        listener.on_remark(remark)
     if not before.target.cpus:
-        raise CannotMeasure("there is no target CPU to follow")
-    if not machine.is_live:
-        if isinstance(machine, Recording):
-            machine.go_to_end()
-        after = read_snapshot(machine, wish, task_reader, before)
+        raise CannotMeasure("there is no target CPU to trace")
+    if isinstance(machine, Recording):
+        machine.go_to_end()
+        after = read_snapshot(machine, read_options, task_reader, before)
         return _followed(before, after, read_trace(machine, lambda: None))
-    before = read_snapshot(machine, wish, task_reader, before)
+    before = read_snapshot(machine, read_options, task_reader, before)
     with ExitStack() as stack:
         if kept is None:
             kept = KeptTrace()
             stack.callback(kept.close)
-        trace = _traced(machine, before, seconds, watch, tracer, kept)
-    return _followed(before, read_snapshot(machine, wish, task_reader, before), trace)
+        stack.callback(listener.on_done)
+        trace = _traced(machine, before, options, listener, kept)
+    return _followed(before, read_snapshot(machine, read_options, task_reader, before), trace)
 
 
 def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> TraceRun:
     if after.taken_at_ns <= before.taken_at_ns:
-        raise CannotMeasure("the recording has one moment only: nothing can be followed in it")
+        raise CannotMeasure("the recording has one snapshot only: nothing can be traced in it")
     interval = interval_between(before, after)
     if isinstance(trace, str):
         return TraceRun(interval, None, (), trace)
@@ -160,28 +168,24 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> TraceRun
 
 
 def _traced(
-    machine: Machine, before: Snapshot, seconds: float, watch: Watch, tracer: Tracer, kept: KeptTrace
+    machine: Machine, before: Snapshot, options: TraceOptions, listener: ProgressListener, kept: KeptTrace
 ) -> Trace | str:
     """The trace, or why there is none; the time passes all the same."""
     online = before.online.online or before.target.cpus
     try:
-        collector = kept.begin(before.target.cpus & online, online, tracer)
+        collector = kept.begin(before.target.cpus & online, online, options.tracer)
     except CannotMeasure as error:
         kept.close()
         reason = str(error)
-        _pass(seconds, watch)
+        _pass(options.seconds, listener, lambda: None)
         return read_trace(machine, lambda: untraced(reason))
-
-    def look(done_s: float) -> None:
-        collector.drain()
-        watch(done_s)
-
-    _pass(seconds, look)
+    _pass(options.seconds, listener, collector.drain)
     return read_trace(machine, collector.result)
 
 
-def _pass(seconds: float, watch: Watch) -> None:
+def _pass(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
     started = time.monotonic()
     while (done_s := time.monotonic() - started) < seconds:
         time.sleep(min(_LOOK_S, seconds - done_s))
-        watch(min(time.monotonic() - started, seconds))
+        look()
+        listener.on_sampling("tracing", min(time.monotonic() - started, seconds), seconds)

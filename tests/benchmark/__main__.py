@@ -21,7 +21,7 @@ from noisewatch.machine.spinning.calibration.buffer import GAPS, SharedBuffer, c
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
 from noisewatch.model.interval.interrupt_counts import count_interrupts
-from noisewatch.operations.live_gaps import LiveGaps
+from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
 from tests.written import write_tree
 from tests.written.many_cpus import ManyCpus

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.calibration import QUESTION, CalibrationWish, parse_calibration, read_calibration
+from noisewatch.kernel.calibration import QUESTION, CalibrationOptions, parse_calibration, read_calibration
 from noisewatch.machine.copied import CopiedTree
 from tests.written import WrittenMachine, write_tree
 from tests.written.calibration import written_calibration
 
 _CPUS = frozenset({2, 3})
-_WISH = CalibrationWish(1.0)
+_WISH = CalibrationOptions(1.0)
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),

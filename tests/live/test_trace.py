@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.tracefs.watcher import MOUNTS, find_tracefs
-from noisewatch.operations.trace import KeptTrace, follow
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.trace import KeptTrace, TraceOptions, follow
 from tests.live.noise import CHILDREN, CPU, LOOP, noise
+from tests.operations.listening import SilentListener
 from tests.plumbing.waiting import children_of, wait_until
 
 pytestmark = pytest.mark.live
@@ -142,10 +143,11 @@ def test_whatever_else_is_traced_is_left_as_it_was_and_no_instance_stays(tracefs
 
 
 def test_one_stretch_follows_the_other_without_switching_anything_on_or_off(tracefs: Path) -> None:
+    options = TraceOptions(machine=MachineOptions(cpus=str(CPU)), seconds=1.0)
     kept, traces, made = KeptTrace(), [], []
     with noise(_WAKES):
         for _ in range(2):
-            found = follow(LiveMachine(), SnapshotOptions(frozenset({CPU})), 1.0, lambda done_s: None, kept=kept)
+            found = follow(LiveMachine(), options, SilentListener(), kept)
             traces.append(found.trace)
             names = _instances(tracefs, os.getpid())
             made.append({name: (tracefs / "instances" / name).stat().st_ino for name in names})

@@ -13,11 +13,10 @@ from noisewatch.kinds import Role
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.sampling import sample_frames
-from noisewatch.surfaces.cli.arguments import parse_arguments
-from noisewatch.surfaces.cli.gate import examine
-from noisewatch.surfaces.cli.live import TerminalListener
 from tests.judgement.judging import finding
+from tests.operations.listening import SilentListener
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import model_of, screen
 from tests.written import Files
@@ -148,6 +147,6 @@ def test_softirqs_name_themselves_in_plain_text(tmp_path: Path) -> None:
 def test_the_monitors_own_nice_value_is_not_told_as_the_benchmarks(tmp_path: Path) -> None:
     niced = [moment | {STAT: own_stat(nice=10)} for moment in _MOMENTS[:2]]
     assert "priority-lowered" not in {each.id for each in _replayed(tmp_path, *niced)[-1].findings}
-    arguments = parse_arguments(["preflight", "--replay", str(record(tmp_path / "niced.nw", *niced))])
-    verdict = examine(arguments, frozenset({0}), frozenset({2, 3}), TerminalListener())
+    options = PreflightOptions(announced=frozenset({2, 3}), starts_benchmark=False)
+    verdict = preflight(Recording(str(record(tmp_path / "niced.nw", *niced))), options, SilentListener()).verdict
     assert finding(verdict, "priority-lowered").status == Status.NOT_APPLICABLE

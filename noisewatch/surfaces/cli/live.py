@@ -1,4 +1,4 @@
-"""The calibration's live picture on a terminal, drawn over itself; nothing where nobody watches."""
+"""What a terminal shows while an operation runs, drawn over itself; nothing where nobody watches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 import time
 
 from noisewatch.machine.spinning.calibration.run import Progress
-from noisewatch.operations.live_gaps import LiveGaps
-from noisewatch.surfaces.cli.terminal import Progress as ProgressLine
+from noisewatch.operations.calibrate import LiveGaps
+from noisewatch.surfaces.cli.terminal import ProgressLine
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
 
 _EVERY_S = 0.25
@@ -60,24 +60,31 @@ class LivePicture:
 
 
 class TerminalListener:
-    """Watches an examination for the command line."""
+    """Shows how far an operation is, on standard error: a line or a picture where somebody watches."""
 
     def __init__(self) -> None:
         self._picture: LivePicture | None = None
         self._line: ProgressLine | None = None
+        self._waits_for = ""
 
-    def samples(self, doing: str, done_s: float, total_s: float) -> None:
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         self._line = self._line or ProgressLine(doing)
         self._line.show(done_s, total_s)
 
-    def calibrates(self, progress: Progress) -> None:
+    def on_calibrating(self, progress: Progress) -> None:
         self._picture = self._picture or LivePicture()
         self._picture(progress)
 
-    def remarks(self, text: str) -> None:
-        print(f"noisewatch: {text}", file=sys.stderr)
+    def on_waiting(self, reasons: str, left_s: float) -> None:
+        """A terminal's progress line tells it; elsewhere a line does whenever it is something else."""
+        if reasons != self._waits_for and not sys.stderr.isatty():
+            self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")
+        self._waits_for = reasons
 
-    def rests(self) -> None:
+    def on_remark(self, text: str) -> None:
+        print(f"noisewatch: {text}", file=sys.stderr, flush=True)
+
+    def on_done(self) -> None:
         for drawn in (self._picture, self._line):
             if drawn is not None:
                 drawn.clear()

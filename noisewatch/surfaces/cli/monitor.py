@@ -9,18 +9,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
-from noisewatch.operations.allowed import allowed_now
 from noisewatch.operations.machines import open_machine, parse_cpus, snapshot_options
+from noisewatch.operations.pinning import allowed_now
 from noisewatch.operations.sampler import SamplerOptions
-from noisewatch.surfaces.cli.machines import machine_options
+from noisewatch.surfaces.cli.common import machine_options
 from noisewatch.surfaces.cli.terminal import is_interactive, width
 from noisewatch.surfaces.output import print_answer
 
 if TYPE_CHECKING:
-    from noisewatch.cpus import CpuSet
-    from noisewatch.judgement.verdict import Verdict
     from noisewatch.machine import Machine
-    from noisewatch.operations.progress import ProgressListener
+    from noisewatch.operations.preflight import PreflightOptions
     from noisewatch.surfaces.tui.overlays.overlay import Sources
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -59,17 +57,17 @@ def run(arguments: Namespace) -> int:
 
 
 def sources_of(arguments: Namespace) -> Sources:
-    """What the monitor may ask of the machine that the options name, beside the sampler's frames."""
+    """What the monitor's overlays measure, and with which options."""
     from noisewatch.surfaces.tui.overlays.overlay import Sources
 
-    allowed = allowed_now()
+    machine, allowed = machine_options(arguments), allowed_now()
 
-    def examined(cpus: CpuSet, audience: ProgressListener) -> Verdict:
-        from noisewatch.surfaces.cli.gate import examine
+    def preflight_options() -> PreflightOptions:
+        from noisewatch.surfaces.cli.preflight import monitor_options
 
-        return examine(arguments, allowed, cpus, audience)
+        return monitor_options(machine, allowed)
 
-    return Sources(partial(open_machine, machine_options(arguments)), examined)
+    return Sources(partial(open_machine, machine), preflight_options)
 
 
 def _print_once(arguments: Namespace) -> int:

@@ -8,60 +8,80 @@ from argparse import Namespace
 from contextlib import ExitStack
 from dataclasses import replace
 
-from noisewatch.errors import UsageError
+from noisewatch.cpus import CpuSet
 from noisewatch.judgement.finding_words import summary_of_verdict
-from noisewatch.judgement.terms import Outcome
-from noisewatch.operations.machines import open_machine, snapshot_options
-from noisewatch.surfaces.cli.calibration import recorded
-from noisewatch.surfaces.cli.examination import Examination
-from noisewatch.surfaces.cli.lock import locked
-from noisewatch.surfaces.cli.machines import machine_options, report_damage
+from noisewatch.operations.lock import locked
+from noisewatch.operations.machines import MachineOptions, open_machine
+from noisewatch.operations.preflight import PreflightOptions, preflight
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.common import (
+    budget_of,
+    calibration_options,
+    machine_options,
+    recorded_to,
+    report_damage,
+)
+from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.cli.scripts import opened_scripts
 from noisewatch.surfaces.cli.step_summary import fill_step_summary
 from noisewatch.surfaces.cli.terminal import takes_colour, width
-from noisewatch.surfaces.cli.waiting import verdict_in_time
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
 
 def run(arguments: Namespace) -> int:
     """Samples, calibrates, judges, reports; the exit status is the verdict's."""
-    rules = rules_of(arguments)
-    machine = open_machine(machine_options(arguments))
-    if arguments.wait and not machine.is_live:
-        raise UsageError("--wait: only this host can become any quieter")
+    options, listener = preflight_options(arguments), TerminalListener()
+    machine = open_machine(options.machine)
     with ExitStack() as stack:
         scripts = stack.enter_context(opened_scripts(arguments))
         is_printed = any(script.is_printed for script in scripts)
         output = None if is_printed else stack.enter_context(opened_output(arguments.output))
-        source = stack.enter_context(recorded(machine, arguments.record))
-        lock = stack.enter_context(locked(machine, arguments.lock))
-        examination = Examination(
-            source, replace(snapshot_options(machine_options(arguments), source), asks_jobs=True), rules, arguments
-        )
-        verdict, has_run_out = verdict_in_time(examination, arguments.wait, lock)
-        wanted = FORMATS[arguments.format]
-        exit_status = 0 if arguments.exit_zero else wanted.exit_status(verdict, has_run_out)
+        source = stack.enter_context(recorded_to(arguments.record, machine))
+        lock = stack.enter_context(locked(machine, arguments.lock, listener))
+        result = preflight(source, options, listener, lock)
+        verdict, wanted = result.verdict, FORMATS[arguments.format]
+        exit_status = 0 if arguments.exit_zero else wanted.exit_status(verdict, result.has_run_out)
         for script in scripts:
             script.write(verdict)
         if output is not None:
-            in_colour = takes_colour(arguments.output)
-            occasion = RenderOptions(
+            render_options = RenderOptions(
                 exit_status=exit_status,
                 at_s=time.time(),
-                own_cpu_share=examination.own_cpu_share,
+                own_cpu_share=result.own_cpu_share,
                 width=width(),
-                in_colour=in_colour,
+                in_colour=takes_colour(arguments.output),
                 is_verbose=arguments.verbose,
             )
-            output.write(wanted.render(verdict, occasion).encode("utf-8", "replace"))
+            output.write(wanted.render(verdict, render_options).encode("utf-8", "replace"))
         else:
             print(summary_of_verdict(verdict, exit_status), file=sys.stderr)
-        if lock is not None and verdict.verdict != Outcome.STABLE:
-            lock.give_back()
-            print("noisewatch: the machine is not locked, as it is not fit", file=sys.stderr)
+        if lock is not None:
+            lock.keep_if_stable(verdict, listener)
     if wanted.fills_step_summary:
         fill_step_summary(verdict)
     report_damage(machine)
     return exit_status
+
+
+def preflight_options(arguments: Namespace) -> PreflightOptions:
+    """What the command line, and the file of options, say. Raises UsageError where they name what there is not."""
+    return PreflightOptions(
+        machine=machine_options(arguments),
+        sample_s=arguments.sample,
+        calibration=calibration_options(arguments, arguments.calibration),
+        budget=budget_of(arguments),
+        rules=rules_of(arguments),
+        is_strict=arguments.strict,
+        wait_s=arguments.wait,
+    )
+
+
+def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOptions:
+    """Those of a preflight in the monitor: its own machine and CPUs, judged with the same file of options.
+
+    The file is read anew each time, as another command would. Raises UsageError.
+    """
+    options = preflight_options(parse_arguments(["preflight"]))
+    return replace(options, machine=machine, allowed=allowed, starts_benchmark=False)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisewatch.errors import UsageError
-from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
-from noisewatch.surfaces.cli.machines import machine_options, report_damage
+from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.cli.monitor import sources_of
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.picture import png_of
@@ -84,13 +83,13 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
     from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 
     machine = open_machine(machine_options(arguments))
-    if arguments.at is not None and not isinstance(machine, Recording):
+    if arguments.at is not None and arguments.replay is None:
         raise UsageError("--at: only a recording has other moments (--replay FILE)")
-    wish = snapshot_options(machine_options(arguments), machine)
+    read_options = snapshot_options(machine_options(arguments), machine)
     app = MonitorApp(glyphs=UNICODE, sources=sources_of(arguments))
     begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:
-        for frame in sample_frames(machine, wish, arguments.interval):
+        for frame in sample_frames(machine, read_options, arguments.interval):
             begin_ns = frame.taken_at_ns if begin_ns is None else begin_ns
             app.show_frame(frame)
             if machine.is_live and frame.seconds > 0:

@@ -30,7 +30,7 @@ def is_interactive() -> bool:
     return usable and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
-class Progress:
+class ProgressLine:
     """One line on standard error that tells how far a wait is; nothing where nobody watches."""
 
     def __init__(self, what: str) -> None:

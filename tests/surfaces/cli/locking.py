@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import sys
 
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kernel.tasks.machine_lock import PATH
 from noisewatch.machine.live import LiveMachine
+from noisewatch.operations.lock import Lock
+from noisewatch.operations.preflight import preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
-from noisewatch.surfaces.cli.examination import Examination
-from noisewatch.surfaces.cli.lock import Lock
-from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.cli.waiting import verdict_in_time
+from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.preflight import preflight_options
 
 _ASKED = ("preflight", "--no-config", "--no-calibration", "--sample", "0", "--select", "machine-locked", "--lock")
 
@@ -33,10 +32,9 @@ class LockedElsewhere(LiveMachine):
 def main() -> int:
     """The exit status is the verdict's."""
     path, *options = sys.argv[1:]
-    arguments = parse_arguments([*_ASKED, *options])
+    asked = preflight_options(parse_arguments([*_ASKED, *options]))
     machine = LockedElsewhere(path)
-    examination = Examination(machine, SnapshotOptions(), rules_of(arguments), arguments)
-    verdict, _ = verdict_in_time(examination, arguments.wait, Lock(machine, path))
+    verdict = preflight(machine, asked, TerminalListener(), Lock(machine, path)).verdict
     (found,) = [each for each in verdict.findings if each.check.id == "machine-locked"]
     print(f"{verdict.verdict}: {found.answer.reason or found.answer.said}", flush=True)
     return verdict.exit_status

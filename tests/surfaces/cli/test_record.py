@@ -21,11 +21,11 @@ def test_a_recording_of_this_host_replays(run: Run, tmp_path: Path) -> None:
     recording = tmp_path / "host.nw"
     ran = _record(recording, "--duration", "0.8", "--interval", "0.2")
     assert (ran.returncode, ran.stdout) == (0, "")
-    told = re.search(r"noisewatch: .*host.nw: (\d+) moments in ([\d.]+) s, ([\d.]+) kB$", ran.stderr, re.MULTILINE)
+    told = re.search(r"^(.*): (\d+) snapshots in ([\d.]+) s, ([\d.]+) kB; (.*)$", ran.stderr, re.MULTILINE)
     assert told is not None
-    assert int(told[1]) == 5
-    assert float(told[2]) >= 0.8
-    assert float(told[3]) == pytest.approx(recording.stat().st_size / 1e3, abs=0.06)
+    assert (told[1], int(told[2]), told[5]) == (str(recording), 5, f"noisewatch --replay {recording}")
+    assert float(told[3]) >= 0.8
+    assert float(told[4]) == pytest.approx(recording.stat().st_size / 1e3, abs=0.51)
     shown = run("show", "--format", "json", "--replay", recording)
     assert (shown.status, shown.err) == (0, "")
     assert shown.json["machine"]["is_live"] is False

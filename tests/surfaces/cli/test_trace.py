@@ -111,4 +111,4 @@ def test_lost_events_are_told(run: Run, tmp_path: Path) -> None:
 
 def test_a_copied_tree_cannot_be_followed(run: Run, tmp_path: Path) -> None:
     ran = run("trace", "--sysroot", quiet_tree(tmp_path))
-    assert (ran.status, ran.err) == (2, "noisewatch: a copied tree stands still: nothing can be followed in it\n")
+    assert (ran.status, ran.err) == (2, "noisewatch: a copied tree is a single snapshot: nothing can be traced in it\n")

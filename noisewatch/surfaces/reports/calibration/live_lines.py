@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.operations.live_gaps import LiveCpu, LiveGaps
+from noisewatch.operations.calibrate import LiveCpu, LiveGaps
 from noisewatch.surfaces.reports.parts.charts import gap_chart, strip
 from noisewatch.units import describe_ns, describe_share
 

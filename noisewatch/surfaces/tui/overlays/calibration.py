@@ -7,21 +7,17 @@ from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NoisewatchError
-from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise_floor import Budget
-from noisewatch.kernel.calibration import CalibrationWish
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.machine import Machine
-from noisewatch.machine.recording.replay import Recording
-from noisewatch.machine.spinning.calibration.run import Progress, Watch
+from noisewatch.judgement.case import Calibrated
+from noisewatch.kernel.calibration import CalibrationOptions
+from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
-from noisewatch.operations.calibrate import calibrate_cpus
-from noisewatch.operations.live_gaps import LiveGaps
+from noisewatch.operations.calibrate import CalibrateOptions, LiveGaps, calibrate
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
 from noisewatch.surfaces.reports.calibration.text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, QuietListener, Show, Sources, wrapped
 
 SECONDS = 5.0
 _LEAST_CHART = 8  # rows: a heading, four for bars, and the axes
@@ -38,10 +34,7 @@ class CalibrationScreen(Overlay):
     def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
         """The calibration, or that of the recording."""
 
-        def watch(progress: Progress) -> None:
-            show(lambda: self.live.take(progress))
-
-        result = calibrate_machine(sources.open_machine, frozenset(self.target), watch)
+        result = _calibrated(sources, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Calibrated | str) -> None:
@@ -91,26 +84,23 @@ class CalibrationScreen(Overlay):
         ]
 
 
-def calibrate_machine(open_machine: Callable[[], Machine] | None, cpus: CpuSet, watch: Watch) -> Calibrated | str:
+class _Listener(QuietListener):
+    """Has the histogram grow."""
+
+    def __init__(self, screen: CalibrationScreen, show: Show) -> None:
+        super().__init__(show)
+        self._screen = screen
+
+    def on_calibrating(self, progress: Progress) -> None:
+        self._show(lambda: self._screen.live.take(progress))
+
+
+def _calibrated(sources: Sources, cpus: CpuSet, listener: ProgressListener) -> Calibrated | str:
     """The calibration of the machine, or that of its recording; the reason where there is none."""
-    if open_machine is None:
-        return "there is no machine"
+    options = CalibrateOptions(
+        machine=MachineOptions(cpus=format_cpu_list(cpus)), calibration=CalibrationOptions(SECONDS)
+    )
     try:
-        machine = open_machine()
-        if isinstance(machine, Recording):
-            machine.go_to_aside()
-        asked, task_reader = SnapshotOptions(cpus), TaskReader()
-        snapshot = read_snapshot(machine, asked, task_reader)
-        measured = calibrate_cpus(
-            machine,
-            snapshot,
-            cpus,
-            CalibrationWish(SECONDS),
-            watch,
-            lambda: read_snapshot(machine, asked, task_reader, snapshot),
-        )
-        if isinstance(measured, str):
-            return measured
-        return calibrated_with(measured.samples, Budget(), cpus, measured.meanwhile)
+        return calibrate(sources.opened(), options, listener).calibrated
     except NoisewatchError as error:
         return str(error)

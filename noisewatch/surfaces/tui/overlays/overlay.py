@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.cpus import name_cpus
+from noisewatch.errors import CannotMeasure
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
 
 if TYPE_CHECKING:
-    from noisewatch.judgement.verdict import Verdict
     from noisewatch.machine import Machine
+    from noisewatch.machine.spinning.calibration.run import Progress
     from noisewatch.model.calibration.figures import Calibration
-    from noisewatch.operations.progress import ProgressListener
+    from noisewatch.operations.preflight import PreflightOptions
 
 ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
 _NO_TARGET = "There is no target CPU."
@@ -28,10 +29,16 @@ Show = Callable[[Callable[[], None]], None]  # changes the screen and draws it; 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What can be asked for beside the frames; None where there is no machine for it."""
+    """What overlays measure, and a preflight's options; None where there is no machine for it."""
 
     open_machine: Callable[[], Machine] | None = None
-    examine: Callable[[CpuSet, ProgressListener], Verdict] | None = None
+    preflight_options: Callable[[], PreflightOptions] | None = None
+
+    def opened(self) -> Machine:
+        """The machine. Raises CannotMeasure where there is none."""
+        if self.open_machine is None:
+            raise CannotMeasure("there is no machine")
+        return self.open_machine()
 
 
 @dataclass(slots=True)
@@ -110,6 +117,28 @@ class Overlay(ABC):
         yield "esc stops" if self.state == RUNNING else "esc goes back"
         if doing:
             yield doing
+
+
+class QuietListener:
+    """Shows nothing; an overlay's listener overrides what it shows. `show` ends what runs once the overlay is left."""
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+        self._show(lambda: None)
+
+    def on_calibrating(self, progress: Progress) -> None:
+        self._show(lambda: None)
+
+    def on_waiting(self, reasons: str, left_s: float) -> None:
+        """An overlay does not wait."""
+
+    def on_remark(self, text: str) -> None:
+        """What it says of this process, the monitor's first line tells already."""
+
+    def on_done(self) -> None:
+        """The next part draws over it."""
 
 
 def wrapped(lines: Iterable[str], width: int) -> list[str]:

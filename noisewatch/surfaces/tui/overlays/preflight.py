@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
+from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.operations.frame.finding_line import style_of_label
-from noisewatch.operations.live_gaps import LiveGaps
+from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, QuietListener, Show, Sources, wrapped
 
 _STYLES = {  # of the words that lines of the report begin with
     "noisewatch: STABLE": "good",
@@ -39,7 +40,7 @@ class GateScreen(Overlay):
 
     def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
         """The gate, or what it says of the recording."""
-        result = _examined(sources, frozenset(self.target), _ScreenAudience(self, show))
+        result = _verdict(sources, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Verdict | str) -> None:
@@ -54,8 +55,8 @@ class GateScreen(Overlay):
         """The verdict as files, by their suffix; nothing before there is one."""
         if self.verdict is None:
             return {}
-        occasion = RenderOptions(self.verdict.exit_status, time.time())
-        return {suffix: FORMATS[name].render(self.verdict, occasion) for suffix, name in _REPORTS.items()}
+        options = RenderOptions(self.verdict.exit_status, time.time())
+        return {suffix: FORMATS[name].render(self.verdict, options) for suffix, name in _REPORTS.items()}
 
     @property
     def calibration(self) -> Calibration | None:
@@ -75,8 +76,8 @@ class GateScreen(Overlay):
 
     def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
         if self.verdict is not None:
-            occasion = RenderOptions(self.verdict.exit_status, 0.0, width=width)
-            *report, summary = FORMATS["text"].render(self.verdict, occasion).splitlines()
+            options = RenderOptions(self.verdict.exit_status, 0.0, width=width)
+            *report, summary = FORMATS["text"].render(self.verdict, options).splitlines()
             lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
             return wrapped(lines, width)
         if self.state == RUNNING:
@@ -95,31 +96,29 @@ class GateScreen(Overlay):
         ]
 
 
-class _ScreenAudience:
-    """Takes what an examination tells to the screen."""
+class _Listener(QuietListener):
+    """Takes what a preflight tells to the screen."""
 
     def __init__(self, screen: GateScreen, show: Show) -> None:
+        super().__init__(show)
         self._screen = screen
-        self._show = show
 
-    def samples(self, doing: str, done_s: float, total_s: float) -> None:
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         self._show(lambda: setattr(self._screen, "doing", f"{doing} {done_s:.1f} of {total_s:.1f} s"))
 
-    def calibrates(self, progress: Progress) -> None:
+    def on_calibrating(self, progress: Progress) -> None:
         self._show(lambda: self._screen.live.take(progress))
 
-    def remarks(self, text: str) -> None:
+    def on_remark(self, text: str) -> None:
         self._show(lambda: self._screen.remarks.append(text))
 
-    def rests(self) -> None:
-        """The next part draws over it."""
 
-
-def _examined(sources: Sources, cpus: CpuSet, audience: ProgressListener) -> Verdict | str:
-    """The verdict on the machine; the reason where there is none."""
-    if sources.examine is None:
+def _verdict(sources: Sources, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
+    """The verdict on the machine, whose target CPUs are `cpus` as announced; the reason where there is none."""
+    if sources.preflight_options is None:
         return "there is no machine"
     try:
-        return sources.examine(cpus, audience)
+        options = replace(sources.preflight_options(), announced=cpus)
+        return preflight(sources.opened(), options, listener).verdict
     except NoisewatchError as error:
         return str(error)

@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NoisewatchError
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
-from noisewatch.kinds import Tracer
-from noisewatch.machine import Machine
 from noisewatch.model.trace.interruptions import Interruption
-from noisewatch.operations.trace import KeptTrace, TraceRun, Watch, follow
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.trace import KeptTrace, TraceOptions, TraceRun, follow
 from noisewatch.surfaces.reports.parts.culprits import parts_in_words
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, QuietListener, Show, Sources, wrapped
 from noisewatch.units import describe_ns
 
 STRETCH_S = 5.0
@@ -49,11 +48,7 @@ class TraceScreen(Overlay):
     def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
         """A stretch."""
 
-        def watch(done_s: float) -> None:
-            is_news = int(done_s) != int(self.done_s)
-            show(lambda: setattr(self, "done_s", done_s) if is_news else None)
-
-        result = follow_machine(sources.open_machine, frozenset(self.target), watch, kept=self.kept)
+        result = _followed(sources, frozenset(self.target), _Listener(self, show), self.kept)
         return lambda: self.take(result)
 
     def end(self) -> None:
@@ -121,18 +116,22 @@ class TraceScreen(Overlay):
         ]
 
 
-def follow_machine(
-    open_machine: Callable[[], Machine] | None,
-    cpus: CpuSet,
-    watch: Watch,
-    seconds: float = STRETCH_S,
-    tracer: Tracer = Tracer.EVENTS,
-    kept: KeptTrace | None = None,
-) -> TraceRun | str:
+class _Listener(QuietListener):
+    """Counts the seconds of a stretch."""
+
+    def __init__(self, screen: TraceScreen, show: Show) -> None:
+        super().__init__(show)
+        self._screen = screen
+
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+        is_news = int(done_s) != int(self._screen.done_s)
+        self._show(lambda: setattr(self._screen, "done_s", done_s) if is_news else None)
+
+
+def _followed(sources: Sources, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
     """One stretch of the machine, or what was followed in its recording; the reason where there is none."""
-    if open_machine is None:
-        return "there is no machine"
+    options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(cpus)), seconds=STRETCH_S)
     try:
-        return follow(open_machine(), SnapshotOptions(cpus), seconds, watch, tracer=tracer, kept=kept)
+        return follow(sources.opened(), options, listener, kept)
     except NoisewatchError as error:
         return str(error)

@@ -20,11 +20,13 @@ from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine import Machine
 from noisewatch.operations.frame.frame import encode_frame
+from noisewatch.operations.preflight import PreflightOptions
 from noisewatch.surfaces.reports.verdict.json import describe_verdict
 from noisewatch.surfaces.reports.verdict.text import text_of_verdict
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.line_view import LineView
-from noisewatch.surfaces.tui.overlays.overlay import OVER, Sources
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
+from noisewatch.surfaces.tui.overlays.overlay import OVER, Overlay, Show, Sources
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.app.test_app_sampler import sampler_program
 from tests.surfaces.tui.framing import culprit, frame
@@ -97,12 +99,20 @@ _LIVE = encode_frame(frame(4, (culprit("hog"),)))
 _COUNTING = "n = len(os.listdir({folder!r})); open(os.path.join({folder!r}, str(n)), 'w').close()\n"
 
 
-def _after(keys: list[str], holds: Callable[[MonitorApp], bool], sampler: list[str], sources: Sources) -> list[str]:
-    """The rows when it holds, after these keys."""
+def _after(
+    keys: list[str],
+    holds: Callable[[MonitorApp], bool],
+    sampler: list[str],
+    sources: Sources | None = None,
+    announced: type[Overlay] | None = None,
+) -> list[str]:
+    """The rows when it holds, after these keys, which may be those of an overlay that is `announced`."""
     rows: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: app.model.newest is not None)
+        if announced is not None:
+            app._above.announce(announced.of(app.model.newest))
         for key in keys:
             await pilot.press(key)
         await until(pilot, lambda: holds(app))
@@ -122,7 +132,7 @@ def test_a_screen_whose_work_raises_says_so_and_the_sampler_runs_again(
     key: str, starts: int, tmp_path: Path, as_for_users: None
 ) -> None:
     program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
-    sources = Sources(_boom, lambda cpus, audience: _boom())  # type: ignore[arg-type, return-value]  # it raises
+    sources = Sources(_boom, PreflightOptions)
 
     def is_over(app: MonitorApp) -> bool:
         screen = app._above.screen
@@ -132,16 +142,25 @@ def test_a_screen_whose_work_raises_says_so_and_the_sampler_runs_again(
     assert "It failed: internal error: KeyError: 'boom' (test_contained_faults.py:" in " ".join(rows)
 
 
+class _Unusable(CalibrationScreen):
+    """Its result cannot be taken in."""
+
+    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+        def take() -> None:
+            _boom()
+
+        return take
+
+
 def test_a_screen_that_cannot_take_in_its_result_says_so_too(tmp_path: Path, as_for_users: None) -> None:
     program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
-    sources = Sources(None, lambda cpus, audience: 5)  # type: ignore[arg-type, return-value]  # no verdict
 
     def is_told(app: MonitorApp) -> bool:
         screen = app._above.screen
         return screen is not None and screen.state == OVER and _starts(tmp_path) == 2
 
-    rows = _after(["p", "enter"], is_told, sampler_program(program), sources)
-    assert "internal error: AttributeError" in " ".join(rows)
+    rows = _after(["enter"], is_told, sampler_program(program), announced=_Unusable)
+    assert "internal error: KeyError: 'boom'" in " ".join(rows)
 
 
 def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from noisewatch.cpus import format_cpu_list
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.reader import NOT_ASKED
 from noisewatch.kernel.snapshot.intrusive import INTRUSIVE, interrupts
@@ -17,11 +18,12 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Tracer
 from noisewatch.machine import Json
 from noisewatch.operations.advise import Advice, advise
+from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampling import sample_frames
-from noisewatch.operations.trace import TraceRun
+from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import Sources
-from noisewatch.surfaces.tui.overlays.trace import follow_machine
+from tests.operations.listening import SilentListener
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
 from tests.written import SECOND_NS, WrittenMachine
@@ -139,11 +141,12 @@ def test_what_is_asked_when_f_is_pressed(release: str) -> None:
 def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
     host = _Host(release)
 
-    def watch(done_s: float) -> None:
-        host.advance()
+    class Listener(SilentListener):
+        def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+            host.advance()
 
-    followed = follow_machine(lambda: host, TARGET, watch, seconds=0.01, tracer=Tracer.NONE)
-    assert isinstance(followed, TraceRun)
+    machine = MachineOptions(cpus=format_cpu_list(TARGET))
+    followed = follow(host, TraceOptions(machine=machine, seconds=0.01, tracer=Tracer.NONE), Listener())
     assert followed.interval.seconds > 0
     assert len(host.reads) > 300
     assert host.intrusive(release) == []

@@ -7,11 +7,12 @@ from functools import cache
 import pytest
 
 from noisewatch.judgement.case import Calibrated
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.calibrate import CalibrateOptions, calibrate
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen, calibrate_machine
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
 from tests import MACHINES
+from tests.operations.listening import SilentListener
 from tests.surfaces.tui.crowd import crowded
 from tests.surfaces.tui.framing import text_of
 
@@ -19,12 +20,10 @@ _HEADING = "gaps by length"
 
 
 @cache
-def _recorded() -> Calibrated | str:
+def _recorded() -> Calibrated:
     """That of a host with gaps of many lengths."""
     machine = Recording(str(MACHINES / "host-calibration.nw"))
-    return calibrate_machine(
-        lambda: machine, read_snapshot(machine, SnapshotOptions(), None).target.cpus, lambda progress: None
-    )
+    return calibrate(machine, CalibrateOptions(), SilentListener()).calibrated
 
 
 def _pages(width: int, height: int) -> list[list[str]]:

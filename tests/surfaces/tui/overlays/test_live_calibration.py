@@ -14,7 +14,7 @@ from noisewatch.machine.spinning.calibration.buffer import GAPS, WORK, SharedBuf
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
 from noisewatch.model.calibration.statistics import Histogram
-from noisewatch.operations.live_gaps import LiveGaps
+from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.trace import KeptTrace
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, RUNNING, Sources
-from noisewatch.surfaces.tui.overlays.trace import TraceScreen, follow_machine
+from noisewatch.surfaces.tui.overlays.trace import TraceScreen
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.framing import frame
@@ -30,12 +32,13 @@ def _text(screen: TraceScreen, width: int = 120, height: int = 40) -> str:
     return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
 
 
-def _ignore(done_s: float) -> None:
-    """Nobody watches."""
+def _measure(screen: TraceScreen, open_machine: Callable[[], Machine] | None) -> None:
+    """A stretch, as the monitor has it measured."""
+    screen.measure(Sources(open_machine), lambda change: change())()
 
 
 def test_the_screen_announces_what_it_will_cost() -> None:
-    said = _text(TraceScreen.of(frame(4)))
+    said = _text(TraceScreen.of(frame(4, target=(2,))))
     assert "a microsecond longer" in said
     assert "enter starts" in said
     assert not TraceScreen.of(None).can_start
@@ -43,10 +46,10 @@ def test_the_screen_announces_what_it_will_cost() -> None:
 
 
 def test_one_stretch_follows_the_other_until_it_is_left(recording: Path) -> None:
-    screen = TraceScreen.of(frame(4))
+    screen = TraceScreen.of(frame(4, target=(2,)))
     screen.state = RUNNING
     assert "0.0 of 5 s" in _text(screen)
-    screen.take(follow_machine(lambda: Recording(str(recording)), frozenset({2}), _ignore))
+    _measure(screen, lambda: Recording(str(recording)))
     assert screen.state == RUNNING
     said = _text(screen)
     assert "bench (pid 890, thread 900) had 95.0%" in said
@@ -55,13 +58,13 @@ def test_one_stretch_follows_the_other_until_it_is_left(recording: Path) -> None
 
 
 def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_path: Path) -> None:
-    screen = TraceScreen.of(frame(4))
+    screen = TraceScreen.of(frame(4, target=(2,)))
     screen.state = RUNNING
     seen: list[list[str]] = []
     for begin_s in (0, 30, 95):
         trace = written_trace(begin_ns=begin_s * 10**9)
         recording = str(record(tmp_path / f"{begin_s}.nw", quiet_files(), quiet_files(3.0), trace=trace))
-        screen.take(follow_machine(partial(Recording, recording), frozenset({2}), _ignore))
+        _measure(screen, partial(Recording, recording))
         told = _text(screen, height=90).partition("the longest interruptions of the last minute")[2]
         seen.append([" ".join(line.split()) for line in told.splitlines() if "kworker" in line])
     assert seen == [
@@ -72,28 +75,30 @@ def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_pa
 
 
 def test_of_a_replay_there_is_one_stretch(recording: Path) -> None:
-    screen = TraceScreen.of(frame(4, source="replay of x.nw"))
+    screen = TraceScreen.of(frame(4, target=(2,), source="replay of x.nw"))
     assert "the replay of x.nw" in _text(screen)
-    screen.take(follow_machine(lambda: Recording(str(recording)), frozenset({2}), _ignore))
+    _measure(screen, lambda: Recording(str(recording)))
     assert screen.state == OVER
 
 
 def test_the_screen_says_why_nothing_came_of_it(tmp_path: Path) -> None:
     still = record(tmp_path / "still.nw", quiet_files())
-    screen = TraceScreen.of(frame(4))
-    screen.take(follow_machine(lambda: Recording(str(still)), frozenset({2}), _ignore))
+    screen = TraceScreen.of(frame(4, target=(2,)))
+    _measure(screen, lambda: Recording(str(still)))
     assert screen.state == OVER
-    assert "Nothing could be followed: the recording has one moment only" in _text(screen)
-    assert follow_machine(None, frozenset({2}), _ignore) == "there is no machine"
+    assert "Nothing could be followed: the recording has one snapshot only" in _text(screen)
+    nowhere = TraceScreen.of(frame(4, target=(2,)))
+    _measure(nowhere, None)
+    assert "Nothing could be followed: there is no machine" in _text(nowhere)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
 def test_the_screen_keeps_to_any_size(recording: Path, width: int, height: int) -> None:
-    screen = TraceScreen.of(frame(4))
+    screen = TraceScreen.of(frame(4, target=(2,)))
     for state in (ANNOUNCED, RUNNING):
         screen.state = state
         assert len(screen.rows(width, height, in_unicode=True)) == height
-    screen.take(follow_machine(lambda: Recording(str(recording)), frozenset({2}), _ignore))
+    _measure(screen, lambda: Recording(str(recording)))
     rows = screen.rows(width, height, in_unicode=True)
     assert len(rows) == height
     assert all(sum(len(text) for text, _ in row) <= width for row in rows)

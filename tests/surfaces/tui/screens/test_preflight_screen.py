@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.machine import Machine
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.machines import open_machine
+from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
-from noisewatch.surfaces.cli.gate import examine
+from noisewatch.surfaces.cli.common import machine_options
+from noisewatch.surfaces.cli.monitor import sources_of
+from noisewatch.surfaces.cli.preflight import monitor_options
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from tests.judgement.judging import finding
+from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of
@@ -89,11 +93,7 @@ def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> Non
 
 def _recorded(tmp_path: Path) -> Sources:
     arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0)))])
-
-    def examined(cpus: CpuSet, audience: ProgressListener) -> Verdict:
-        return examine(arguments, frozenset({0}), cpus, audience)
-
-    return Sources(examine=examined)
+    return sources_of(arguments)
 
 
 def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
@@ -123,22 +123,12 @@ def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
     assert "benchmark-host" in texts[2]
 
 
-class _Audience:
-    """Listens to nothing."""
-
-    def samples(self, doing: str, done_s: float, total_s: float) -> None: ...
-
-    def calibrates(self, progress: Progress) -> None: ...
-
-    def remarks(self, text: str) -> None: ...
-
-    def rests(self) -> None: ...
-
-
 def _examined(tmp_path: Path, cpus: set[int], *options: str, changes: Mapping[str, str] | None = None) -> Verdict:
     moments = [quiet_files(at) | dict(changes or {}) for at in (0.0, 3.0)]
     arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", *moments)), *options])
-    return examine(arguments, frozenset(range(4)), frozenset(cpus), _Audience())
+    machine = machine_options(arguments)
+    asked = replace(monitor_options(machine, frozenset(range(4))), announced=frozenset(cpus))
+    return preflight(open_machine(machine), asked, SilentListener()).verdict
 
 
 def test_the_verdict_says_who_chose_the_target_as_the_monitor_does(tmp_path: Path) -> None:
@@ -157,7 +147,7 @@ def test_a_target_that_is_another_one_than_was_announced_is_not_measured(tmp_pat
 
 
 def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
-    def refuse(cpus: CpuSet, audience: ProgressListener) -> Verdict:
+    def refuse() -> Machine:
         raise CannotMeasure("the machine is gone")
 
     texts: list[str] = []
@@ -168,7 +158,7 @@ def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
         await until(pilot, lambda: "Nothing was judged" in "".join(shown(app)))
         texts.append("".join(shown(app)))
 
-    with_monitor(steps, sources=Sources(examine=refuse))
+    with_monitor(steps, sources=Sources(refuse, PreflightOptions))
     with_monitor(steps)
     assert "Nothing was judged: the machine is gone" in texts[0]
     assert "Nothing was judged: there is no machine" in texts[1]

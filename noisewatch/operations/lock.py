@@ -1,19 +1,21 @@
-"""`preflight --lock`: the machine is taken for the script that called us, if nobody else has it."""
+"""The machine's lock: it is taken for the process that called this one, if nobody else has it."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from noisewatch.errors import Malformed, Unreadable, UsageError
+from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.verdict import Verdict
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.machine_lock import PATH, MachineLock, Owner, lock_of, parse_lock, read_owner
 from noisewatch.machine import Machine
 from noisewatch.machine.lock_file import FileHeld, claim, release
+from noisewatch.operations.progress import ProgressListener
 
 
 class Lock:
@@ -39,14 +41,20 @@ class Lock:
             self._why_unknown = str(error)
             return False
 
-    def give_back(self) -> None:
-        """Leaves it as it was: what was had before stays. That it cannot be given back is told."""
+    def give_back(self, listener: ProgressListener) -> None:
+        """Leaves it as it was: a lock that our caller had before stays. The listener is told where that fails."""
         if not self._has_signed:
             return
         try:
             release(self._path, self._owner.line())
         except UsageError as error:
-            print(f"noisewatch: the lock stays until {self._owner.name} ends: {error}", file=sys.stderr)
+            listener.on_remark(f"the lock stays until {self._owner.name} ends: {error}")
+
+    def keep_if_stable(self, verdict: Verdict, listener: ProgressListener) -> None:
+        """Gives it back where no benchmark may start."""
+        if verdict.verdict != Outcome.STABLE:
+            self.give_back(listener)
+            listener.on_remark("lock not taken: the machine is not stable")
 
     def as_found(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with the lock as it stood in the way of the last `take`: it may have come since."""
@@ -79,12 +87,12 @@ def _caller(machine: Machine) -> Owner:
 
 
 @contextmanager
-def locked(machine: Machine, is_wanted: bool) -> Iterator[Lock | None]:
+def locked(machine: Machine, is_wanted: bool, listener: ProgressListener) -> Iterator[Lock | None]:
     """The lock, if it is wanted; given back where something goes wrong."""
     lock = Lock(machine) if is_wanted else None
     try:
         yield lock
     except BaseException:
         if lock is not None:
-            lock.give_back()
+            lock.give_back(listener)
         raise

@@ -1,0 +1,225 @@
+"""Preflight: the sample, the microbenchmark and the verdict that they make; repeated while it may wait."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.errors import CannotMeasure, UsageError
+from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.noise_floor import Budget
+from noisewatch.judgement.rules import Rules
+from noisewatch.judgement.terms import Outcome
+from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.kernel.calibration import CalibrationOptions
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine import Machine
+from noisewatch.machine.recording.format import SAMPLE
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
+from noisewatch.model.interval.interval import interval_between
+from noisewatch.operations.calibrate import calibrate_cpus
+from noisewatch.operations.lock import Lock
+from noisewatch.operations.machines import MachineOptions, snapshot_options
+from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.progress import ProgressListener
+
+SHORTEST_SAMPLE_S = 0.5
+_PROGRESS_EVERY_S = 0.5
+_BETWEEN_LOOKS_S = 1.0  # where no sample takes its time
+_MOST_NAMED = 4
+_STANDS_STILL = "a copied tree is a single snapshot: nothing can be sampled (--sample 0 judges its settings alone)"
+_TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
+_NOT_CALIBRATED = "the machine was not quiet enough to calibrate before the time ran out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreflightOptions:
+    """What is judged, for how long it is measured, and by which rules."""
+
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    allowed: CpuSet | None = None  # where the user's process may run; None: where this one may
+    sample_s: float = 3.0  # 0: settings only
+    calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # of 0 s: none
+    budget: Budget = field(default_factory=Budget)
+    rules: Rules = field(default_factory=Rules)
+    is_strict: bool = False
+    wait_s: float = 0.0  # for how long it is retried until the machine is stable; 0: once
+    starts_benchmark: bool = True  # whether the calling process starts the benchmark, as a script's shell does
+    announced: CpuSet | None = None  # other target CPUs than these, which the user was told of, are not measured
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightResult:
+    """The verdict, and whether the time to wait ran out before the machine was stable."""
+
+    verdict: Verdict
+    has_run_out: bool
+    own_cpu_share: float | None  # noisewatch's own during the last sample, of one CPU
+
+
+def preflight(
+    machine: Machine, options: PreflightOptions, listener: ProgressListener, lock: Lock | None = None
+) -> PreflightResult:
+    """The first stable verdict within the time to wait, or the last one; without a wait the first, whatever it is.
+
+    While it waits, the microbenchmark runs only after a sample without a failure, so that it measures a settled
+    machine. One whose `lock` is somebody else's is not stable. Raises UsageError and CannotMeasure.
+    """
+    if options.wait_s and not machine.is_live:
+        raise UsageError("--wait: only this host can become any quieter")
+    read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_jobs=True)
+    run = _Run(machine, read_options, options, listener)
+    until_s = time.monotonic() + options.wait_s
+    is_first = True
+    while True:
+        verdict = _locked_verdict(run, lock)
+        left_s = until_s - time.monotonic()
+        is_stable = verdict.verdict == Outcome.STABLE
+        if is_stable or left_s <= 0:
+            return PreflightResult(verdict, options.wait_s > 0 and not is_stable, run.own_cpu_share)
+        if is_first:
+            _remark_settings(verdict, listener)
+        is_first = False
+        run.wait_for(verdict, left_s)
+
+
+def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
+    """The verdict of one look; a lock that somebody took meanwhile is in it."""
+    if lock is not None:
+        lock.take()
+    verdict = run.verdict()
+    if verdict.verdict != Outcome.STABLE or lock is None or lock.take():
+        return verdict
+    case = replace(verdict.case, snapshot=lock.as_found(verdict.case.snapshot))
+    return judge(case, strict=verdict.is_strict)
+
+
+def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
+    """Names what no waiting changes, so that nobody waits for it in vain."""
+    names = [each.check.id for each in verdict.failures if each.answer.fix and not each.check.asks_rates]
+    if names:
+        listener.on_remark(
+            f"{', '.join(names)}: a setting, which waiting alone does not change (noisewatch preflight --fix-script)"
+        )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One machine, looked at as often as it takes."""
+
+    machine: Machine
+    read_options: SnapshotOptions
+    options: PreflightOptions
+    listener: ProgressListener
+    own_cpu_share: float | None = None
+    _doing: str = "sampling"
+    _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))
+    _remark: str | None = None
+
+    def verdict(self) -> Verdict:
+        """The verdict on the machine as it is during the next seconds."""
+        options = self.options
+        case = replace(self._sample(), rules=options.rules, starts_benchmark=options.starts_benchmark)
+        if options.announced is not None and case.target != options.announced:
+            now, announced = format_cpu_list(case.target) or "none", format_cpu_list(options.announced)
+            raise CannotMeasure(f"the target CPUs are {now} now, no longer {announced}")
+        if options.wait_s == 0 or not judge(case, strict=options.is_strict).failures:
+            return judge(self._calibrated(case), strict=options.is_strict)
+        if options.calibration.seconds:
+            case = replace(case, no_calibration_reason=_NOT_CALIBRATED)
+        return judge(case, strict=options.is_strict)
+
+    def wait_for(self, verdict: Verdict, left_s: float) -> None:
+        """Tells what keeps the machine from being stable, and passes some time where no sample does."""
+        held_back = verdict.failures or [finding for finding in verdict.findings if finding.is_blocking_unknown]
+        names = [finding.check.id for finding in held_back or verdict.warnings or verdict.unknowns]
+        reasons = ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+        self._doing = f"waiting for {reasons} ({left_s:.0f} s left): sampling"
+        self.listener.on_waiting(reasons, left_s)
+        if self.options.sample_s == 0:
+            time.sleep(min(_BETWEEN_LOOKS_S, left_s))
+
+    def _calibrated(self, case: Case) -> Case:
+        """With the microbenchmark, which runs when the sample has been taken: it would be the noise in it."""
+        options = self.options
+        if options.calibration.seconds == 0:
+            return case
+        try:
+            measured = calibrate_cpus(
+                self.machine,
+                case.snapshot,
+                case.target & case.online,
+                options.calibration,
+                self.listener.on_calibrating,
+                lambda: self._look(case.snapshot),
+            )
+        finally:
+            self.listener.on_done()
+        if isinstance(measured, str):
+            return replace(case, no_calibration_reason=measured)
+        calibrated = calibrated_with(measured.samples, options.budget, case.target, measured.meanwhile)
+        return replace(case, calibrated=calibrated, under_load=measured.meanwhile.interval)
+
+    def _sample(self) -> Case:
+        machine, seconds = self.machine, self.options.sample_s
+        if isinstance(machine, Recording):
+            return self._settings_at_end(machine) if seconds == 0 else self._replayed(machine)
+        if machine.is_live:
+            remove_stale_where_mounted()
+        if seconds == 0:
+            return Case(self._look())
+        if not machine.is_live:
+            return Case(self._look(), no_sample_reason=_STANDS_STILL)
+        before = self._settled()
+        used_before_s = time.process_time()
+        self._pass(seconds)
+        self.own_cpu_share = (time.process_time() - used_before_s) / seconds
+        after = self._look(before)
+        return Case(after, interval_between(before, after))
+
+    def _look(self, previous: Snapshot | None = None) -> Snapshot:
+        snapshot = read_snapshot(self.machine, self.read_options, self._task_reader, previous)
+        if previous is None:
+            self._pin(snapshot)
+        return snapshot
+
+    def _settled(self) -> Snapshot:
+        """What is slow to read comes first, and from the right CPUs, so that it does not show in the sample.
+
+        All of it is read anew each time: what is asked once a run may be another after an hour of waiting.
+        """
+        previous = self._look()
+        self.machine.ask(SAMPLE, lambda: True)
+        return self._look(previous)
+
+    def _pin(self, snapshot: Snapshot) -> None:
+        remark = pin_to_housekeeping(snapshot)
+        if remark is not None and remark != self._remark:
+            self.listener.on_remark(remark)
+        self._remark = remark
+
+    def _pass(self, seconds: float) -> None:
+        started = time.monotonic()
+        try:
+            while (done_s := time.monotonic() - started) < seconds:
+                self.listener.on_sampling(self._doing, done_s, seconds)
+                time.sleep(min(_PROGRESS_EVERY_S, seconds - done_s))
+        finally:
+            self.listener.on_done()
+
+    def _settings_at_end(self, recording: Recording) -> Case:
+        recording.go_to_aside()
+        return Case(self._look())
+
+    def _replayed(self, recording: Recording) -> Case:
+        """The recording up to its calibration is the sample, from where it began on if that is told."""
+        recording.go_to_sample()
+        before = self._look()
+        moved = recording.go_to_aside()
+        after = read_snapshot(recording, self.read_options, self._task_reader)
+        if not moved or (after.taken_at_ns - before.taken_at_ns) / 1e9 < SHORTEST_SAMPLE_S:
+            return Case(before, no_sample_reason=_TOO_SHORT)
+        return Case(after, interval_between(before, after))

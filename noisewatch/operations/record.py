@@ -1,0 +1,105 @@
+"""Recording this host: snapshot after snapshot into a file that replays anywhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from noisewatch.errors import UsageError
+from noisewatch.kernel.calibration import CalibrationOptions
+from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from noisewatch.machine import Machine
+from noisewatch.machine.recording.recorder import Recorder
+from noisewatch.operations.calibrate import calibrate_cpus
+from noisewatch.operations.machines import MachineOptions, snapshot_options
+from noisewatch.operations.pinning import pin_to_housekeeping
+from noisewatch.operations.progress import ProgressListener
+from noisewatch.operations.sampling import TASK_BUDGET_SHARE
+
+_NOT_THIS_HOST = "only this host can be recorded"
+_NO_INTERVAL_S = 1.0  # a recording made on the way has two snapshots or one; a replay shows each for so long
+_ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions:
+    """What is recorded, how often, and for how long."""
+
+    machine: MachineOptions = field(default_factory=MachineOptions)
+    interval_s: float = 1.0
+    duration_s: float = 60.0
+    calibration_s: float = 0.0  # at the end, so that the microbenchmark does not show in what was recorded
+    identifies: bool = False  # keeps the host's name and the whole kernel command line
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingMade:
+    """What a recording came to."""
+
+    snapshot_count: int
+    seconds: float
+    is_whole: bool  # Ctrl-C did not end it
+
+
+def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener: ProgressListener) -> RecordingMade:
+    """Records until the time is up, Ctrl-C or SIGTERM: either way the recording can be replayed. Raises UsageError."""
+    _require_this_host(machine)
+    read_options = snapshot_options(options.machine, machine)
+    recorder = Recorder(machine, output, options.interval_s, options.identifies)
+    began_s, is_whole = time.monotonic(), True
+    try:
+        snapshot = _record(recorder, read_options, options, listener)
+        if options.calibration_s:
+            _calibrate(recorder, snapshot, options.calibration_s, listener)
+    except KeyboardInterrupt:
+        is_whole = False
+    finally:
+        listener.on_done()
+        recorder.close()
+    return RecordingMade(recorder.frame_count, time.monotonic() - began_s, is_whole)
+
+
+@contextmanager
+def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
+    """The machine, which also writes to `output` what it is asked by another operation. Raises UsageError."""
+    _require_this_host(machine)
+    recorder = Recorder(machine, output, _NO_INTERVAL_S)
+    yield recorder
+    recorder.close()
+
+
+def _require_this_host(machine: Machine) -> None:
+    if not machine.is_live:
+        raise UsageError(_NOT_THIS_HOST)
+
+
+def _record(
+    recorder: Recorder, read_options: SnapshotOptions, options: RecordOptions, listener: ProgressListener
+) -> Snapshot:
+    """The first snapshot is read in full, the affinities of all threads included."""
+    task_reader = TaskReader(asks_all_affinities=True)
+    snapshot: Snapshot = read_snapshot(recorder, read_options, task_reader)
+    remark = pin_to_housekeeping(snapshot)
+    if remark is not None:
+        listener.on_remark(remark)
+    interval_s, duration_s = options.interval_s, options.duration_s
+    task_reader.limit(round(interval_s * TASK_BUDGET_SHARE * 1e9))
+    started = time.monotonic()
+    for number in range(1, int(duration_s / interval_s + _ROUNDING) + 1):
+        time.sleep(max(started + number * interval_s - time.monotonic(), 0))
+        snapshot = read_snapshot(recorder, read_options, task_reader, snapshot)
+        listener.on_sampling("recording", time.monotonic() - started, duration_s)
+    listener.on_done()
+    return snapshot
+
+
+def _calibrate(recorder: Recorder, snapshot: Snapshot, seconds: float, listener: ProgressListener) -> None:
+    asked = CalibrationOptions(seconds)
+    measured = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, asked, listener.on_calibrating)
+    if isinstance(measured, str):
+        listener.on_done()
+        listener.on_remark(f"no calibration: {measured}")
