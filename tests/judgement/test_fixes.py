@@ -13,6 +13,8 @@ from tests.judgement.judging import finding, judged, judged_by_settings
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files, stat_file
 
+_SCHED_DEADLINE = 6
+
 
 def _fix(check_id: str, changed: dict[str, str], cpus: CpuSet = TARGET, **options: object) -> Fix:
     machine = WrittenMachine(
@@ -139,6 +141,22 @@ def test_a_task_is_moved_away_and_back_to_where_it_might_run() -> None:
     fix = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer.fix
     assert fix is not None
     assert (fix.now, fix.undo) == ("sudo taskset -pc 0-1 900", "sudo taskset -pc 0-3 900")
+
+
+def test_a_thread_that_the_kernel_refuses_to_pin_has_no_command_and_what_helps_is_said() -> None:
+    others = process(901, "other", 3, 0, allowed="0-3")
+    later = process(901, "other", 3, 2_000_000_000, allowed="0-3")
+    for also_before, also_after, now in (({}, {}, None), (others, later, "sudo taskset -pc 0-1 901")):
+        before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3", policy=_SCHED_DEADLINE) | also_before
+        after = process(900, "hog", 2, 2_000_000_000, allowed="0-3", policy=_SCHED_DEADLINE) | also_after
+        machine = WrittenMachine(before, quiet_files(3.0) | after, answers=ANSWERS)
+        fix = finding(judged(machine), "tasks-on-target").answer.fix
+        assert fix is not None
+        assert (fix.now, fix.persist_is_command) == (now, False)
+        assert (fix.persist or "").endswith(
+            "taskset cannot move SCHED_DEADLINE threads: stop them, or keep them away by an isolated cgroup partition "
+            "(hog)"
+        )
 
 
 def test_a_command_for_a_lesser_culprit_says_so() -> None:

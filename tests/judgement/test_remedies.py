@@ -74,6 +74,13 @@ def test_a_caller_is_kept_away_with_all_its_threads() -> None:
     assert "Other CPUs call this one" in remedy_of(_culprit("ipi"), _case()).said
 
 
+def test_a_caller_that_cannot_be_pinned_has_no_command() -> None:
+    case = _case(process(450, "mapper", 0, 5, allowed="0-3", policy=6))
+    now, persist, _ = _commands(_culprit("ipi", "flush_tlb_func, called by mapper", tid=450, pid=450), case)
+    assert now is None
+    assert "taskset cannot move SCHED_DEADLINE threads" in (persist or "")
+
+
 @pytest.mark.parametrize("pid", [1, 2, 30, 4242])
 def test_init_the_kernel_and_who_is_gone_are_never_moved(pid: int) -> None:
     for kind in ("ipi", "thread"):

@@ -56,12 +56,13 @@ def stat_line(
     busy: int = 0,
     children: int = 0,
     threads: int = 1,
+    policy: int = 0,
 ) -> str:
     """A line of /proc/PID/stat; `busy` and `children` in ticks."""
     fields = [
         *("S", parent, pid, pid, 0, -1, flags, 0, 0, 0, 0, busy, 0, children, 0, 20, 0, threads, 0, 100 + pid, 0, 0, 0),
         *([0] * 12),
-        *(17, cpu, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        *(17, cpu, 0, policy, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
     ]
     return f"{pid} ({name}) {' '.join(map(str, fields))}\n"
 
