@@ -5,6 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from noisewatch.judgement.fixes.actions import (
+    Action,
+    MakePartition,
+    StopEvents,
+    SwitchSwapOff,
+    move,
+    run_command,
+    write_cpus,
+)
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import at_boot
+from tests import CHECKOUT
 from tests.lab.expected import finding
 from tests.lab.lab import Lab
 from tests.lab.tuning import settings
@@ -62,3 +76,74 @@ def test_the_scripts_put_everything_right_and_back_though_they_are_run_twice(iso
 
 
 _STATUS = {each: "warn" if each == "layout-not-random" else "fail" for each in _NOISE}
+
+
+_GOVERNOR = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
+_GROUPS = "/sys/fs/cgroup"
+
+
+def _state(lab: Lab, pids: list[int]) -> list[str]:
+    """The settings, the threads, the swap areas and the partitions."""
+    threads = "; ".join(["true", *(f"taskset -pc {pid}; ps -o ni= -p {pid}" for pid in pids)])
+    groups = f"cat /proc/swaps {_GROUPS}/cgroup.subtree_control; ls -d {_GROUPS}/*/"
+    told = settings(lab) + lab.do(f"{threads}; {groups}; grep -s '' {_GROUPS}/benchmark/cpuset.cpus*; true")
+    return told.splitlines()
+
+
+def _swap_area(lab: Lab) -> str:
+    """One in memory: files of the guest are the host's."""
+    modules = CHECKOUT / ".lab" / lab.variant.kernel / "lib/modules"
+    lab.do(f"insmod {modules}/$(uname -r)/kernel/drivers/block/brd.ko rd_nr=1 rd_size=65536")
+    lab.do("mkswap /dev/ram0 && swapon -p 7 /dev/ram0")
+    return "/dev/ram0"
+
+
+def test_each_kind_of_action_may_be_done_twice_and_is_undone_exactly(isolated: Lab) -> None:
+    pids = [isolated.start("nice -n 7 sleep 600"), isolated.start("sleep 600")]
+    isolated.do(f"taskset -pc 0,4 {pids[1]}; echo performance > {_GOVERNOR.format(3)}")
+    governors = {cpu: isolated.read(_GOVERNOR.format(cpu)) for cpu in (2, 3, 6, 7)}
+    isolated.do(f"echo sched:sched_switch > {_TRACING}/set_event")
+    actions: dict[str, Action] = {
+        "write": write_cpus(dict.fromkeys(governors, "powersave"), "cpufreq/scaling_governor", governors),
+        "run": run_command(f"renice -n 0 -p {pids[0]}", f"renice -n 7 -p {pids[0]}"),
+        "move": move({pids[0]: frozenset({0, 1, 4, 5}), pids[1]: frozenset({0, 4})}, frozenset({1})),
+        "process": move({pids[1]: frozenset({0, 4})}, frozenset({5}), process=pids[1]),
+        "partition": MakePartition(f"{_GROUPS}/benchmark", frozenset({2, 3}), f"{_GROUPS}/cgroup.subtree_control"),
+        "events": StopEvents(f"{_TRACING}/set_event", ("sched:sched_switch",)),
+        "swap": SwitchSwapOff(((_swap_area(isolated), 7),)),
+    }
+    try:
+        wrong = {}
+        for kind, action in actions.items():
+            # Before Linux 6.2 all affinities are forgotten when the root begins to delegate cpuset.
+            seen = pids if kind != "partition" else []
+            fix, before = Fix((action,)), _state(isolated, seen)
+            done = [_after(isolated, fix.now, seen) for _ in range(2)]
+            undone = [_after(isolated, fix.undo, seen) for _ in range(2)]
+            if before in done or done[0] != done[1] or undone != [before, before]:
+                wrong[kind] = [sorted(set(state) ^ set(before)) for state in (*done, *undone)]
+        assert wrong == {}
+    finally:
+        for pid in pids:
+            isolated.stop(pid)
+        isolated.run(f"swapoff -a; echo > {_TRACING}/set_event; echo schedutil > {_GOVERNOR.format(3)}")
+
+
+def _after(lab: Lab, command: str | None, pids: list[int]) -> list[str]:
+    assert command is not None
+    lab.do(command)
+    return _state(lab, pids)
+
+
+def test_what_lasts_is_read_by_systemd_for_these_cpus_alone(isolated: Lab) -> None:
+    if isolated.run("command -v systemd-tmpfiles").status != 0:
+        pytest.skip("there is no systemd-tmpfiles")
+    before = {cpu: isolated.read(_GOVERNOR.format(cpu)) for cpu in range(8)}
+    wanted = write_cpus(dict.fromkeys((2, 3, 6), "powersave"), "cpufreq/scaling_governor", before)
+    lasting = at_boot(wanted).do.replace("/etc/tmpfiles.d/", f"{isolated.scratch}/")
+    try:
+        isolated.do(f"{lasting}; systemd-tmpfiles --create {lasting.rsplit(' ', 1)[1]}")
+        after = {cpu: isolated.read(_GOVERNOR.format(cpu)) for cpu in range(8)}
+        assert after == before | dict.fromkeys((2, 3, 6), "powersave")
+    finally:
+        isolated.do(wanted.undo or "false")
