@@ -1,9 +1,23 @@
-"""Figures in words: durations and shares as people read them, `?` for what is not known."""
+"""Figures in words: durations, shares, rates and frequencies as people read and write them; `?` is not known.
+
+`describe_…` is for sentences and tables, `short_…` for the columns of a screen.
+"""
 
 from __future__ import annotations
 
+import re
+
 _WHOLE_FROM = 1e5
+_NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
+_LEAST_SHARE = 0.0005  # what else would be rounded to none
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
+
+
+def parse_duration(text: str) -> float | None:
+    """Nanoseconds of `10ms`, `1.5 s`, `100us`; None where it is no duration."""
+    match = _DURATION.fullmatch(text)
+    return float(match[1]) * _NS_BY_UNIT[match[2]] if match else None
 
 
 def describe_ns(ns: float | None) -> str:
@@ -26,6 +40,11 @@ def describe_ghz(khz: float | None) -> str:
     return "?" if khz is None else f"{khz / 1e6:.3f}"
 
 
+def describe_mhz(khz: float | None) -> str:
+    """`3694`."""
+    return "?" if khz is None else f"{khz / 1000:.0f}"
+
+
 def describe_rate(per_s: float | None) -> str:
     """`0.4/s`, `13/s`, `41 200/s`."""
     if per_s is None:
@@ -40,3 +59,48 @@ def describe_value(value: float, unit: str) -> str:
         return f"{value:.1%}"
     number = f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:g}"
     return number + _SHORT_UNITS.get(unit, f" {unit}")
+
+
+def short_duration(ns: float | None) -> str:
+    """Nanoseconds in at most six columns: `0`, `12 µs`, `3.2 ms`, `480 ms`."""
+    if ns is None:
+        return "?"
+    if ns < 1:
+        return "0"
+    for unit, size in (("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
+        value = ns / size
+        if value < 9.95:
+            return f"{value:.1f} {unit}" if unit != "ns" else f"{value:.0f} {unit}"
+        if value < 999.5:
+            return f"{value:.0f} {unit}"
+    return f"{ns / 1e9:.0f} s"
+
+
+def short_seconds(value: float) -> str:
+    """`0.2 s`, `5 s`, `60 s`."""
+    return f"{value:.1f} s" if value < 0.95 else f"{value:.0f} s"
+
+
+def short_change(ns: float | None) -> str:
+    """A duration with its sign, in at most seven columns."""
+    if ns is None:
+        return "?"
+    return f"{'-' if ns < 0 else '+'}{short_duration(abs(ns))}" if abs(ns) >= 1 else "0"
+
+
+def short_rate(per_s: float | None) -> str:
+    """Events a second in at most six columns."""
+    if per_s is None:
+        return "?"
+    if per_s >= 99_999.5:
+        return f"{per_s / 1000:.0f}k"
+    return f"{per_s:.0f}" if per_s >= 9.95 or per_s == 0 else f"{per_s:.1f}"
+
+
+def short_share(value: float | None) -> str:
+    """A share as a percentage in at most five columns; what is little is never shown as nothing."""
+    if value is None:
+        return "?"
+    if 0 < value < _LEAST_SHARE:
+        return "<0.1%"
+    return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"

@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from noisewatch.units import describe_rate, describe_value
+from noisewatch.units import (
+    describe_mhz,
+    describe_rate,
+    describe_value,
+    parse_duration,
+    short_duration,
+    short_rate,
+    short_share,
+)
+
+_COLUMNS = 7
+_LOSSES = st.floats(0, 1e12)
+_RATES = st.floats(0, 9e7)  # a thousand times what a CPU can take
+_SHARES = st.floats(0, 99)
 
 
 @pytest.mark.parametrize(
@@ -26,3 +42,89 @@ def test_a_rate_has_three_figures(per_s: float | None, words: str) -> None:
 )
 def test_a_value_has_its_unit(value: float, unit: str, words: str) -> None:
     assert describe_value(value, unit) == words
+
+
+@given(_LOSSES)
+def test_a_duration_fits_its_column(ns: float) -> None:
+    assert cell_len(short_duration(ns)) <= _COLUMNS
+
+
+@given(_RATES)
+def test_a_rate_fits_its_column(per_s: float) -> None:
+    assert cell_len(short_rate(per_s)) <= _COLUMNS
+
+
+@given(_SHARES)
+def test_a_share_fits_its_column(value: float) -> None:
+    assert cell_len(short_share(value)) <= _COLUMNS
+
+
+def _value_ns(text: str) -> float:
+    """What the duration says, in nanoseconds."""
+    number, _, unit = text.partition(" ")
+    return float(number) * {"": 1, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+
+
+@given(st.floats(1, 1e12))
+def test_a_duration_says_what_it_is_given(ns: float) -> None:
+    assert _value_ns(short_duration(ns)) == pytest.approx(ns, rel=0.34 if ns < 10 else 0.051)
+
+
+@given(_LOSSES, _LOSSES)
+def test_a_longer_duration_never_reads_shorter(one: float, other: float) -> None:
+    less, more = sorted((one, other))
+    assert _value_ns(short_duration(less)) <= _value_ns(short_duration(more))
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (None, "?"),
+        (0, "0"),
+        (1, "1 ns"),
+        (12_000, "12 µs"),
+        (3_200_000, "3.2 ms"),
+        (480_000_000, "480 ms"),
+        (1e9, "1.0 s"),
+    ],
+)
+def test_a_duration_reads(ns: float | None, text: str) -> None:
+    assert short_duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("per_s", "text"),
+    [(None, "?"), (0, "0"), (0.5, "0.5"), (9.96, "10"), (250, "250"), (99_999, "99999"), (250_000, "250k")],
+)
+def test_a_rate_reads(per_s: float | None, text: str) -> None:
+    assert short_rate(per_s) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "?"), (0.0, "0.0%"), (0.0001, "<0.1%"), (0.0006, "0.1%"), (0.004, "0.4%"), (0.0996, "10%"), (1.0, "100%")],
+)
+def test_a_share_reads(value: float | None, text: str) -> None:
+    assert short_share(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("10ms", 1e7),
+        ("1.5 s", 1.5e9),
+        ("100us", 1e5),
+        ("100µs", 1e5),
+        ("7ns", 7.0),
+        ("10", None),
+        ("ms", None),
+        ("-1s", None),
+    ],
+)
+def test_a_duration_is_read_with_its_unit(text: str, ns: float | None) -> None:
+    assert parse_duration(text) == ns
+
+
+@pytest.mark.parametrize(("khz", "words"), [(3_694_450, "3694"), (None, "?")])
+def test_a_clock_is_whole_megahertz(khz: int | None, words: str) -> None:
+    assert describe_mhz(khz) == words

@@ -7,11 +7,12 @@ import shlex
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
+from noisewatch.units import parse_duration
+
 _LONGEST_S = 1e6
 SHORTEST_SAMPLE_S = 0.5
 SHORTEST_CALIBRATION_S = 0.5
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
-_NS_BY_UNIT = {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _LARGEST_SHARE = 10.0
 _LARGEST_INFLATION = 1e6
 _MOST_SAMPLES = 10_000
@@ -50,11 +51,10 @@ def calibration_seconds(text: str) -> float:
 
 def sample_length(text: str) -> int:
     """A duration such as 100ms, 10us or 1s as nanoseconds."""
-    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?(us|µs|ms|s)", text.strip())
-    length_ns = round(float(match[1]) * _NS_BY_UNIT[match[2]]) if match else 0
+    length_ns = parse_duration(text.strip()) or 0
     if not _SHORTEST_SAMPLE_NS <= length_ns <= _LONGEST_SAMPLE_NS:
         raise ArgumentTypeError(f"wanted a duration from 100us to 100s, such as 10ms, found {text!r}")
-    return length_ns
+    return round(length_ns)
 
 
 def share(text: str) -> float:

@@ -13,6 +13,7 @@ from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
+from noisewatch.units import describe_mhz
 
 UNKNOWN = "?"
 _WIDEST_LIST = 16
@@ -96,9 +97,9 @@ def _cpu_row(
         _yes(_contains(snapshot.isolation.nohz_full, cpu)),
         _or_dash(place.kind if place else None),
         clock.governor or UNKNOWN,
-        _mhz(clock.current_khz),
-        _mhz(clock.min_khz),
-        _mhz(clock.max_khz),
+        describe_mhz(clock.current_khz),
+        describe_mhz(clock.min_khz),
+        describe_mhz(clock.max_khz),
         _number(interrupt_count),
     )
 
@@ -117,10 +118,6 @@ def _or_dash(word: str | None) -> str:
 
 def _yes(value: bool | None) -> str:
     return UNKNOWN if value is None else ("yes" if value else "no")
-
-
-def _mhz(khz: int | None) -> str:
-    return UNKNOWN if khz is None else f"{khz / 1000:.0f}"
 
 
 def _clock(snapshot: Snapshot) -> str:

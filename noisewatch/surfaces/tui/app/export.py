@@ -16,11 +16,12 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, duration, rate, seconds, share, worst_of
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
 from noisewatch.surfaces.tui.state.screen_model import PREFLIGHT, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
+from noisewatch.units import short_duration, short_rate, short_seconds, short_share
 
 
 def _unused(name: str, suffixes: Iterable[str]) -> str:
@@ -118,11 +119,18 @@ def _weight(line: CpuLine) -> float:
 
 def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
     mark = "~" if line.is_estimate and line.stolen_ns_per_s else ""
-    figures = [rate(line.interrupts_per_s), rate(line.softirqs_per_s), share(line.busy_share)]
+    figures = [short_rate(line.interrupts_per_s), short_rate(line.softirqs_per_s), short_share(line.busy_share)]
     over = str(sum((each or 0) >= GRAVE_NS for each in lost))
     unread = lost.count(None)
     over += f" ({unread} unknown)" if unread else ""
-    return [str(line.cpu), line.role, mark + duration(line.stolen_ns_per_s), duration(worst_of(lost)), over, *figures]
+    return [
+        str(line.cpu),
+        line.role,
+        mark + short_duration(line.stolen_ns_per_s),
+        short_duration(worst_of(lost)),
+        over,
+        *figures,
+    ]
 
 
 def _culprit_table(culprits: Sequence[CulpritLine]) -> str:
@@ -131,22 +139,22 @@ def _culprit_table(culprits: Sequence[CulpritLine]) -> str:
 
 
 def _culprit_cells(line: CulpritLine) -> list[str]:
-    lost = ("~" if line.is_estimate else "") + duration(line.stolen_ns_per_s)
-    often = "" if line.rate_per_s is None else rate(line.rate_per_s)
+    lost = ("~" if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
+    often = "" if line.rate_per_s is None else short_rate(line.rate_per_s)
     return [
         str(line.cpu),
         line.kind,
         cell(line.name + line.process_mark),
         often,
         lost,
-        share(line.stolen_ns_per_s / 1e9),
+        short_share(line.stolen_ns_per_s / 1e9),
     ]
 
 
 def _checks(frame: Frame) -> Iterator[str]:
     if not frame.findings:
         return
-    over = f"over {seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
+    over = f"over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
     yield f"### Checks that did not pass, {over}, without a calibration\n"
     yield f"{frame.counts}\n"
     for each in frame.findings:

@@ -15,11 +15,12 @@ from noisewatch.surfaces.tui.draw.dense_cpus import (
     density,
     history_pieces,
 )
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, change, duration, rate, share, style_of
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import describe_mhz, short_change, short_duration, short_rate, short_share
 
 _ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _CPU_PANEL_SHARE = 0.5
@@ -95,18 +96,18 @@ def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has
 
 def _figures(model: ScreenModel, line: CpuLine, role_style: str, has_measured: bool, glyphs: Glyphs) -> Row:
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-    row: Row = [(f"{mark + duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s))]
+    row: Row = [(f"{mark + short_duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s))]
     if has_measured:
         row.append(measured_cell(line, glyphs))
     if model.baseline is not None:
-        row.append((f"{change(model.baseline.change_of_cpu(line)):>7} ", role_style))
+        row.append((f"{short_change(model.baseline.change_of_cpu(line)):>7} ", role_style))
     return row
 
 
 def _rates(line: CpuLine, has_clock: bool) -> str:
-    rates = f"{rate(line.interrupts_per_s):>7} {rate(line.softirqs_per_s):>7} {share(line.busy_share):>6} "
-    mhz = "?" if line.current_khz is None else f"{line.current_khz / 1000:.0f}"
-    return f"{rates}{mhz:>6}  " if has_clock else f"{rates} "
+    rates = f"{short_rate(line.interrupts_per_s):>7} {short_rate(line.softirqs_per_s):>7}"
+    clock = f"{describe_mhz(line.current_khz):>6} " if has_clock else ""
+    return f"{rates} {short_share(line.busy_share):>6} {clock} "
 
 
 def _described(model: ScreenModel, width: int) -> str:

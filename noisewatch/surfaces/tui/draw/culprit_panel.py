@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, change, duration, rate, share, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.units import short_change, short_duration, short_rate, short_share
 
 _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 _LEAST_NAME = 15  # of a long one, beside its numbers: the kernel gives a thread no longer one
@@ -118,12 +119,12 @@ def _who(line: CulpritLine, columns: _Columns) -> str:
 
 
 def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
-    lost = (glyphs.estimate if line.is_estimate else "") + duration(line.stolen_ns_per_s)
-    how_often = rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
+    lost = (glyphs.estimate if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
+    how_often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
     role_style = "faint" if line.role == Role.HOUSEKEEPING else "plain"
-    last = columns.of("share", f" {share(line.stolen_ns_per_s / 1e9):>6}")
+    last = columns.of("share", f" {short_share(line.stolen_ns_per_s / 1e9):>6}")
     if baseline is not None:
-        last = columns.of("change", f" {change(baseline.change_of_source(line)):>7}")
+        last = columns.of("change", f" {short_change(baseline.change_of_source(line)):>7}")
     return [
         (columns.of("cpu", f"{line.cpu:>4} ") + columns.of("kind", f"{line.kind:<13} "), role_style),
         (_named(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),

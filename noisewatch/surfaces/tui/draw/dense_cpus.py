@@ -16,7 +16,6 @@ from noisewatch.surfaces.tui.draw.glyphs import (
     OFFLINE_MARK,
     Glyphs,
     columns_of,
-    duration,
     level_of,
     level_pieces,
     style_of,
@@ -24,6 +23,7 @@ from noisewatch.surfaces.tui.draw.glyphs import (
 )
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_duration
 
 ROWS, COLUMNS, CELLS, MARKS, PAIRS, GROUPS = DENSITIES = ("rows", "columns", "cells", "marks", "pairs", "groups")
 COLUMN_WIDTH = 27  # mark, number, loss, and some history
@@ -89,7 +89,7 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
         row: Row = []
         for line in lines[at :: found.rows]:
             mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-            lost = "offline" if line.role == Role.OFFLINE else mark + duration(line.stolen_ns_per_s)
+            lost = "offline" if line.role == Role.OFFLINE else mark + short_duration(line.stolen_ns_per_s)
             row += [
                 (f"{_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
                 (f"{lost:>8} ", "faint" if line.role == Role.OFFLINE else style_of(line.stolen_ns_per_s)),

@@ -9,7 +9,6 @@ from noisewatch.surfaces.tui.draw.text_row import Row
 
 # Lost time per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
-_LEAST_SHARE = 0.0005  # what else would be rounded to none
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
 OFFLINE_NS = -1.0  # in the place of a loss: less than any, so that the worst of several CPUs is that of another
 OFFLINE_MARK = "x"
@@ -61,51 +60,6 @@ def style_of(lost_ns_per_s: float | None) -> str:
     if lost_ns_per_s >= GRAVE_NS:
         return "grave"
     return "notable" if lost_ns_per_s >= NOTABLE_NS else "calm"
-
-
-def duration(ns: float | None) -> str:
-    """Nanoseconds in at most six columns: `0`, `12 µs`, `3.2 ms`, `480 ms`."""
-    if ns is None:
-        return "?"
-    if ns < 1:
-        return "0"
-    for unit, size in (("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
-        value = ns / size
-        if value < 9.95:
-            return f"{value:.1f} {unit}" if unit != "ns" else f"{value:.0f} {unit}"
-        if value < 999.5:
-            return f"{value:.0f} {unit}"
-    return f"{ns / 1e9:.0f} s"
-
-
-def seconds(value: float) -> str:
-    """`0.2 s`, `5 s`, `60 s`."""
-    return f"{value:.1f} s" if value < 0.95 else f"{value:.0f} s"
-
-
-def change(ns: float | None) -> str:
-    """A duration with its sign, in at most seven columns."""
-    if ns is None:
-        return "?"
-    return f"{'-' if ns < 0 else '+'}{duration(abs(ns))}" if abs(ns) >= 1 else "0"
-
-
-def rate(per_s: float | None) -> str:
-    """Events a second in at most six columns."""
-    if per_s is None:
-        return "?"
-    if per_s >= 99_999.5:
-        return f"{per_s / 1000:.0f}k"
-    return f"{per_s:.0f}" if per_s >= 9.95 or per_s == 0 else f"{per_s:.1f}"
-
-
-def share(value: float | None) -> str:
-    """A share as a percentage in at most five columns; what is little is never shown as nothing."""
-    if value is None:
-        return "?"
-    if 0 < value < _LEAST_SHARE:
-        return "<0.1%"
-    return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"
 
 
 def columns_of(losses: Sequence[float | None], zoom: int) -> list[float | None]:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, seconds, share, style_of, worst_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of, worst_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, length
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_duration, short_seconds, short_share
 
 _VERDICTS = {"stable": ("QUIET", "good"), "unstable": ("NOISY", "bad"), "unknown": ("UNKNOWN", "doubt")}
 _MOST_NAMED = 3
@@ -73,7 +74,7 @@ def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     elif known:
         line = max(known, key=lambda line: line.stolen_ns_per_s or 0)
         mark = glyphs.estimate if line.is_estimate else ""
-        lost = f"CPU {line.cpu} {mark}{duration(line.stolen_ns_per_s)}/s"
+        lost = f"CPU {line.cpu} {mark}{short_duration(line.stolen_ns_per_s)}/s"
         worst = [(when, "plain"), (lost, style_of(line.stolen_ns_per_s))]
     for own in _own_costs(model):
         for left in (target + chosen + worst, target + worst):
@@ -89,7 +90,7 @@ def _own_costs(model: ScreenModel) -> list[Row]:
         return [[]]
     house = format_cpu_list(frame.housekeeping)
     where = f" on CPU {house}" if house else ""
-    used = f"  self {share(cost.cpu_share if cost is not None else None)}"
+    used = f"  self {short_share(cost.cpu_share if cost is not None else None)}"
     rows: list[Row] = [[(used + where, "faint")], []]
     if cost is not None:
         written = f", {cost.written_per_s / 1e3:.1f} kB/s" if cost.written_per_s is not None else ""
@@ -134,4 +135,4 @@ def _counts(model: ScreenModel) -> Iterator[Row]:
 
 
 def _fails(judged_s: float | None) -> str:
-    return "fails: " if judged_s is None else f"fails in the last {seconds(judged_s)}: "
+    return "fails: " if judged_s is None else f"fails in the last {short_seconds(judged_s)}: "

@@ -9,8 +9,9 @@ from noisewatch.kinds import Role
 from noisewatch.machine.spinning.idle_probe.buffer import DUTY_SHARE
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.frame import CpuLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, duration, share, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.units import short_duration, short_share
 
 MEASURED_HEADING = " measured"
 
@@ -37,7 +38,7 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
     """What a loop there would lose a second, as measured; else why it is not, where that is short enough."""
     lost_ns = lost_ns_per_s(line)
     if lost_ns is not None:
-        return f"{duration(lost_ns):>8} ", style_of(lost_ns)
+        return f"{short_duration(lost_ns):>8} ", style_of(lost_ns)
     said = (
         line.idle_probe
         if line.role == Role.TARGET and len(line.idle_probe) <= len(MEASURED_HEADING) - 1
@@ -51,11 +52,14 @@ def measured_row(line: CpuLine) -> Row:
     lost_ns = lost_ns_per_s(line)
     if lost_ns is None or line.measured_ns is None:
         return [(f" idle probe: {line.idle_probe}", "faint")]
-    gaps = f"{line.gap_count} gaps, the longest {duration(line.longest_gap_ns)}" if line.gap_count else "no gap"
+    gaps = f"{line.gap_count} gaps, the longest {short_duration(line.longest_gap_ns)}" if line.gap_count else "no gap"
     return [
         (" measured ", "plain"),
-        (f"{duration(lost_ns)}/s", style_of(lost_ns)),
-        (f" ({share(line.measured_stolen_share)}): {gaps}, in {duration(line.measured_ns)} of spinning", "plain"),
+        (f"{short_duration(lost_ns)}/s", style_of(lost_ns)),
+        (
+            f" ({short_share(line.measured_stolen_share)}): {gaps}, in {short_duration(line.measured_ns)} of spinning",
+            "plain",
+        ),
     ]
 
 

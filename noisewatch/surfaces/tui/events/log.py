@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.draw.glyphs import seconds
 from noisewatch.surfaces.tui.events.kinds import HOT_PLUG, TARGET_SET, VERDICT, Event
 from noisewatch.surfaces.tui.events.setting_changes import KnownSettings
 from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
+from noisewatch.units import short_seconds
 
 _MOST = 1000
 
@@ -132,5 +132,5 @@ def _failures(before: Frame, after: Frame) -> Iterator[str]:
     if fails:
         yield f"fails now: {', '.join(sorted(fails))}"
     if passes:
-        over = f" (in the last {seconds(after.judged_s)})" if after.judged_s is not None else ""
+        over = f" (in the last {short_seconds(after.judged_s)})" if after.judged_s is not None else ""
         yield f"fails no more: {', '.join(sorted(passes))}{over}"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from noisewatch.cpus import name_cpus
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import share
 from noisewatch.surfaces.tui.events.kinds import BUSY, HEAT, STEAL, Event
+from noisewatch.units import short_share
 
 Subject = tuple[str, int | None]  # who, or what; and the CPU, of what is told for each
 
@@ -148,7 +148,7 @@ def _process(line: CulpritLine) -> str:
 
 
 def _takes(name: str, cpus: str, episode: Episode) -> str:
-    return f"{name} takes {share(episode.highest)} of {cpus}"
+    return f"{name} takes {short_share(episode.highest)} of {cpus}"
 
 
 _BUSY = Watch(
@@ -156,7 +156,7 @@ _BUSY = Watch(
     readings=_on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process),
     absent=_absent_source,
     begun=_takes,
-    ended=lambda name, cpus, episode: f"{name} takes under {share(_COOL)} of {cpus} again, after"
+    ended=lambda name, cpus, episode: f"{name} takes under {short_share(_COOL)} of {cpus} again, after"
     f" {episode.lasted_s:.0f} s ({_most(episode)})",
 )  # fmt: skip
 _STEAL = Watch(
@@ -170,7 +170,7 @@ _STEAL = Watch(
 
 
 def _most(episode: Episode) -> str:
-    return f"{share(episode.highest)} at most"
+    return f"{short_share(episode.highest)} at most"
 
 
 def _throttled(frame: Frame) -> Mapping[Subject, float | None]:

@@ -7,19 +7,12 @@ from collections.abc import Sequence
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import (
-    LEVELS_NS,
-    OFFLINE_MARK,
-    Glyphs,
-    columns_of,
-    duration,
-    greatest_of,
-    level_pieces,
-)
+from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, columns_of, greatest_of, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
 from noisewatch.surfaces.tui.draw.timeline import last_in_sight
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_duration
 
 _MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
@@ -84,5 +77,5 @@ def _heading(most: int, model: ScreenModel, width: int, room: int, glyphs: Glyph
     column = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
     short = f" CPU by time, lost/s, {room * model.zoom} intervals"
     whole = f" CPU by time: lost/s in the last {room * model.zoom} intervals{together}{column}"
-    levels = "  ".join(f"{glyphs.ramp[level]} {duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
+    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
     return [(first_that_fits([f"{whole}   from {levels}", whole, short], width), "heading")]

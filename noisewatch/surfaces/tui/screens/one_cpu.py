@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, duration, level_pieces, rate, share, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.screens.culprits import LEAST_TABLE, advice_rows, selectable
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import describe_mhz, short_duration, short_rate, short_share
 
 _KEYS = (
     ("q", "quit"),
@@ -49,17 +50,17 @@ def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
     """What the CPU lost, and as many of its other figures as find room whole, the most telling first."""
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     figures = [
-        f"{rate(line.interrupts_per_s)} irq/s",
-        f"{rate(line.softirqs_per_s)} sirq/s",
-        f"load {share(line.busy_share)}",
-        f"{line.current_khz / 1000:.0f} MHz" if line.current_khz is not None else "",
+        f"{short_rate(line.interrupts_per_s)} irq/s",
+        f"{short_rate(line.softirqs_per_s)} sirq/s",
+        f"load {short_share(line.busy_share)}",
+        f"{describe_mhz(line.current_khz)} MHz" if line.current_khz is not None else "",
         line.governor or "",
     ]
     role = f"  {line.role}   " if width >= _NARROW else " "
     row: Row = [
         (f" CPU {line.cpu}", "title"),
         (role, "plain"),
-        (f"lost {mark}{duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
+        (f"lost {mark}{short_duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
     ]
     said = [f"   {figure}" for figure in figures if figure]
     fitting = ["".join(said[:count]) for count in range(len(said), -1, -1)]
@@ -79,8 +80,8 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
     if ago_s is not None and ago_s < 0:  # at the moment that is shown that was not known yet
         return []
     ago = f" {ago_s:.0f} s ago" if ago_s is not None else ""
-    said = f" calibrated{ago}: {share(figures.stolen_share)} in {rate(figures.gaps_per_s)} gaps/s, p99 "
-    said += f"{duration(figures.gap_p99_ns)}, longest {duration(figures.gap_max_ns)}  "
+    said = f" calibrated{ago}: {short_share(figures.stolen_share)} in {short_rate(figures.gaps_per_s)} gaps/s, p99 "
+    said += f"{short_duration(figures.gap_p99_ns)}, longest {short_duration(figures.gap_max_ns)}  "
     room = min(width - length([(said, "")]), _WIDEST_STRIP)
     drawn = strip(figures.gap_histogram, room, glyphs.ramp) if room >= _LEAST_STRIP else ""
     return [cut([(said, "plain"), (drawn, "notable")], width)]

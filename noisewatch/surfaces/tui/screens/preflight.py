@@ -8,10 +8,11 @@ from functools import cache
 from noisewatch.judgement.terms import label_of
 from noisewatch.operations.frame.finding_line import FindingLine, style_of_label
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, seconds
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_seconds
 
 _KEYS = (("q", "quit"), ("p", "run all of it"), ("arrows", "select"), ("y", "copy the fix"), ("esc", "back"))
 _NARROW = 60
@@ -43,7 +44,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _heading(frame: Frame) -> str:
-    over = f"over {seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
+    over = f"over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
     return f" {frame.counts}; {over}, not calibrated, without what is only information"
 
 

@@ -11,10 +11,10 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.state.baseline import Baseline
+from noisewatch.units import parse_duration
 
 _BOUND = re.compile(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
 _MEANT_AS_BOUND = re.compile(r"[<>]=?[\d.]")
-_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 Test = Callable[[CulpritLine], bool]
 
@@ -75,7 +75,7 @@ def _test(word: str) -> Test:
         return lambda line: line.cpu in cpus
     bound = _BOUND.fullmatch(word)
     if bound is not None:
-        ns, is_least = float(bound["figure"]) * _NS[bound["unit"] or "us"], bound["sign"] == ">"
+        ns, is_least = parse_duration(bound["figure"] + (bound["unit"] or "us")) or 0.0, bound["sign"] == ">"
         return lambda line: (line.stolen_ns_per_s > ns) == is_least
     wanted = word.casefold()
     return lambda line: wanted in line.name.casefold() or wanted == line.kind or wanted == str(line.pid)

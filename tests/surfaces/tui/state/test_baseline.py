@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import change
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_change
 from tests.surfaces.tui.app.piloting import shown, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen
 
@@ -101,4 +101,4 @@ def test_m_marks_and_shift_m_forgets() -> None:
     ("ns", "text"), [(None, "?"), (0.0, "0"), (-0.4, "0"), (12_000.0, "+12 µs"), (-998e6, "-998 ms")]
 )
 def test_a_change_has_a_sign(ns: float | None, text: str) -> None:
-    assert change(ns) == text
+    assert short_change(ns) == text
