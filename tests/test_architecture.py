@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,28 +18,165 @@ ROOT = Path(noisewatch.__file__).parent
 ROOMS = ("machine", "kernel", "model", "judgement", "operations", "surfaces")
 
 
+FLOORS = ("kernel", "judgement/checks")
+FAMILIES = {"cpus", "interrupts", "frequency", "memory", "tasks", "cgroup", "system", "trace"}
+BESIDE_FAMILIES = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
+LONGEST_FILE, MOST_MODULES = 300, 22
+TESTS = Path(__file__).parent
+MEASURING = {"sched_setaffinity", "sleep", "fork", "SharedBuffer"}
+FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
+
+
+def _named(path: Path) -> Iterator[tuple[str, str]]:
+    """The modules that a file imports, with the name that it takes of each."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, name.name) for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((name.name, "") for name in node.names)
+
+
 def _imports(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text())
-    named = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
-    return named | {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    return {module for module, _ in _named(path)}
 
 
-def _modules_of(room: str) -> list[Path]:
-    return sorted((ROOT / room).rglob("*.py"))
+def _modules_of(root: Path, room: str = ".") -> dict[str, Path]:
+    """By their path below the root."""
+    return {str(path.relative_to(root)): path for path in sorted((root / room).rglob("*.py"))}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
-    right = ROOMS[ROOMS.index(room) + 1 :]
-    wrong = {
-        f"{path.relative_to(ROOT)} imports {name}"
-        for path in _modules_of(room)
-        for name in _imports(path)
-        for other in right
-        if name.startswith(f"noisewatch.{other}")
+def _wrong_directions(root: Path) -> set[str]:
+    return {
+        f"{name} imports {module}"
+        for number, room in enumerate(ROOMS)
+        for name, path in _modules_of(root, room).items()
+        for module in _imports(path)
+        if module.startswith(tuple(f"noisewatch.{other}" for other in ROOMS[number + 1 :]))
     }
-    assert len(_modules_of(room)) > 1
-    assert wrong == set()
+
+
+def _users_outside(root: Path, library: str, room: str) -> set[str]:
+    """The files that import the library, or a part of it, although they are in another room."""
+    return {
+        name
+        for name, path in _modules_of(root).items()
+        for module in _imports(path)
+        if (module == library or module.startswith(f"{library}.")) and not name.startswith(f"{room}/")
+    }
+
+
+def _measuring_surfaces(root: Path) -> set[str]:
+    """Surfaces that would pin, sleep or spin by themselves."""
+    found = set()
+    for name, path in _modules_of(root, "surfaces").items():
+        calls = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        taken = {f"{module}.{what}" for module, what in _named(path) if "machine.spinning" in module}
+        taken = {each for each in taken if each.rpartition(".")[2] not in FROM_SPINNING}
+        found |= {f"{name}: {what}" for what in (calls & (MEASURING - {"sleep"})) | taken}
+        if "sleep" in calls and "time" in _imports(path):
+            found.add(f"{name}: sleep")
+    return found
+
+
+def _machines_opened_outside(root: Path) -> set[str]:
+    """Who opens a machine beside the operations: the recordings' and the copies' own room may."""
+    kinds = ("noisewatch.machine.live", "noisewatch.machine.copied", "noisewatch.machine.recording.replay")
+    return {
+        name
+        for name, path in _modules_of(root).items()
+        if _imports(path) & set(kinds) and not name.startswith(("operations/", "machine/"))
+    }
+
+
+def _strange_families(root: Path) -> set[str]:
+    return {
+        f"{floor}/{folder.name}"
+        for floor in FLOORS
+        for folder in (root / floor).iterdir()
+        if folder.is_dir() and not folder.name.startswith("_")
+        if folder.name not in FAMILIES | BESIDE_FAMILIES[floor]
+    }
+
+
+def _large(root: Path) -> set[str]:
+    modules = _modules_of(root)
+    long = {name for name, path in modules.items() if len(path.read_text().splitlines()) > LONGEST_FILE}
+    counts = Counter(str(Path(name).parent) for name in modules if not name.endswith("__init__.py"))
+    return long | {folder for folder, count in counts.items() if count > MOST_MODULES}
+
+
+def test_a_room_imports_only_from_the_rooms_to_its_left() -> None:
+    assert all(len(_modules_of(ROOT, room)) > 1 for room in ROOMS)
+    assert _wrong_directions(ROOT) == set()
+
+
+def test_nothing_outside_the_command_line_sees_its_parser() -> None:
+    assert _users_outside(ROOT, "argparse", "surfaces/cli") == set()
+    assert _users_outside(ROOT, "noisewatch.surfaces.cli", "surfaces/cli") <= {"__main__.py"}
+
+
+def test_no_surface_measures_sleeps_or_pins() -> None:
+    assert _measuring_surfaces(ROOT) == set()
+
+
+def test_only_operations_start_processes_that_measure() -> None:
+    assert {name for name in _users_outside(ROOT, "subprocess", "machine") if name.startswith("surfaces")} == {
+        "surfaces/tui/app/sampler_process.py"  # the sampler
+    }
+
+
+def test_only_operations_open_a_machine() -> None:
+    assert _machines_opened_outside(ROOT) == set()
+
+
+def test_each_floor_has_the_same_families_and_so_have_its_tests() -> None:
+    assert _strange_families(ROOT) == set()
+    assert _strange_families(TESTS) == set()
+    assert {folder.name for folder in (ROOT / "kernel").iterdir()} >= FAMILIES
+    assert {folder.name for folder in (ROOT / "judgement/checks").iterdir()} >= FAMILIES
+
+
+def test_no_file_is_long_and_no_folder_a_pile() -> None:
+    assert _large(ROOT) == set()
+    assert _large(TESTS) <= {"kernel/trace/test_timeline.py"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "check", "found"),
+    [
+        ("kernel/cpus/x.py", "from noisewatch.surfaces.cli import main", _wrong_directions, True),
+        ("surfaces/x.py", "from noisewatch.kernel.reader import Reader", _wrong_directions, False),
+        (
+            "operations/x.py",
+            "from argparse import Namespace",
+            partial(_users_outside, library="argparse", room="s"),
+            True,
+        ),
+        ("surfaces/x.py", "import time\ntime.sleep(1)", _measuring_surfaces, True),
+        ("surfaces/x.py", "import os\nos.sched_setaffinity(0, {1})", _measuring_surfaces, True),
+        ("surfaces/x.py", "from noisewatch.machine.spinning.loops import load_core", _measuring_surfaces, True),
+        (
+            "surfaces/x.py",
+            "from noisewatch.machine.spinning.calibration.run import Progress",
+            _measuring_surfaces,
+            False,
+        ),
+        ("surfaces/x.py", "from noisewatch.machine.live import LiveMachine", _machines_opened_outside, True),
+        ("operations/x.py", "from noisewatch.machine.live import LiveMachine", _machines_opened_outside, False),
+        ("kernel/clocks/x.py", "", _strange_families, True),
+        ("kernel/frequency/x.py", "", _strange_families, False),
+        ("model/x.py", "pass\n" * (LONGEST_FILE + 1), _large, True),
+        ("model/x.py", "pass\n" * LONGEST_FILE, _large, False),
+    ],
+)
+def test_what_breaks_a_rule_is_found(
+    tmp_path: Path, name: str, text: str, check: Callable[[Path], set[str]], found: bool
+) -> None:
+    for folder in (*FLOORS, *ROOMS):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert bool(check(tmp_path)) == found
 
 
 @pytest.mark.parametrize(
@@ -71,19 +211,13 @@ def test_a_room_imports_only_from_the_rooms_to_its_left(room: str) -> None:
     ],
 )
 def test_a_library_has_its_place(package: str, only: set[str]) -> None:
-    users = {
-        str(path.relative_to(ROOT))
-        for path in ROOT.rglob("*.py")
-        for name in _imports(path)
-        if name.split(".")[0] == package
-    }
-    assert users == only
+    assert _users_outside(ROOT, package, "nowhere") == only
 
 
 @pytest.mark.parametrize("room", ["model", "judgement"])
 def test_the_pure_rooms_touch_nothing_outside(room: str) -> None:
     outside = {"os", "sys", "time", "pathlib", "subprocess", "socket", "io", "threading"}
-    users = {str(path.relative_to(ROOT)): _imports(path) & outside for path in _modules_of(room)}
+    users = {name: _imports(path) & outside for name, path in _modules_of(ROOT, room).items()}
     assert {path: names for path, names in users.items() if names} == {}
 
 

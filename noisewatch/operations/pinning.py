@@ -34,6 +34,12 @@ def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
     return None
 
 
+def pin_all_threads(cpus: CpuSet) -> None:
+    """Pins each thread of this process. Raises OSError."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), cpus)
+
+
 def _stay_on_first(target: CpuSet) -> str | None:
     if not target:
         return None

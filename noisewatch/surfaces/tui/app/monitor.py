@@ -6,12 +6,14 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import suppress
 
 from textual.app import ComposeResult
 
 from noisewatch.faults import contained
 from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.pinning import pin_all_threads
 from noisewatch.surfaces.picture import plain_svg
 from noisewatch.surfaces.tui.app.actions import KeyedApp
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
@@ -221,9 +223,5 @@ class MonitorApp(KeyedApp):
         if frame.sampler_cpu_s is None or frame.housekeeping == self._aside:
             return
         self._aside = frame.housekeeping
-        wanted = set(frame.housekeeping) or set(frame.target[:1])
-        try:
-            for thread in os.listdir("/proc/self/task"):
-                os.sched_setaffinity(int(thread), wanted)
-        except OSError:
-            return  # the sampler meets the same refusal, and its frames carry the remark
+        with suppress(OSError):  # the sampler meets the same refusal, and its frames carry the remark
+            pin_all_threads(frozenset(frame.housekeeping or frame.target[:1]))
