@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from noisewatch.cpus import CpuSet
-from noisewatch.judgement.limit import Limit
+from noisewatch.judgement.check import Limit
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from noisewatch.judgement import checks
-from noisewatch.judgement.declaration import Check
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.terms import Area
 
 _AREAS = list(Area)

@@ -1,20 +1,30 @@
-"""Whether the interrupts of some CPUs were counted: a CPU without a column took an unknown number of them, not none."""
+"""What was counted: the interrupts of some CPUs, the time of their tasks, and by how much counters grew.
+
+A CPU without a column took an unknown number of interrupts, not none; work may hide between two ticks, of which
+/proc/schedstat tells, or cpuacct.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.kernel.interrupts.table import PATH, Interrupts
+from noisewatch.kernel.cpus.cpu_time import CPUACCT, SCHEDSTAT
+from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
+from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.kernel.memory.counters import VMSTAT
+from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval
 
-_CUT_OFF = f"{PATH} was cut off: the rows of the CPUs' own, which come last, are missing"
+_CUT_OFF = f"{INTERRUPTS} was cut off: the rows of the CPUs' own, which come last, are missing"
 
 
 def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Why not all interrupts of these CPUs are known; None where they are."""
     counts = interval.interrupts
     if interval.before.interrupts is None or interval.after.interrupts is None:
-        return case.why_unknown(PATH)
+        return case.why_unknown(INTERRUPTS)
     if counts.rows is None:
         return counts.reason or "unknown"
     if interval.before.interrupts.is_cut_off or interval.after.interrupts.is_cut_off:
@@ -27,11 +37,70 @@ def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
 def why_untold(case: Case, table: Interrupts, cpus: CpuSet) -> str | None:
     """Why the table does not tell of all interrupts of these CPUs since boot; None where it does."""
     if table.uncounted:
-        return case.why_unknown(PATH)
+        return case.why_unknown(INTERRUPTS)
     if table.is_cut_off:
         return _CUT_OFF
     return _without_column(cpus - frozenset(table.cpus))
 
 
 def _without_column(cpus: CpuSet) -> str | None:
-    return f"{PATH} has no column for {name_cpus(cpus)}" if cpus else None
+    return f"{INTERRUPTS} has no column for {name_cpus(cpus)}" if cpus else None
+
+
+def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
+    """Why tasks may have run unseen on those CPUs; None where none can, or where this kernel has no such file."""
+    loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
+    silent = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
+    reason = case.snapshot.reason_by_path.get(SCHEDSTAT)
+    is_told = interval.before.run_time is not None or interval.after.run_time is not None
+    if not silent or not (reason or is_told):
+        return None
+    if reason is None and interval.before.run_time == interval.after.run_time:
+        is_by_queue = any(each.stays is not None for each in (interval.after.run_time or {}).values())
+        return stood_still(SCHEDSTAT if is_by_queue else CPUACCT)
+    return f"{SCHEDSTAT}: {reason or f'the time of {name_cpus(silent)} ran backwards or is missing'}"
+
+
+_Counters = Mapping[str, int]
+
+
+def grown(interval: Interval, name: str) -> int | None:
+    """By how much the counter grew; None is unknown."""
+    return _grown(interval, lambda counters: frozenset({name} & counters.keys()))
+
+
+def why_not_grown(case: Case) -> str:
+    """Why it is unknown by how much a counter grew."""
+    moments = [[each.background.memory.count_by_name for each in (i.before, i.after)] for i in case.intervals]
+    is_still = any(before is not None and before == after for before, after in moments)
+    return stood_still(VMSTAT) if is_still else case.why_unknown(VMSTAT)
+
+
+def grown_in_all(case: Case, name: str) -> int | None:
+    """By how much it grew in the sample and under load together; None is unknown, in either."""
+    return _sum([grown(interval, name) for interval in case.intervals])
+
+
+def grown_in_zones(case: Case, prefix: str) -> int | None:
+    """The same of all counters that begin so: newer kernels have one for each zone of memory."""
+
+    def names(counters: _Counters) -> frozenset[str]:
+        return frozenset(name for name in counters if name.startswith(prefix))
+
+    return _sum([_grown(interval, names) for interval in case.intervals])
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if counts and len(known) == len(counts) else None
+
+
+def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> int | None:
+    before, after = (each.background.memory.count_by_name for each in (interval.before, interval.after))
+    if before is None or after is None or before == after:
+        return None
+    wanted = names(before)
+    if not wanted or (before.keys() != after.keys() and wanted != names(after)):
+        return None
+    steps = [after[name] - before[name] for name in wanted]
+    return sum(steps) if min(steps) >= 0 else None

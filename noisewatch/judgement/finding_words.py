@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.check import Limit
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.terms import Gravity, Status, label_of
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot

@@ -15,8 +15,8 @@ from noisewatch.judgement.checks.trace.observers import PROFILERS
 from noisewatch.judgement.fixes.actions import move
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.knob_answers import turned
-from noisewatch.judgement.processes import running
+from noisewatch.judgement.grading import turned
+from noisewatch.judgement.programs import running
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer
+from noisewatch.judgement.check import Answer
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of

@@ -8,8 +8,7 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import Answer, Check
-from noisewatch.judgement.limit import LIMIT, MINIMUM
+from noisewatch.judgement.check import LIMIT, MINIMUM, Answer, Check
 from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.faults import RAISED
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import Answer, Case
+from noisewatch.judgement.check import Answer
 from noisewatch.judgement.rules import SHARED, Rules
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import Answer
+from noisewatch.judgement.check import Answer
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, compose, link_measurements
 from tests.judgement.judging import judged_by_settings

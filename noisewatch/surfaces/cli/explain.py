@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import Check
+from noisewatch.judgement.check import Check
 from noisewatch.surfaces.cli.rules import areas, check_named
 from noisewatch.surfaces.cli.terminal import width
 from noisewatch.surfaces.output import print_answer

@@ -9,9 +9,8 @@ from typing import TypeVar
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.check import FAILS, Check, Limit
 from noisewatch.judgement.checks.tasks.lock import machine_locked
-from noisewatch.judgement.declaration import Check
-from noisewatch.judgement.limit import FAILS, Limit
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
 from noisewatch.surfaces.cli.values import limit_value

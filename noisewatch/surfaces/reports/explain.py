@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from noisewatch.judgement.declaration import Check
+from noisewatch.judgement.check import Check, Limit
 from noisewatch.judgement.finding_words import describe_limit
-from noisewatch.judgement.limit import Limit
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.units import describe_value

@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.declaration import Check
+from noisewatch.judgement.check import Check
 from noisewatch.surfaces.cli.arguments import build_parsers
 from noisewatch.surfaces.reports.explain import differences
 from tests import CHECKOUT

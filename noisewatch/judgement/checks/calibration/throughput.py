@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import MEMORY, STRICT
 from noisewatch.judgement.terms import Severity, Status

@@ -7,11 +7,11 @@ from itertools import cycle
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Move, Pin, write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.processes import why_unseen
+from noisewatch.judgement.programs import why_unseen
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.partitions import Partition

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
-from noisewatch.judgement.many_threads import Members, many_threads
-from noisewatch.judgement.processes import why_unseen
+from noisewatch.judgement.programs import Members, many_threads, why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.tasks.threads import Task

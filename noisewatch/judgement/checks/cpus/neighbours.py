@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.judgement.untimed import why_untimed
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import move, write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions

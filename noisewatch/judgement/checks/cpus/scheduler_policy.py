@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Run, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.knob_answers import unread
+from noisewatch.judgement.grading import unread
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency

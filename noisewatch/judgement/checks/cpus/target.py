@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import PARALLEL
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS

@@ -8,7 +8,7 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import MICROBENCHMARK, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache

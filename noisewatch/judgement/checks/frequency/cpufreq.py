@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.fixes.actions import write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.rules import STRICT

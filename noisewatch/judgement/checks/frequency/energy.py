@@ -5,12 +5,12 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, INTEL_DRIVERS, clocks_of, why_no_clock
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.knob_answers import hardware_without, unread
-from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.judgement.grading import hardware_without, unread
+from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_PREFERENCE, CpuFrequency

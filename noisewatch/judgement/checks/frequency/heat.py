@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.cooling import FOLDER as COOLING
 from noisewatch.kernel.frequency.cooling import MOST_WATCHED, CoolingDevice

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.checks.frequency.cpufreq import INTEL_DRIVERS, clocks_of, why_no_clock
-from noisewatch.judgement.declaration import Answer, check, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.knob_answers import hardware_without, judged_knob, turned, unread
+from noisewatch.judgement.grading import hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
-from noisewatch.judgement.knob_answers import hardware_without
-from noisewatch.judgement.limit import MINIMUM
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
+from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.frequency.hwmon import Sensor

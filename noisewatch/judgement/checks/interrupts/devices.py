@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted, why_untold
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from noisewatch.cpus import format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.fixes.actions import run_command, write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions, ByHand
-from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.irqs import DEFAULT

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from noisewatch.cpus import CpuSet, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.packet_steering import FOLDER

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status

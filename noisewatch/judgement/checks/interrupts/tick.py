@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
 from noisewatch.judgement.grading import not_calibrated, why_incomplete
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS

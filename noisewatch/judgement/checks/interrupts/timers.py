@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, Limit, check
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import Answer, Limit, check
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, timers_while_calibrating
 from noisewatch.kernel.interrupts.table import PATH

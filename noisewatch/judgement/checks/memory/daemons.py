@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.counters import grown_in_all, why_not_grown
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.counted import grown_in_all, why_not_grown
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
 from noisewatch.judgement.terms import Severity, Status

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.counters import grown_in_all, grown_in_zones, why_not_grown
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.counted import grown_in_all, grown_in_zones, why_not_grown
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.knob_answers import judged_knob, turned
+from noisewatch.judgement.grading import judged_knob, turned
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
 from noisewatch.judgement.terms import Severity, Status

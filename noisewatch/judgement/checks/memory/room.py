@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.limit import MINIMUM
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP

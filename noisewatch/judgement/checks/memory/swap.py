@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.counters import grown, why_not_grown
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.counted import grown, why_not_grown
 from noisewatch.judgement.fixes.actions import SwitchSwapOff
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand

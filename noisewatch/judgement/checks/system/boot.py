@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import LOOKED_BACK, MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.limit import LOOKED_BACK, MINIMUM
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.system.boot_configuration import Options

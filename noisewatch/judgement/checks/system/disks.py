@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
-from noisewatch.judgement.knob_answers import hardware_without
+from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS

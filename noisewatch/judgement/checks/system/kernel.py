@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.knob_answers import judged_knob, unread
-from noisewatch.judgement.limit import MINIMUM
+from noisewatch.judgement.grading import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.fixes.lasting import boot_without
-from noisewatch.judgement.knob_answers import judged_knob, unread
+from noisewatch.judgement.grading import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, unknown
-from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.check import Answer, check, unknown
+from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.release import release_number

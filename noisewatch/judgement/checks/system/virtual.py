@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.check import Answer, Limit, check
 from noisewatch.judgement.fixes.actions import run_command
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.known_programs import BENCHMARK, SCANNER, kind_of_program
-from noisewatch.judgement.processes import ancestors, why_unseen
+from noisewatch.judgement.programs import BENCHMARK, SCANNER, ancestors, kind_of_program, why_unseen
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kinds import Kind

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.grading import grade_cpus
-from noisewatch.judgement.many_threads import with_many_as_one
+from noisewatch.judgement.programs import with_many_as_one
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.judgement.untimed import why_untimed
 from noisewatch.judgement.while_calibrating import WHEN, share_while_calibrating, threads_while_calibrating
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import FOLDER as PRESSURE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.tasks.machine_lock import PATH
 

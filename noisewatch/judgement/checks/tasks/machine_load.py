@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.judgement.untimed import why_untimed
 from noisewatch.kernel.cpus.topology import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import PATH as LOADAVG

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, unknown
+from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.knob_answers import turned, unread
+from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, Limit, check
+from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Limit, check
 from noisewatch.judgement.fixes.actions import Run, run_command
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.limit import LOOKED_AHEAD
-from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock

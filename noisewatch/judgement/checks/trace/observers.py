@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.declaration import Answer, Limit, check, unknown
-from noisewatch.judgement.processes import running, why_unseen
+from noisewatch.judgement.programs import running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.interrupts.kinds import counts_overflows

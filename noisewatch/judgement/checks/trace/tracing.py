@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.declaration import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.fixes.lasting import ByHand
-from noisewatch.judgement.knob_answers import setting_of, unread
+from noisewatch.judgement.grading import setting_of, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.declaration import Answer
+from noisewatch.judgement.check import Answer
 from noisewatch.judgement.dominance import MEMORY, QUOTA, dominating_cause
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.rules import Rules

@@ -1,0 +1,133 @@
+"""Programs by their names: what they are known for, which of them run, and their many threads as one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
+
+from noisewatch.judgement.case import Case
+from noisewatch.kernel.system.platform import NONE
+from noisewatch.kernel.tasks.threads import Task, Tasks
+from noisewatch.model.interval.disturbance import Disturbance
+
+_KERNELS_NAME = 15  # characters: the kernel keeps no more of a name
+
+PACKAGES, INDEX, BUILD, BACKUP = "package manager", "indexer", "compiler", "backup"
+SCANNER, BROWSER, BENCHMARK = "scanner", "browser", "benchmark or profiler"
+
+_NAMES_BY_KIND: Mapping[str, tuple[str, ...]] = {
+    PACKAGES: (
+        *("apt", "apt-get", "aptitude", "dpkg", "dpkg-deb", "unattended-upgrade", "apt-check", "needrestart"),
+        *("dnf", "dnf5", "dnf-automatic", "yum", "rpm", "zypper", "pacman", "apk", "emerge", "nix-daemon", "nix-build"),
+        *("packagekitd", "snapd", "flatpak", "fwupd", "update-manager", "update-notifier", "gnome-software"),
+    ),
+    INDEX: (
+        *("tracker-miner-fs-3", "tracker-miner-fs", "tracker-extract-3", "tracker-extract", "localsearch-3"),
+        *("localsearch-extractor-3", "baloo_file", "baloo_file_extractor", "updatedb", "updatedb.plocate"),
+        *("updatedb.mlocate", "mandb", "recollindex", "clangd", "gopls", "rust-analyzer"),
+    ),
+    BUILD: (
+        *("cc1", "cc1plus", "gcc", "g++", "clang", "clang++", "rustc", "cargo", "ninja", "make", "cmake", "bazel"),
+        *("ld", "ld.bfd", "ld.gold", "ld.lld", "mold", "lto1", "lto-wrapper", "as", "go", "compile", "javac", "ghc"),
+        *("swiftc", "nvcc", "cicc", "ptxas", "distccd", "sccache", "webpack", "esbuild"),
+    ),
+    BACKUP: (
+        *("restic", "borg", "rsync", "rclone", "kopia", "duplicity", "duplicati", "rsnapshot", "timeshift", "snapper"),
+        *("bacula-fd", "bareos-fd", "dsmc", "veeamservice", "urbackupclientbackend", "syncthing", "dropbox"),
+    ),
+    SCANNER: (
+        *("clamd", "clamscan", "freshclam", "falcon-sensor", "falcon-sensor-bpf", "wdavdaemon", "osqueryd", "auditd"),
+        *("ds_agent", "savd", "savscand", "oaeventd", "esets_daemon", "elastic-agent", "elastic-endpoint"),
+        *("wazuh-agentd", "wazuh-syscheckd", "ossec-syscheckd", "sentinelone-agent", "cbagentd", "aide", "rkhunter"),
+    ),
+    BROWSER: (
+        *("firefox", "firefox-bin", "firefox-esr", "Web Content", "Isolated Web Content", "WebExtensions"),
+        *("chrome", "chromium", "chromium-browser", "brave", "msedge", "opera", "vivaldi-bin", "epiphany"),
+        *("WebKitWebProcess", "WebKitNetworkProcess", "slack", "teams", "discord", "electron"),
+    ),
+    BENCHMARK: (
+        *("sysbench", "stress", "stress-ng", "stressapptest", "fio", "iperf", "iperf3", "netperf", "netserver", "wrk"),
+        *("hyperfine", "geekbench5", "geekbench6", "mprime", "xlinpack_xeon64", "y-cruncher", "cyclictest", "oslat"),
+        *("perf", "strace", "ltrace", "bpftrace", "valgrind", "memcheck-amd64-linux", "callgrind-amd64-linux", "vtune"),
+    ),
+}
+_KIND_BY_CUT_NAME = {name[:_KERNELS_NAME]: kind for kind, names in _NAMES_BY_KIND.items() for name in names}
+
+
+def kind_of_program(name: str) -> str | None:
+    """What the program of that name does; None where it is nothing in particular."""
+    return _KIND_BY_CUT_NAME.get(name[:_KERNELS_NAME])
+
+
+def running(case: Case, names: Set[str]) -> list[Task]:
+    """The processes that are called so, noisewatch's own left out; one task for each."""
+    tasks = case.snapshot.tasks
+    cut = {name[:_KERNELS_NAME] for name in names}
+    found = [] if tasks is None else [task for task in tasks.by_tid.values() if task.tid == task.pid]
+    return [
+        task
+        for task in found
+        if (task.name in names or task.name[:_KERNELS_NAME] in cut)
+        and not task.is_kernel
+        and task.pid not in case.snapshot.own_pids
+    ]
+
+
+def why_unseen(case: Case) -> str | None:
+    """Why a process that was not found may run all the same; None where all can be seen."""
+    tasks = case.snapshot.tasks
+    if tasks is None:
+        return case.why_unknown("/proc/PID")
+    if not any(task.is_kernel for task in tasks.by_tid.values()):
+        if case.snapshot.platform.container in (None, NONE):
+            return "no kernel thread can be seen, and so perhaps not all processes"
+        return "only this container's processes can be seen"
+    return case.snapshot.settings.why_processes_hidden if tasks.is_complete else "not all processes were looked at"
+
+
+def ancestors(case: Case) -> set[int]:
+    """The processes that started this one: the benchmark's script, as a rule, and whatever runs that."""
+    tasks = case.snapshot.tasks.by_tid if case.snapshot.tasks is not None else {}
+    found: set[int] = set()
+    parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
+    while parents - found:
+        found |= parents
+        parents = {tasks[pid].parent_pid for pid in parents if pid in tasks}
+    return found
+
+
+Members = tuple[Disturbance, ...]
+
+
+def many_threads(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> dict[Disturbance, Members]:
+    """Those of one process name on one CPU, as one, that had more than `most` of it; none that had so much alone."""
+    names = {} if tasks is None else {pid: tasks.by_tid[pid].name for pid in tasks.pids & tasks.by_tid.keys()}
+    alike: dict[tuple[int, str, str], list[Disturbance]] = defaultdict(list)
+    for each in found:
+        if each.pid is not None and each.tid is not None and (each.share or 0.0) <= most:
+            alike[each.cpu, each.kind, names.get(each.pid, each.name)].append(each)
+    together = {_as_one(name, members): tuple(members) for (_, _, name), members in alike.items() if len(members) > 1}
+    return {one: members for one, members in together.items() if (one.share or 0.0) > most}
+
+
+def with_many_as_one(found: Iterable[Disturbance], tasks: Tasks | None, most: float) -> list[Disturbance]:
+    """All of them, `many_threads` in the place of their members; the costliest first."""
+    all_found = tuple(found)
+    many = many_threads(all_found, tasks, most)
+    members = {each for together in many.values() for each in together}
+    return sorted((*many, *(each for each in all_found if each not in members)), key=lambda each: -(each.share or 0.0))
+
+
+def _as_one(name: str, members: list[Disturbance]) -> Disturbance:
+    """`java (50 threads)`; the pid is that of the one process, if it is one."""
+    pids = {each.pid for each in members}
+    return Disturbance(
+        kind=members[0].kind,
+        name=f"{name} ({len(members)} threads)",
+        cpu=members[0].cpu,
+        stolen_ns=sum(each.stolen_ns or 0 for each in members),
+        share=sum(each.share or 0.0 for each in members),
+        rate_per_s=None,
+        pid=pids.pop() if len(pids) == 1 else None,
+        is_inferred=any(each.is_inferred for each in members),
+    )
