@@ -18,7 +18,7 @@ from noisewatch.kernel.trace.collector import TraceCollector
 from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, read_trace, untraced
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.machine.spinning.calibration.buffer import SharedBuffer
+from noisewatch.machine.spinning.calibration.buffer import CalibrationBuffer
 from noisewatch.machine.spinning.calibration.run import Progress, Watch
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
 from noisewatch.model.calibration.attribution import Meanwhile
@@ -188,10 +188,10 @@ class LiveCpu:
     def stolen_share(self) -> float | None:
         return min(self.stolen_ns / self.spun_ns, 1.0) if self.spun_ns else None
 
-    def take(self, sheet: SharedBuffer, together: dict[int, int]) -> None:
+    def take(self, buffer: CalibrationBuffer, together: dict[int, int]) -> None:
         """Takes in the gaps that are new, and counts them in `together` as well."""
-        count = sheet.totals[COUNT]
-        lengths = sheet.gaps[self.gap_count * GAP_WORDS + 1 : count * GAP_WORDS : GAP_WORDS]
+        count = buffer.totals[COUNT]
+        lengths = buffer.gaps[self.gap_count * GAP_WORDS + 1 : count * GAP_WORDS : GAP_WORDS]
         for length_ns in lengths:
             bucket = bucket_of(max(length_ns, 0))
             self.counts[bucket] = self.counts.get(bucket, 0) + 1
@@ -199,7 +199,7 @@ class LiveCpu:
             self.stolen_ns += length_ns
             self.longest_ns = max(self.longest_ns, length_ns)
         self.gap_count = count
-        self.spun_ns = sheet.totals[SPUN_NS]
+        self.spun_ns = buffer.totals[SPUN_NS]
 
 
 @dataclass(slots=True)
@@ -214,8 +214,8 @@ class LiveGaps:
     def take(self, progress: Progress) -> None:
         """Takes in what is new."""
         self.done_s, self.total_s = progress.done_s, progress.total_s
-        for cpu, sheet in progress.sheets.items():
-            self.by_cpu.setdefault(cpu, LiveCpu(cpu)).take(sheet, self.counts)
+        for cpu, buffer in progress.buffers.items():
+            self.by_cpu.setdefault(cpu, LiveCpu(cpu)).take(buffer, self.counts)
 
     @property
     def together(self) -> Histogram:

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from noisewatch.kernel.interrupts.table import parse_interrupts
-from noisewatch.machine.spinning.calibration.buffer import GAPS, SharedBuffer, capacities_for, sheet_words
+from noisewatch.machine.spinning.calibration.buffer import GAPS, CalibrationBuffer, buffer_words, capacities_for
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
 from noisewatch.model.interval.interrupt_counts import count_interrupts
@@ -121,15 +121,17 @@ def recording(seconds: int = 60) -> None:
 def live_picture(cpu_count: int = 512, gaps_each: int = 25) -> None:
     """A calibration of many CPUs that is watched: what is taken in and drawn four times a second."""
     capacities = capacities_for({GAPS: 10**9})
-    words = sheet_words(capacities)
-    sheets = {cpu: SharedBuffer(memoryview(bytearray(8 * words)).cast("q"), capacities) for cpu in range(cpu_count)}
+    words = buffer_words(capacities)
+    buffers = {
+        cpu: CalibrationBuffer(memoryview(bytearray(8 * words)).cast("q"), capacities) for cpu in range(cpu_count)
+    }
     live, took, drew = LiveGaps(), [], []
     for _ in range(_RUNS):
-        for cpu, sheet in sheets.items():
-            for number in range(sheet.totals[COUNT], sheet.totals[COUNT] + gaps_each):
-                sheet.gaps[number * GAP_WORDS + 1] = 2_000 + (cpu * 7_919 + number * 104_729) % 200_000
-            sheet.totals[COUNT] += gaps_each
-        took.append(_timed_ms(partial(live.take, Progress(1.0, 5.0, sheets))))
+        for cpu, buffer in buffers.items():
+            for number in range(buffer.totals[COUNT], buffer.totals[COUNT] + gaps_each):
+                buffer.gaps[number * GAP_WORDS + 1] = 2_000 + (cpu * 7_919 + number * 104_729) % 200_000
+            buffer.totals[COUNT] += gaps_each
+        took.append(_timed_ms(partial(live.take, Progress(1.0, 5.0, buffers))))
         drew.append(_timed_ms(partial(live_lines, live, 120, 40, in_unicode=True)))
     print(f"live calibration of {cpu_count} CPUs: {cpu_count * gaps_each} gaps taken in, {_described_ms(took)}")
     print(f"live calibration of {cpu_count} CPUs: drawn, {_described_ms(drew)}")

@@ -20,7 +20,7 @@ from types import ModuleType
 from noisewatch.judgement.case import calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.machine.spinning.calibration.buffer import READY, STATE, SharedBuffer, plan_slots, sheet_words
+from noisewatch.machine.spinning.calibration.buffer import READY, STATE, CalibrationBuffer, buffer_words, plan_slots
 from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate, plan_of, start_host
 from noisewatch.machine.spinning.loops import NATIVE, load_core, python_loops
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, ITERATIONS, SPIN_WORDS, SPUN_NS
@@ -132,14 +132,16 @@ def readiness(core: ModuleType, cpus: list[int]) -> None:
         wanted = Calibrating({0: slots}, core=core.NAME)
         plan = plan_of(wanted)
         plan["slots"] = [(cpus[number % len(cpus)], slots) for number in range(_CALIBRATORS)]
-        words = sheet_words(plan["capacities"])
+        words = buffer_words(plan["capacities"])
         descriptor = os.memfd_create("benchmark")
         os.ftruncate(descriptor, words * 8 * _CALIBRATORS)
         memory = memoryview(mmap.mmap(descriptor, 0)).cast("q")
-        sheets = [SharedBuffer(memory[at * words : (at + 1) * words], plan["capacities"]) for at in range(_CALIBRATORS)]
+        buffers = [
+            CalibrationBuffer(memory[at * words : (at + 1) * words], plan["capacities"]) for at in range(_CALIBRATORS)
+        ]
         started = time.monotonic()
         host = start_host(plan, descriptor)
-        while any(sheet.header[STATE] != READY for sheet in sheets):
+        while any(buffer.header[STATE] != READY for buffer in buffers):
             time.sleep(0.001)
         times.append((time.monotonic() - started) * 1e3)
         host.communicate()

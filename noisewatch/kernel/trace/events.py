@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from noisewatch.kernel.trace.records import BORN, ENTER, EXIT, EXPIRE, NMI, NOISE, SEND, SWITCH, Event, TraceFormat
+from noisewatch.kernel.trace.records import BORN, ENTER, EXIT, EXPIRE, NMI, NOISE, SEND, SWITCH, TraceEvent, TraceFormat
 from noisewatch.kinds import Kind
 
 # Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
@@ -72,23 +72,23 @@ def kind_of_vector(name: str) -> Kind | None:
     return _VECTORS.get(name)
 
 
-def events_on_target(formats: Formats) -> Mapping[int, Event]:
+def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
     """What to do with each event's records, by the event's number; of those that the kernel has."""
-    events: dict[int, Event] = {}
+    events: dict[int, TraceEvent] = {}
     switch, nmi, expire = formats(_SWITCH), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
-        events[switch.id] = Event(
+        events[switch.id] = TraceEvent(
             action=SWITCH, kind=Kind.THREAD, name="", word=_word(switch, "next_pid"), second=_word(switch, "next_comm")
         )
     if nmi is not None:
-        events[nmi.id] = Event(action=NMI, kind=Kind.NMI, name="NMI", word=None, second=_word(nmi, "delta_ns"))
+        events[nmi.id] = TraceEvent(action=NMI, kind=Kind.NMI, name="NMI", word=None, second=_word(nmi, "delta_ns"))
     if expire is not None:
-        events[expire.id] = Event(EXPIRE, second=_word(expire, "function"))
+        events[expire.id] = TraceEvent(EXPIRE, second=_word(expire, "function"))
     for name, (kind, field) in _NOISES.items():
         noise = formats(name)
         if noise is not None:
             number = _word(noise, field) if field is not None else None
-            events[noise.id] = Event(
+            events[noise.id] = TraceEvent(
                 action=NOISE,
                 kind=kind,
                 name="NMI" if kind == Kind.NMI else "",
@@ -102,21 +102,23 @@ def events_on_target(formats: Formats) -> Mapping[int, Event]:
             continue
         name = "" if field is not None else entry.partition("/")[2].removesuffix("_entry")
         word = _word(begins, field) if field is not None else None
-        events[begins.id] = Event(ENTER, kind, name, word)
-        events[ends.id] = Event(EXIT, kind, name, _word(ends, field) if field is not None else None)
+        events[begins.id] = TraceEvent(ENTER, kind, name, word)
+        events[ends.id] = TraceEvent(EXIT, kind, name, _word(ends, field) if field is not None else None)
     return events
 
 
-def events_of_senders(formats: Formats) -> Mapping[int, Event]:
+def events_of_senders(formats: Formats) -> Mapping[int, TraceEvent]:
     """The same of what is traced on all CPUs: who calls whom, and who starts whom."""
     found = {name: format for name in _SENDS if (format := formats(name)) is not None}
     events = {
-        each.id: Event(action=SEND, kind=Kind.IPI, name=name, word=_word(each, "cpu"), second=_word(each, _SENDS[name]))
+        each.id: TraceEvent(
+            action=SEND, kind=Kind.IPI, name=name, word=_word(each, "cpu"), second=_word(each, _SENDS[name])
+        )
         for name, each in found.items()
     }
     born = formats(BIRTHS)
     if born is not None:
-        events[born.id] = Event(
+        events[born.id] = TraceEvent(
             action=BORN, kind=Kind.THREAD, name="", word=_word(born, "pid"), second=_word(born, "clone_flags")
         )
     return events

@@ -65,7 +65,7 @@ _HEADER = struct.Struct("=QQ")  # of a 64-bit kernel
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TraceEvent:
     """What to do with the records of one event: the words of a record that matter, counted from its beginning."""
 
     action: int

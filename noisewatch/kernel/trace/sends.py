@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from noisewatch.kernel.trace.records import BORN, Event, records
+from noisewatch.kernel.trace.records import BORN, TraceEvent, records
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
 _IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
@@ -21,7 +21,7 @@ _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedu
 class Sends:
     """Which threads have called which CPUs, and for what: from the buffers of all CPUs, in order of time."""
 
-    def __init__(self, events: Mapping[int, Event]) -> None:
+    def __init__(self, events: Mapping[int, TraceEvent]) -> None:
         self._events = events
         # By the CPU that is called, and whether a function is: time, thread (0: none), function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}

@@ -18,7 +18,7 @@ from noisewatch.kernel.trace.records import (
     NMI,
     NOISE,
     SWITCH,
-    Event,
+    TraceEvent,
     is_after_loss,
     records,
     text_at,
@@ -44,7 +44,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class Spell:
+class RunCounter:
     """All times that one source had the CPU: how often, for how long, and at the most."""
 
     count: int = 0
@@ -72,11 +72,11 @@ def rounded_ns(ns: int) -> int:
 class CpuTrace:
     """One CPU's time. `pieces` are stretches without a break of one source, idleness left out."""
 
-    def __init__(self, cpu: int, events: Mapping[int, Event], sends: Sends, begin_ns: int) -> None:
+    def __init__(self, cpu: int, events: Mapping[int, TraceEvent], sends: Sends, begin_ns: int) -> None:
         """Whoever is seen at the first event has run since the begin: a switch would have been one."""
         self.cpu = cpu
         self.sources: list[Source] = [Source(Kind.IDLE, "idle")]
-        self.spells: list[Spell] = [Spell()]
+        self.spells: list[RunCounter] = [RunCounter()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
         self.lost_pieces = 0  # that found no room; the spells know of them
@@ -163,7 +163,7 @@ class CpuTrace:
         else:
             self.lost_pieces += 1
 
-    def _enter(self, event: Event, words: memoryview, at: int, now: int) -> int:
+    def _enter(self, event: TraceEvent, words: memoryview, at: int, now: int) -> int:
         """The number of the source that begins."""
         if event.kind == Kind.IPI:
             return self._number(Source(Kind.IPI, event.name, *self._sends.take(self.cpu, event.name, now)))
@@ -184,7 +184,7 @@ class CpuTrace:
             if self.pieces and self.pieces[-1] == number and self.pieces[-2] == self.last_ns:
                 self.pieces[-1] = self._stack[-1]
 
-    def _noise(self, event: Event, words: memoryview, at: int, start_ns: int) -> int:
+    def _noise(self, event: TraceEvent, words: memoryview, at: int, start_ns: int) -> int:
         """The number of the source that is over; an IRQ is known by its name too, as vectors have numbers as well."""
         name = text_at(words, at, event.text) if event.text is not None else event.name
         kind = kind_of_vector(name) or event.kind
@@ -199,7 +199,7 @@ class CpuTrace:
         if not self.lost_pieces:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
 
-    def _leave(self, event: Event, words: memoryview, at: int) -> None:
+    def _leave(self, event: TraceEvent, words: memoryview, at: int) -> None:
         """An exit whose entry was not seen, at the beginning or after a loss, ends nothing."""
         frame = (event.kind, event.name)
         if frame in self._frames:
@@ -207,7 +207,7 @@ class CpuTrace:
                 self.spells[self._stack.pop()].add(self._own.pop())
             self.spells[self._stack.pop()].add(self._own.pop())
 
-    def _switch(self, event: Event, words: memoryview, at: int) -> None:
+    def _switch(self, event: TraceEvent, words: memoryview, at: int) -> None:
         """What was not seen to end has ended by now."""
         if self._stack:
             self._unwind()
@@ -242,7 +242,7 @@ class CpuTrace:
         while self._stack:
             self.spells[self._stack.pop()].add(self._own.pop())
 
-    def _interrupt(self, event: Event, words: memoryview, at: int, now: int) -> None:
+    def _interrupt(self, event: TraceEvent, words: memoryview, at: int, now: int) -> None:
         """Its event comes when it is over, and tells how long it took."""
         if event.second is None:
             return
@@ -259,7 +259,7 @@ class CpuTrace:
         if number is None:
             number = self._number_by_source[source] = len(self.sources)
             self.sources.append(source)
-            self.spells.append(Spell())
+            self.spells.append(RunCounter())
         return number
 
     def _lose(self) -> None:

@@ -52,14 +52,14 @@ Known = dict[str, Answer]  # by question
 
 
 @dataclass(slots=True)
-class Frame:
+class RecordedSnapshot:
     """The answers of one snapshot."""
 
     now_ns: int
     asked: Known = field(default_factory=dict)
 
 
-def encode(frame: Frame, known: Known, is_key: bool) -> dict[str, Any]:
+def encode(frame: RecordedSnapshot, known: Known, is_key: bool) -> dict[str, Any]:
     """The frame as the JSON line that leads from `known` to what was asked."""
     line: dict[str, Any] = {"now_ns": frame.now_ns, "key": is_key, "read": {}, "rows": {}, "failed": {}}
     for question, answer in frame.asked.items():

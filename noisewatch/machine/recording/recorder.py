@@ -11,7 +11,7 @@ from typing import BinaryIO
 from noisewatch import __version__
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.machine import Json, Machine, T
-from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Failure, Frame, Known, encode
+from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Failure, Known, RecordedSnapshot, encode
 from noisewatch.machine.recording.privacy import HOST_NAME, Scrubber
 
 KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
@@ -29,7 +29,7 @@ class Recorder:
         self._gzip = zlib.compressobj(_COMPRESSION, wbits=_GZIP)
         self._scrub = Scrubber(_host_name(machine), identify)
         self._known: Known = {}
-        self._frame: Frame | None = None
+        self._frame: RecordedSnapshot | None = None
         self._asked_since_key: set[str] = set()
         self.frame_count = 0
         header = {
@@ -78,7 +78,7 @@ class Recorder:
     def begin_snapshot(self) -> None:
         """The frame that was begun is dropped: its snapshot was started over."""
         self._machine.begin_snapshot()
-        self._frame = Frame(now_ns=0)
+        self._frame = RecordedSnapshot(now_ns=0)
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         """The frame is written once `work` is done, so that no frame is half a snapshot."""

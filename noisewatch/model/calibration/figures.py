@@ -115,7 +115,7 @@ def _figures(said: CpuSamples) -> CpuFigures:
 
 
 def _measured_share(said: CpuSamples) -> float | None:
-    """How much of its slots a CPU really measured in: it may have been stopped, or its sheet full."""
+    """How much of its slots a CPU really measured in: it may have been stopped, or its buffer was full."""
     planned_ns = sum(end - begin for _, begin, end in said.slots)
     kinds = (said.work, said.native_work, said.memory, said.command)
     measured_ns = said.spun_ns + sum(sum(samples.length_ns) for samples in kinds)

@@ -22,23 +22,23 @@ class Interruption:
 
 
 def longest_interruptions(
-    pieces: CpuPieces, works_tid: int | None, irqs: Irqs | None, most: int
+    pieces: CpuPieces, main_thread_tid: int | None, irqs: Irqs | None, most: int
 ) -> tuple[Interruption, ...]:
     """The longest that others than the thread had, the longest first; idleness ends a stretch as the thread does."""
-    found = heapq.nlargest(most, _interruptions(pieces, works_tid), key=lambda each: each[1] - each[0])
+    found = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda each: each[1] - each[0])
     crowds = crowds_in(pieces, irqs)
     return tuple(
         Interruption(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in found
     )
 
 
-def _interruptions(pieces: CpuPieces, works_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
+def _interruptions(pieces: CpuPieces, main_thread_tid: int | None) -> Iterator[tuple[int, int, dict[int, int]]]:
     """Begin, end and shares by source of each."""
     begin = end = 0
     shares: dict[int, int] = {}
     for start_ns, end_ns, number in zip(pieces.start_ns, pieces.end_ns, pieces.source, strict=True):
         source = pieces.sources[number]
-        works = source.kind == Kind.THREAD and source.thread is not None and source.thread.tid == works_tid
+        works = source.kind == Kind.THREAD and source.thread is not None and source.thread.tid == main_thread_tid
         if shares and (works or start_ns > end):
             yield begin, end, shares
             shares = {}

@@ -49,7 +49,7 @@ def test_a_calibration_measures_all_that_its_core_can(core: str) -> None:
 
 def test_what_is_measured_can_be_watched_growing() -> None:
     seen: list[int] = []
-    calibrate(_wanted(), lambda progress: seen.append(progress.sheets[_CPU].counts["work"][0]), look_s=0.02)
+    calibrate(_wanted(), lambda progress: seen.append(progress.buffers[_CPU].counts["work"][0]), look_s=0.02)
     assert len(set(seen)) > 2
     assert seen == sorted(seen)
 

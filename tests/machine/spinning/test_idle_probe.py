@@ -1,4 +1,4 @@
-"""The idle probe's slices, its sheet, and its processes: short ones, on whatever CPU there is."""
+"""The idle probe's slices, its buffer, and its processes: short ones, on whatever CPU there is."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from itertools import pairwise
 import pytest
 
 from noisewatch.machine.spinning.idle_probe.buffer import (
+    BUFFER_WORDS,
     DUTY_SHARE,
     MOVED,
     PERIOD_NS,
     REFUSED,
     RESTING,
-    SHEET_WORDS,
     SPIN_NS,
     SPINNING,
     TID,
     WARM_NS,
-    SharedBuffer,
+    ProbeBuffer,
     slice_start_ns,
 )
 from noisewatch.machine.spinning.idle_probe.run import Spinners
@@ -36,8 +36,8 @@ _CORES = sorted({PYTHON, load_core().NAME})
 _FOR_LONG_NS = 60 * 10**9
 
 
-def _sheet() -> SharedBuffer:
-    return SharedBuffer(memoryview(bytearray(8 * SHEET_WORDS)).cast("q"))
+def _buffer() -> ProbeBuffer:
+    return ProbeBuffer(memoryview(bytearray(8 * BUFFER_WORDS)).cast("q"))
 
 
 @contextmanager
@@ -72,10 +72,10 @@ def test_two_cpus_seldom_spin_together() -> None:
 
 
 def test_slices_are_read_back_the_latest_first_as_far_as_wanted() -> None:
-    sheet = _sheet()
+    buffer = _buffer()
     for second in range(1, 5):
-        sheet.add(second * 10**9, 1_700_000, 3_000 * second, second, 1_000 * second)
-    found = sheet.slices_since(3 * 10**9)
+        buffer.add(second * 10**9, 1_700_000, 3_000 * second, second, 1_000 * second)
+    found = buffer.slices_since(3 * 10**9)
     assert [each.start_ns for each in found] == [4 * 10**9, 3 * 10**9]
     assert (found[0].spun_ns, found[0].stolen_ns, found[0].gap_count, found[0].longest_gap_ns) == (
         1_700_000,
@@ -86,10 +86,10 @@ def test_slices_are_read_back_the_latest_first_as_far_as_wanted() -> None:
 
 
 def test_of_a_long_session_the_latest_slices_are_kept() -> None:
-    sheet = _sheet()
+    buffer = _buffer()
     for number in range(5_000):
-        sheet.add(number, 1, 0, 0, 0)
-    starts = [each.start_ns for each in sheet.slices_since(0)]
+        buffer.add(number, 1, 0, 0, 0)
+    starts = [each.start_ns for each in buffer.slices_since(0)]
     assert starts == list(range(4_999, 4_999 - len(starts), -1))
     assert len(starts) > 1_000
 
@@ -205,4 +205,4 @@ def test_whose_process_it_is_is_known_from_the_sheet() -> None:
     with _spinners() as spinners:
         wait_until(lambda: len(spinners.pids) == 2)
         assert 0 not in spinners.pids
-    assert _sheet().header[TID] == 0
+    assert _buffer().header[TID] == 0

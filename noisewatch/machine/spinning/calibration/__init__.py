@@ -2,5 +2,5 @@
 
 noisewatch ── run.py: starts, watches, collects
   └─ host.py: a lean process that forks …
-       └─ spinner.py: … one process a CPU, pinned, which follows its slots and writes to its sheet
+       └─ worker.py: … one process a CPU, pinned, which follows its slots and writes to its buffer
 """

@@ -127,13 +127,13 @@ def _wanted(ns_by_kind: dict[str, int]) -> dict[str, int]:
     return wanted
 
 
-def sheet_words(capacities: Capacities) -> int:
-    """The size of a sheet."""
+def buffer_words(capacities: Capacities) -> int:
+    """The size of a buffer."""
     return HEADER_WORDS + capacities[GAPS] * GAP_WORDS + sum(capacities[kind] for kind in SERIES) * WORK_WORDS
 
 
-class SharedBuffer:
-    """One CPU's sheet, over its part of the shared memory."""
+class CalibrationBuffer:
+    """One CPU's buffer, over its part of the shared memory."""
 
     def __init__(self, words: Words, capacities: Capacities) -> None:
         self.words = words

@@ -12,8 +12,8 @@ import signal
 from contextlib import suppress
 from time import monotonic_ns
 
-from noisewatch.machine.spinning.calibration.buffer import START, START_NS, SharedBuffer, sheet_words
-from noisewatch.machine.spinning.calibration.worker import Spinner
+from noisewatch.machine.spinning.calibration.buffer import START, START_NS, CalibrationBuffer, buffer_words
+from noisewatch.machine.spinning.calibration.worker import CalibrationSpinner
 from noisewatch.machine.spinning.hosting import begun
 
 _MEMORY_BYTES = 1 << 22  # beyond most second-level caches, within the last level; and within our promise of 15 MB
@@ -22,20 +22,20 @@ _BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about as long as a b
 
 
 def main() -> None:
-    """Runs the plan in the first line of standard input; its sheets are in the memory that `argv[1]` is open as."""
+    """Runs the plan in the first line of standard input; its buffers are in the memory that `argv[1]` is open as."""
     plan, words, core = begun()
     memory = core.chase_memory(_MEMORY_BYTES)
-    size = sheet_words(plan["capacities"])
+    size = buffer_words(plan["capacities"])
     gc.disable()
     gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share
     pids, own_pid = set(), os.getpid()
     for number, (cpu, slots) in enumerate(plan["slots"]):
-        sheet = SharedBuffer(words[number * size : (number + 1) * size], plan["capacities"])
+        buffer = CalibrationBuffer(words[number * size : (number + 1) * size], plan["capacities"])
         pid = os.fork()
         if pid == 0:
             os.setpgid(0, 0)  # with what it starts, so that both can be ended together
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            Spinner(core, sheet, cpu, memory, plan, own_pid).run(slots)
+            CalibrationSpinner(core, buffer, cpu, memory, plan, own_pid).run(slots)
             os._exit(0)
         pids.add(pid)
     starts = sorted({begin for _, slots in plan["slots"] for kind, begin, _ in slots if kind == START})

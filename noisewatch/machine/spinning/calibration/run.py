@@ -27,11 +27,11 @@ from noisewatch.machine.spinning.calibration.buffer import (
     STATE,
     STATE_NAMES,
     TID,
-    SharedBuffer,
+    CalibrationBuffer,
     Slots,
+    buffer_words,
     capacities_for,
     grain_for,
-    sheet_words,
 )
 from noisewatch.machine.spinning.calibration.worker import CHAIN_LENGTH
 from noisewatch.machine.spinning.loops import load_core
@@ -63,11 +63,11 @@ class Calibrating:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a calibration is. `sheets` are live."""
+    """How far a calibration is. `buffers` are live."""
 
     done_s: float
     total_s: float
-    sheets: dict[int, SharedBuffer]
+    buffers: dict[int, CalibrationBuffer]
 
 
 Watch = Callable[[Progress], None]
@@ -77,23 +77,23 @@ def calibrate(wanted: Calibrating, watch: Watch, look_s: float = _LOOK_S) -> dic
     """What the spinners measured, as JSON; all times are ns. `watch` is called now and then. Raises CannotMeasure."""
     plan = plan_of(wanted)
     capacities = plan["capacities"]
-    size = sheet_words(capacities)
+    size = buffer_words(capacities)
     descriptor = os.memfd_create("noisewatch")
     try:
         os.ftruncate(descriptor, size * 8 * len(wanted.slots))
         memory = mmap.mmap(descriptor, 0)
         words = memoryview(memory).cast("q")
-        sheets = {
-            cpu: SharedBuffer(words[number * size : (number + 1) * size], capacities)
+        buffers = {
+            cpu: CalibrationBuffer(words[number * size : (number + 1) * size], capacities)
             for number, cpu in enumerate(wanted.slots)
         }
         with start_host(plan, descriptor) as host:
             try:
-                begin_ns = _begin(host, sheets)
-                _watch(host, wanted, sheets, begin_ns, watch, look_s)
+                begin_ns = _begin(host, buffers)
+                _watch(host, wanted, buffers, begin_ns, watch, look_s)
             finally:
                 _end(host)
-        return _collected(wanted, sheets, begin_ns)
+        return _collected(wanted, buffers, begin_ns)
     finally:
         os.close(descriptor)
 
@@ -143,25 +143,25 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
         raise CannotMeasure(f"cannot start the calibration: {(error.strerror or str(error)).lower()}") from error
 
 
-def _begin(host: subprocess.Popen[bytes], sheets: dict[int, SharedBuffer]) -> int:
+def _begin(host: subprocess.Popen[bytes], buffers: dict[int, CalibrationBuffer]) -> int:
     """Waits until each spinner is ready, or cannot be, and gives them their common start, which is returned."""
     given_up = time.monotonic() + _READY_WITHIN_S
-    while any(sheet.header[STATE] == STARTING for sheet in sheets.values()):
+    while any(buffer.header[STATE] == STARTING for buffer in buffers.values()):
         if host.poll() is not None:
             raise CannotMeasure(f"the calibration ended before it began{_said(host)}")
         if time.monotonic() > given_up:
             raise CannotMeasure(f"the calibration was not ready within {_READY_WITHIN_S:g} s")
         time.sleep(0.002)
     begin_ns = time.monotonic_ns() + _LEAD_NS
-    for sheet in sheets.values():
-        sheet.header[START_NS] = begin_ns
+    for buffer in buffers.values():
+        buffer.header[START_NS] = begin_ns
     return begin_ns
 
 
 def _watch(
     host: subprocess.Popen[bytes],
     wanted: Calibrating,
-    sheets: dict[int, SharedBuffer],
+    buffers: dict[int, CalibrationBuffer],
     begin_ns: int,
     watch: Watch,
     look_s: float,
@@ -171,7 +171,7 @@ def _watch(
         done_s = (time.monotonic_ns() - begin_ns) / 1e9
         if done_s > total_s + _OVERTIME_S:
             return
-        watch(Progress(min(max(done_s, 0.0), total_s), total_s, sheets))
+        watch(Progress(min(max(done_s, 0.0), total_s), total_s, buffers))
         time.sleep(max(min(look_s, total_s - done_s + 0.01), 0.01))
     if host.returncode:
         raise CannotMeasure(f"the calibration ended with status {host.returncode}{_said(host)}")
@@ -192,7 +192,7 @@ def _said(host: subprocess.Popen[bytes]) -> str:
     return f": {said[-1]}" if said else ""
 
 
-def _collected(wanted: Calibrating, sheets: dict[int, SharedBuffer], begin_ns: int) -> dict[str, Any]:
+def _collected(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> dict[str, Any]:
     return {
         "core": wanted.core,
         "begin_ns": begin_ns,
@@ -200,14 +200,14 @@ def _collected(wanted: Calibrating, sheets: dict[int, SharedBuffer], begin_ns: i
         "threshold_ns": wanted.threshold_ns,
         "is_realtime": wanted.is_realtime,
         "command": list(wanted.command),
-        "cpus": [{**_cpu(cpu, sheet, begin_ns), "slots": wanted.slots[cpu]} for cpu, sheet in sheets.items()],
+        "cpus": [{**_cpu(cpu, buffer, begin_ns), "slots": wanted.slots[cpu]} for cpu, buffer in buffers.items()],
     }
 
 
-def _cpu(cpu: int, sheet: SharedBuffer, begin_ns: int) -> dict[str, Any]:
-    header, totals = sheet.header, sheet.totals
-    gaps = sheet.gap_words()
-    samples = {kind: sheet.sample_words(kind) for kind in SERIES}
+def _cpu(cpu: int, buffer: CalibrationBuffer, begin_ns: int) -> dict[str, Any]:
+    header, totals = buffer.header, buffer.totals
+    gaps = buffer.gap_words()
+    samples = {kind: buffer.sample_words(kind) for kind in SERIES}
     for words, width in ((gaps, 4), *((each, 2) for each in samples.values())):
         words[::width] = [start - begin_ns for start in words[::width]]
     return {

@@ -1,4 +1,4 @@
-"""One CPU's calibration, in a process that does nothing else: it follows its slots and writes to its sheet."""
+"""One CPU's calibration, in a process that does nothing else: it follows its slots and writes to its buffer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from noisewatch.machine.spinning.calibration.buffer import (
     STATE,
     TID,
     WORK,
-    SharedBuffer,
+    CalibrationBuffer,
     Slot,
 )
 from noisewatch.machine.spinning.loops import python_loops
@@ -51,14 +51,20 @@ _COMMAND_GRACE_S = 5.0
 _NO_EXIT_STATUS = 1 << 16
 
 
-class Spinner:
+class CalibrationSpinner:
     """Measures on one CPU. All that takes memory or time to prepare is done before it says that it is ready."""
 
     def __init__(
-        self, core: ModuleType, sheet: SharedBuffer, cpu: int, memory: bytearray, plan: dict[str, Any], host_pid: int
+        self,
+        core: ModuleType,
+        buffer: CalibrationBuffer,
+        cpu: int,
+        memory: bytearray,
+        plan: dict[str, Any],
+        host_pid: int,
     ) -> None:
         self._core = core
-        self._sheet = sheet
+        self._buffer = buffer
         self._cpu = cpu
         self._threshold_ns: int = plan["threshold_ns"]
         self._grain: int = plan["grain"]
@@ -72,7 +78,7 @@ class Spinner:
         """Gets ready, waits for the common start, and works through the slots."""
         if not self._prepare():
             return
-        header = self._sheet.header
+        header = self._buffer.header
         header[STATE] = READY
         while not header[START_NS]:
             if not self._is_wanted():
@@ -86,7 +92,7 @@ class Spinner:
         header[STATE] = DONE
 
     def _prepare(self) -> bool:
-        header = self._sheet.header
+        header = self._buffer.header
         header[TID] = os.getpid()
         refusal = REFUSED
         try:
@@ -98,7 +104,7 @@ class Spinner:
             header[ERROR], header[STATE] = error.errno or 0, refusal
             return False
         self._touch()
-        self._core.lock_memory(self._sheet.words)
+        self._core.lock_memory(self._buffer.words)
         header[LOCKED_KB], header[RESIDENT_KB] = _locked_and_resident_kb()
         self._schedstat = _opened("/proc/thread-self/schedstat")
         header[MULTIPLY_NS] = self._quickest(self._core.multiplications_ns, _FIRST_CHAINS)
@@ -106,8 +112,8 @@ class Spinner:
         return True
 
     def _touch(self) -> None:
-        """Has every page of the sheet mapped, so that none is missing while we measure."""
-        for words in (self._sheet.gaps, *self._sheet.samples.values()):
+        """Has every page of the buffer mapped, so that none is missing while we measure."""
+        for words in (self._buffer.gaps, *self._buffer.samples.values()):
             for at in range(0, len(words), 512):
                 words[at] = 0
 
@@ -120,7 +126,7 @@ class Spinner:
         if os.getppid() != self._host_pid:
             return False
         if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
-            self._sheet.header[STATE] = MOVED
+            self._buffer.header[STATE] = MOVED
             return False
         return True
 
@@ -144,21 +150,21 @@ class Spinner:
         return True
 
     def _piece(self, kind: str, until_ns: int) -> None:
-        core, sheet = self._core, self._sheet
+        core, buffer = self._core, self._buffer
         if kind == GAPS:
             start_ns = monotonic_ns()
-            core.spin(sheet.gaps, sheet.totals, until_ns, self._threshold_ns, self._schedstat)
-            sheet.add(SPINS, start_ns, monotonic_ns() - start_ns)
+            core.spin(buffer.gaps, buffer.totals, until_ns, self._threshold_ns, self._schedstat)
+            buffer.add(SPINS, start_ns, monotonic_ns() - start_ns)
             return
         kind = WORK if kind == START else kind
-        samples, count = sheet.samples[kind], sheet.counts[kind]
+        samples, count = buffer.samples[kind], buffer.counts[kind]
         if kind == MEMORY:
             core.chase(samples, count, until_ns, self._memory, core.CHASE_STEPS * self._grain)
             return
         used = python_loops if kind == WORK else core
         used.work(samples, count, until_ns, used.WORK_ROUNDS * self._grain)
-        if sheet.header[MULTIPLY_NS] > 0:
-            sheet.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
+        if buffer.header[MULTIPLY_NS] > 0:
+            buffer.add(CYCLES, monotonic_ns(), self._quickest(core.multiplications_ns, _CHAINS))
 
     def _warm_up(self, until_ns: int) -> None:
         words = memoryview(bytearray(8 * python_loops.WORK_WORDS)).cast("q")
@@ -167,15 +173,15 @@ class Spinner:
 
     def _run_commands(self, end_ns: int) -> bool:
         """Runs the user's command again and again, at least three times."""
-        count = self._sheet.counts[COMMAND]
+        count = self._buffer.counts[COMMAND]
         before = count[0]
         while monotonic_ns() < end_ns or count[0] - before < 3:
             start_ns = monotonic_ns()
             status = self._run_command(max(end_ns - start_ns, 0) / 1e9 + _COMMAND_GRACE_S)
             if status != 0:
-                self._sheet.header[ERROR], self._sheet.header[STATE] = status, FAILED
+                self._buffer.header[ERROR], self._buffer.header[STATE] = status, FAILED
                 return False
-            self._sheet.add(COMMAND, start_ns, monotonic_ns() - start_ns)
+            self._buffer.add(COMMAND, start_ns, monotonic_ns() - start_ns)
             if not self._is_wanted():
                 return False
         return True
@@ -191,7 +197,7 @@ class Spinner:
         finally:
             os.close(nothing)
         if not _has_ended(pid, self._host_pid, max(limit_s, 0.1)):
-            self._sheet.header[ERROR], self._sheet.header[STATE] = _NO_EXIT_STATUS, FAILED
+            self._buffer.header[ERROR], self._buffer.header[STATE] = _NO_EXIT_STATUS, FAILED
             os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         return status if status >= 0 else 128 - status

@@ -21,7 +21,7 @@ STARTING, RESTING, SPINNING, YIELDED, MOVED, REFUSED = range(6)
 
 _SLICE_WORDS = 5
 _KEPT = 1024  # slices: those of 100 s
-SHEET_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
+BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Slice:
     longest_gap_ns: int
 
 
-class SharedBuffer:
-    """One CPU's sheet, over its part of the shared memory. `header[LEASE_NS]` is the sampler's to write."""
+class ProbeBuffer:
+    """One CPU's buffer, over its part of the shared memory. `header[LEASE_NS]` is the sampler's to write."""
 
     def __init__(self, words: Words) -> None:
         self.words = words
         self.header = words[:_HEADER_WORDS]
-        self._slices = words[_HEADER_WORDS:SHEET_WORDS]
+        self._slices = words[_HEADER_WORDS:BUFFER_WORDS]
 
     def add(self, start_ns: int, spun_ns: int, stolen_ns: int, gap_count: int, longest_gap_ns: int) -> None:
         """Writes down a slice, over the oldest one."""

@@ -12,14 +12,14 @@ import signal
 import sys
 
 from noisewatch.machine.spinning.hosting import begun
-from noisewatch.machine.spinning.idle_probe.buffer import SHEET_WORDS, SharedBuffer
-from noisewatch.machine.spinning.idle_probe.worker import Spinner
+from noisewatch.machine.spinning.idle_probe.buffer import BUFFER_WORDS, ProbeBuffer
+from noisewatch.machine.spinning.idle_probe.worker import ProbeSpinner
 
 NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
 
 
 def main() -> None:
-    """Runs the plan in the first line of standard input; its sheets are in the memory that `argv[1]` is open as."""
+    """Runs the plan in the first line of standard input; its buffers are in the memory that `argv[1]` is open as."""
     plan, words, core = begun()
     _say("/proc/self/comm", NAME)
     # SCHED_IDLE may hold within our session alone, sched(7), autogroup: so that gets the smallest share.
@@ -32,8 +32,8 @@ def main() -> None:
         if os.fork() == 0:
             for other in doors[number + 1 :]:
                 os.close(other)
-            sheet = SharedBuffer(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
-            Spinner(core, sheet, cpu, door).run()
+            buffer = ProbeBuffer(words[number * BUFFER_WORDS : (number + 1) * BUFFER_WORDS])
+            ProbeSpinner(core, buffer, cpu, door).run()
             os._exit(0)
         os.close(door)
     sys.stdin.buffer.read(1)  # which ends when the parent does

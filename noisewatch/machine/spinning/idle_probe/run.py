@@ -16,13 +16,13 @@ from pathlib import Path
 import noisewatch
 from noisewatch.errors import CannotMeasure
 from noisewatch.machine.spinning.idle_probe.buffer import (
+    BUFFER_WORDS,
     ERROR,
     LEASE_NS,
-    SHEET_WORDS,
     SPINNING,
     STATE,
     TID,
-    SharedBuffer,
+    ProbeBuffer,
     Slice,
 )
 from noisewatch.machine.spinning.loops import load_core
@@ -58,15 +58,15 @@ class Spinners:
     def _start(self, stack: ExitStack, core: str) -> None:
         memory = _closed_with(stack, os.memfd_create("noisewatch-idle-probe"))
         self._said = _closed_with(stack, os.memfd_create("noisewatch-idle-probe-errors"))
-        os.ftruncate(memory, SHEET_WORDS * 8 * len(self.cpus))
+        os.ftruncate(memory, BUFFER_WORDS * 8 * len(self.cpus))
         words = memoryview(mmap.mmap(memory, 0)).cast("q")
-        self._sheets = {
-            cpu: SharedBuffer(words[number * SHEET_WORDS : (number + 1) * SHEET_WORDS])
+        self._buffers = {
+            cpu: ProbeBuffer(words[number * BUFFER_WORDS : (number + 1) * BUFFER_WORDS])
             for number, cpu in enumerate(sorted(self.cpus))
         }
         with ExitStack() as passed_on:
             inner_doors = []
-            for cpu in self._sheets:
+            for cpu in self._buffers:
                 inner, outer = os.pipe()
                 inner_doors.append((cpu, _closed_with(passed_on, inner)))
                 self._doors[cpu] = _closed_with(stack, outer)
@@ -91,7 +91,7 @@ class Spinners:
     @property
     def pids(self) -> frozenset[int]:
         """The processes, which are ours."""
-        return frozenset({self._host.pid, *(sheet.header[TID] for sheet in self._sheets.values())} - {0})
+        return frozenset({self._host.pid, *(buffer.header[TID] for buffer in self._buffers.values())} - {0})
 
     @property
     def failure(self) -> str | None:
@@ -103,7 +103,7 @@ class Spinners:
 
     def renew_lease(self, cpu: int, for_ns: int) -> None:
         """From now on for so long; until then it may be put off again."""
-        header = self._sheets[cpu].header
+        header = self._buffers[cpu].header
         header[LEASE_NS] = time.monotonic_ns() + for_ns
         if header[STATE] != SPINNING:
             with suppress(BlockingIOError, BrokenPipeError):  # it has been asked often enough, or is gone
@@ -111,12 +111,12 @@ class Spinners:
 
     def let_rest(self, cpu: int) -> None:
         """No slice is begun any more."""
-        self._sheets[cpu].header[LEASE_NS] = 0
+        self._buffers[cpu].header[LEASE_NS] = 0
 
     def spun(self, cpu: int, since_ns: int) -> Spun:
         """What the CPU's spinner has written since then."""
-        sheet = self._sheets[cpu]
-        return Spun(sheet.header[STATE], sheet.header[ERROR], tuple(sheet.slices_since(since_ns)))
+        buffer = self._buffers[cpu]
+        return Spun(buffer.header[STATE], buffer.header[ERROR], tuple(buffer.slices_since(since_ns)))
 
     def end(self) -> None:
         """Ends the processes: each of them when the pipe that only we can write to has an end."""

@@ -25,7 +25,7 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
     TID,
     WARM_NS,
     YIELDED,
-    SharedBuffer,
+    ProbeBuffer,
     slice_start_ns,
 )
 from noisewatch.machine.spinning.loops.python_loops import (
@@ -44,12 +44,12 @@ _MOST_GAPS = 512  # of a slice that are kept one by one until they are added up
 LONGEST_WAIT_NS = 1_000_000
 
 
-class Spinner:
+class ProbeSpinner:
     """Measures on one CPU."""
 
-    def __init__(self, core: ModuleType, sheet: SharedBuffer, cpu: int, door: int) -> None:
+    def __init__(self, core: ModuleType, buffer: ProbeBuffer, cpu: int, door: int) -> None:
         self._core = core
-        self._sheet = sheet
+        self._buffer = buffer
         self._cpu = cpu
         self._door = door
         self._gaps = memoryview(bytearray(8 * GAP_WORDS * _MOST_GAPS)).cast("q")
@@ -59,7 +59,7 @@ class Spinner:
 
     def run(self) -> None:
         """Spins whenever it may, until the sampler is gone."""
-        header = self._sheet.header
+        header = self._buffer.header
         header[TID] = os.getpid()  # first of all: what is not known to be ours is told as a disturbance
         if not self._prepare():
             return
@@ -75,13 +75,13 @@ class Spinner:
         So a benchmark is not held up, and having to wait tells that there is one. Interrupts and the hypervisor take
         as much from it as from others, and kernel threads at least as much.
         """
-        header = self._sheet.header
+        header = self._buffer.header
         try:
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         except OSError as error:
             header[ERROR], header[STATE] = error.errno or 0, REFUSED
             return False
-        self._core.lock_memory(self._sheet.words)
+        self._core.lock_memory(self._buffer.words)
         try:
             self._schedstat = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -89,7 +89,7 @@ class Spinner:
         return True
 
     def _pin(self) -> bool:
-        header = self._sheet.header
+        header = self._buffer.header
         try:
             os.sched_setaffinity(0, {self._cpu})
         except OSError as error:
@@ -117,7 +117,7 @@ class Spinner:
         while (left_ns := start_ns - monotonic_ns()) > 0:
             if self._is_asked(left_ns / 1e9) is None:
                 return False
-        return monotonic_ns() < self._sheet.header[LEASE_NS]
+        return monotonic_ns() < self._buffer.header[LEASE_NS]
 
     def _is_asked(self, within_s: float | None) -> bool | None:
         """Whether the sampler asks us to look again; None where it is gone."""
@@ -149,7 +149,7 @@ class Spinner:
         start_ns = monotonic_ns()
         core.spin(gaps, totals, start_ns + SPIN_NS, THRESHOLD_NS)
         lengths = gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS].tolist()
-        self._sheet.add(
+        self._buffer.add(
             start_ns,
             totals[SPUN_NS],
             sum(lengths) + totals[LOST_NS],

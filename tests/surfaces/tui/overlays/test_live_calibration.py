@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
 from noisewatch.kernel.calibration import QUESTION, parse_calibration
 from noisewatch.machine import Machine
-from noisewatch.machine.spinning.calibration.buffer import GAPS, WORK, SharedBuffer, capacities_for, sheet_words
+from noisewatch.machine.spinning.calibration.buffer import GAPS, WORK, CalibrationBuffer, buffer_words, capacities_for
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
 from noisewatch.model.calibration.statistics import Histogram
@@ -25,64 +25,64 @@ from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
-def _sheet(*lengths_ns: int) -> SharedBuffer:
+def _buffer(*lengths_ns: int) -> CalibrationBuffer:
     capacities = capacities_for({GAPS: 10**9, WORK: 10**9})
-    sheet = SharedBuffer(memoryview(bytearray(8 * sheet_words(capacities))).cast("q"), capacities)
+    buffer = CalibrationBuffer(memoryview(bytearray(8 * buffer_words(capacities))).cast("q"), capacities)
     for length_ns in lengths_ns:
-        _add(sheet, length_ns)
-    return sheet
+        _add(buffer, length_ns)
+    return buffer
 
 
-def _add(sheet: SharedBuffer, length_ns: int) -> None:
-    sheet.gaps[sheet.totals[COUNT] * 4 + 1] = length_ns
-    sheet.totals[COUNT] += 1
-    sheet.totals[SPUN_NS] += 1_000_000
+def _add(buffer: CalibrationBuffer, length_ns: int) -> None:
+    buffer.gaps[buffer.totals[COUNT] * 4 + 1] = length_ns
+    buffer.totals[COUNT] += 1
+    buffer.totals[SPUN_NS] += 1_000_000
 
 
 def _live(*lengths_ns: int) -> LiveGaps:
     live = LiveGaps()
-    live.take(Progress(1.0, 5.0, {2: _sheet(*lengths_ns), 3: _sheet(2_000)}))
+    live.take(Progress(1.0, 5.0, {2: _buffer(*lengths_ns), 3: _buffer(2_000)}))
     return live
 
 
 def test_what_is_new_is_taken_in_once() -> None:
-    live, sheet = LiveGaps(), _sheet(2_000, 3_000)
-    live.take(Progress(1.0, 5.0, {2: sheet}))
-    _add(sheet, 500_000)
-    live.take(Progress(2.0, 5.0, {2: sheet}))
+    live, buffer = LiveGaps(), _buffer(2_000, 3_000)
+    live.take(Progress(1.0, 5.0, {2: buffer}))
+    _add(buffer, 500_000)
+    live.take(Progress(2.0, 5.0, {2: buffer}))
     each = live.by_cpu[2]
     assert (each.gap_count, each.stolen_ns, each.longest_ns, each.histogram.count) == (3, 505_000, 500_000, 3)
     assert each.stolen_share == pytest.approx(505_000 / 3_000_000)
 
 
 def test_the_histogram_grows() -> None:
-    live, sheet = LiveGaps(), _sheet(2_000)
-    live.take(Progress(1.0, 5.0, {2: sheet}))
+    live, buffer = LiveGaps(), _buffer(2_000)
+    live.take(Progress(1.0, 5.0, {2: buffer}))
     before = live_lines(live, 100, 30, in_unicode=True)
     for _ in range(50):
-        _add(sheet, 40_000)
-    live.take(Progress(2.0, 5.0, {2: sheet}))
+        _add(buffer, 40_000)
+    live.take(Progress(2.0, 5.0, {2: buffer}))
     assert live_lines(live, 100, 30, in_unicode=True) != before
     assert live.together.count == 51
 
 
 def test_what_all_cpus_have_together_is_what_each_has() -> None:
     live = LiveGaps()
-    sheets = {cpu: _sheet(2_000, 2_000 + cpu * 1_000) for cpu in range(64)}
+    buffers = {cpu: _buffer(2_000, 2_000 + cpu * 1_000) for cpu in range(64)}
     for done_s in (1.0, 2.0):
-        live.take(Progress(done_s, 5.0, sheets))
+        live.take(Progress(done_s, 5.0, buffers))
         together = Histogram()
         for each in live.by_cpu.values():
             together = together.merged(each.histogram)
         assert live.together == together
-        for sheet in sheets.values():
-            _add(sheet, 70_000)
+        for buffer in buffers.values():
+            _add(buffer, 70_000)
     assert live.together.count == 64 * 3
 
 
 def test_of_many_cpus_the_worst_are_shown_and_the_rest_counted() -> None:
     live = LiveGaps()
-    live.take(Progress(1.0, 5.0, {cpu: _sheet(2_000 + cpu) for cpu in range(512)}))
+    live.take(Progress(1.0, 5.0, {cpu: _buffer(2_000 + cpu) for cpu in range(512)}))
     lines = live_lines(live, 100, 30, in_unicode=False)
     assert [line.split()[1] for line in lines if line.startswith("CPU")] == [str(cpu) for cpu in range(511, 501, -1)]
     assert lines[-1] == "and 502 more CPUs"
