@@ -28,7 +28,7 @@ from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, ITE
 _CORES = [python_loops] if load_core(NATIVE) is python_loops else [load_core(NATIVE), python_loops]
 _CALIBRATORS = 64
 _EVERY_NS = 1_000_000
-_NEAR_NS = 20_000  # to the moment at which a delay is due
+_NEAR_NS = 20_000  # to the time at which a delay is due
 _TASK = """
 import time
 next_at = time.monotonic()
@@ -58,7 +58,7 @@ def _stolen_ns(gaps: list[tuple[int, int]]) -> int:
 
 
 def granularity(core: ModuleType) -> None:
-    """One turn of the loop against a bare reading of the clock, in turns."""
+    """One turn of the loop against a bare reading of the clock, alternately."""
     turns, reads = [], []
     for _ in range(5):
         gaps, totals, _ = _spun(core, 0.4, python_loops.THRESHOLD_NS)
@@ -108,7 +108,7 @@ def _matched(gaps: list[tuple[int, int]], delay_ns: int, made: int) -> int:
     return matched
 
 
-def stolen(core: ModuleType, cpu: int) -> None:
+def noise_read_back(core: ModuleType, cpu: int) -> None:
     """A task that runs for 1 ms in each 10 ms on the same CPU."""
     gaps, totals, _ = _spun(core, 2.0, python_loops.THRESHOLD_NS)
     base = _stolen_ns(gaps) / totals[SPUN_NS]
@@ -121,7 +121,7 @@ def stolen(core: ModuleType, cpu: int) -> None:
         task.kill()
         task.wait()
     share = _stolen_ns(gaps) / totals[SPUN_NS]
-    print(f"{core.NAME:<7} a task of 1 ms in 10 reads back as {share:.2%} stolen, {share - base:.2%} above the rest")
+    print(f"{core.NAME:<7} a task of 1 ms in 10 reads back as {share:.2%} noise, {share - base:.2%} above the rest")
 
 
 def readiness(core: ModuleType, cpus: list[int]) -> None:
@@ -173,7 +173,7 @@ def main() -> None:
     oslat(cpu)
     for core in _CORES:
         delays(core, 200 if core.NAME == NATIVE else 1_000)
-        stolen(core, cpu)
+        noise_read_back(core, cpu)
     os.sched_setaffinity(0, set(cpus) - {cpu} or {cpu})
     for core in _CORES:
         readiness(core, cpus)

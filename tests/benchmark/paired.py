@@ -1,4 +1,4 @@
-"""Rounds of a spinner with something and without it, in turns, and how what is stolen from it differs."""
+"""Rounds of a spinner with something and without it, alternately, and how its noise differs."""
 
 from __future__ import annotations
 

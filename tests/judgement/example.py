@@ -30,7 +30,7 @@ VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 @dataclass(frozen=True)
 class Example:
-    """`changed` is so at all moments, `after` only from the second on, `loaded` at the third, when the CPUs worked.
+    """`changed` is so in all snapshots, `after` only from the second on, `loaded` in the third, when the CPUs worked.
 
     What lies at or below one of `gone` is missing. `named` has to be in the sentence, the reason or a culprit's name.
     """
@@ -60,7 +60,7 @@ class Example:
         return judged(self.machine(), self.target, is_calibrated=is_calibrated, rules=self.rules)
 
     def machine(self, kind: type[M] = WrittenMachine) -> M:  # type: ignore[assignment]  # the default of a TypeVar
-        """The machine at its three moments."""
+        """The machine in its three snapshots."""
         before = without(quiet_files() | dict(self.changed), *self.gone)
         after = without(quiet_files(3.0) | dict(self.changed) | dict(self.after), *self.gone)
         loaded = without(loaded_files() | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)

@@ -1,4 +1,4 @@
-"""A machine's two moments, sampled and judged."""
+"""A machine's two snapshots, sampled and judged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def judged(
     is_calibrated: bool = True,
     rules: Rules = DEFAULT,
 ) -> Verdict:
-    """The verdict over the machine's first two moments, a quiet calibration, and the third moment if there is one."""
+    """The verdict over the machine's first two snapshots, a quiet calibration, and the third if there is one."""
     task_reader = TaskReader(asks_all_affinities=True)
     wish = SnapshotOptions(cpus, asks_jobs=True)
     before = read_snapshot(machine, wish, task_reader)
@@ -49,7 +49,7 @@ def quiet_calibration() -> Calibrated:
 
 
 def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:
-    """The verdict over one moment, as `preflight --sample 0` makes it."""
+    """The verdict over one snapshot, as `preflight --sample 0` makes it."""
     return judge(
         Case(read_snapshot(machine, SnapshotOptions(cpus, asks_jobs=True), TaskReader(asks_all_affinities=True)))
     )

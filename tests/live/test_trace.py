@@ -77,7 +77,7 @@ def _followed_by(seconds: float) -> tuple[dict[str, Any], int]:
     return json.loads(said), process.pid
 
 
-def test_a_busy_loop_is_what_works_and_the_tick_is_what_disturbs_it(tracefs: Path) -> None:
+def test_a_busy_loop_is_the_main_thread_and_the_tick_is_its_noise(tracefs: Path) -> None:
     with noise(LOOP) as process:
         answer = _followed(2)
     (cpu,) = answer["cpus"]

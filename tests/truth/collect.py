@@ -28,7 +28,7 @@ _PROCESSES_BY_MS = {1: 20, 10: 20, 100: 6}
 
 
 def loops_for(statement: str) -> dict[int, int]:
-    """How often the statement runs in a sample of so many milliseconds, when nothing disturbs it."""
+    """How often the statement runs in a sample of so many milliseconds, without noise."""
     once_s = min(timeit.repeat(statement, number=100, repeat=50)) / 100
     return {ms: max(round(ms / 1e3 / once_s), 1) for ms in _PROCESSES_BY_MS}
 

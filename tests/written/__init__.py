@@ -1,4 +1,4 @@
-"""A machine that a test writes down: files by path, moment after moment."""
+"""A machine that a test writes down: files by path, snapshot after snapshot."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class WrittenMachine:
         return sorted(name for name in names if name)
 
     def _folders(self) -> Mapping[str, set[str]]:
-        """The names in each folder of this moment."""
+        """The names in each folder of this snapshot."""
         if self._at not in self._folders_by_moment:
             self._folders_by_moment[self._at] = _folders_of(self._moments[self._at])
         return self._folders_by_moment[self._at]
@@ -136,7 +136,7 @@ def mounted(mounts: str, root: str = "/") -> dict[str, str]:
 
 
 def reading(files: Files, *, is_copy: bool = False) -> Reader:
-    """A reader of one moment of a machine that hides nothing."""
+    """A reader of one snapshot of a machine that hides nothing."""
     return Reader(WrittenMachine({**BARE, **files}, is_copy=is_copy))
 
 

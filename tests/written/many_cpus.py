@@ -3,7 +3,7 @@
     python -m tests.written.many_cpus 64 example-64.nw
 
 For two minutes, a second an interval, it is a machine with two threads a core and two memory nodes. CPUs 0 and 1 do
-the housekeeping, all others are isolated, and these are disturbed on purpose:
+the housekeeping, all others are isolated, and these get noise on purpose:
 
     second 20-31    the network card interrupts one of them 40,000 times a second
     every tenth     prometheus has 60 ms of another one
@@ -37,7 +37,7 @@ _BOOTED_NS = 34_521 * SECOND_NS
 
 
 class ManyCpus:
-    """The machine, a second after the other. Only what is asked for in a moment is kept of it."""
+    """The machine, a second after the other. Only what is asked for in a snapshot is kept of it."""
 
     is_live = False
     name = "a made-up machine"
@@ -62,7 +62,7 @@ class ManyCpus:
         return WrittenMachine(self.files(), answers=self._answers)
 
     def files(self) -> dict[str, str]:
-        """All files of this moment."""
+        """All files of this snapshot."""
         everything = frozenset(range(self._count))
         offline = self._story.offline_at(self.second)
         online = everything - offline

@@ -1,4 +1,4 @@
-"""What a made-up machine of many CPUs counts, second after second, and what disturbs it on purpose."""
+"""What a made-up machine of many CPUs counts, second after second, and its noise, made on purpose."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _THREADS_OF_A_CPU = ("migration/{}", "ksoftirqd/{}", "kworker/{}:1")
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Which CPU is disturbed by what."""
+    """Which CPU gets which noise."""
 
     storm: int
     prometheus: int
@@ -81,7 +81,7 @@ class Counters:
                 self._keep_house(cpu)
             else:
                 self._rest(cpu)
-        self._disturb(second)
+        self._make_noise(second)
 
     def _keep_house(self, cpu: int) -> None:
         chance = self._chance
@@ -104,7 +104,7 @@ class Counters:
         if self._chance.random() < 0.02:
             self._softirqs["RCU"][cpu] += 2
 
-    def _disturb(self, second: int) -> None:
+    def _make_noise(self, second: int) -> None:
         story, chance = self._story, self._chance
         if 20 <= second < 32:
             self._storm(story.storm, _STORM_PER_S + chance.randrange(-4_000, 4_000))
@@ -130,7 +130,7 @@ class Counters:
         self._busy[kind][cpu] += ran_ns / 1e9 * _TICKS_PER_S
 
     def files(self, online: list[int]) -> dict[str, str]:
-        """The tables and the processes of this moment."""
+        """The tables and the processes of this snapshot."""
         found = {
             "/proc/interrupts": table(self._interrupts, online, self._tails),
             "/proc/softirqs": table(self._softirqs, range(self._count), {}),

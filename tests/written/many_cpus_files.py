@@ -27,7 +27,7 @@ _KTHREAD = 0x0420_0000  # a kernel thread that cannot be moved
 
 
 def still_files(count: int) -> dict[str, str]:
-    """What is there from the first moment to the last: all but the CPUs' own, the counters and the processes."""
+    """What is there from the first snapshot to the last: all but the CPUs' own, the counters and the processes."""
     isolated, everything = f"2-{count - 1}", f"0-{count - 1}"
     files = {path: text for path, text in quiet_files().items() if not path.startswith((*_OWN, "/proc/700/"))}
     files |= {

@@ -1,4 +1,4 @@
-"""A quiet bare-metal machine of four CPUs, 2 and 3 isolated, at two moments three seconds apart.
+"""A quiet bare-metal machine of four CPUs, 2 and 3 isolated, in two snapshots three seconds apart.
 
 Everything that the checks ask for is there and as it should be, so that a test changes the one file it is about.
 """
@@ -126,7 +126,7 @@ def _topology() -> dict[str, str]:
 
 
 def quiet_files(seconds: float = 0.0) -> dict[str, str]:
-    """All files, so many seconds after the first moment."""
+    """All files, so many seconds after the first snapshot."""
     return dict(_quiet_files(seconds))
 
 
@@ -183,7 +183,7 @@ def loaded_files(seconds: float = 6.0) -> dict[str, str]:
 
 
 def quiet_machine(before: Files | None = None, after: Files | None = None, **options: object) -> WrittenMachine:
-    """The machine, with other files at either moment, and a third after a calibration."""
+    """The machine, with other files in either snapshot, and a third after a calibration."""
     return WrittenMachine(
         before if before is not None else quiet_files(),
         after if after is not None else quiet_files(3.0),

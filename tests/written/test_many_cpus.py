@@ -43,7 +43,7 @@ def test_between_the_disturbances_it_is_stable(frames: list[Frame]) -> None:
     assert [frames[second].verdict for second in (5, 45, 58, 118)] == ["stable"] * 4
 
 
-def test_everyone_who_disturbs_is_named_in_the_second_it_happens(frames: list[Frame]) -> None:
+def test_every_culprit_is_named_in_the_second_it_happens(frames: list[Frame]) -> None:
     assert _first_culprit(frames[10]) == (5, "prometheus")
     assert _first_culprit(frames[25]) == (5, "NET_RX")
     assert "ice-eth0-TxRx-5 (Ethernet Controller E810-C" in frames[25].culprits[1].name

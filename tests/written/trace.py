@@ -1,4 +1,4 @@
-"""A trace as a live machine answers, of a CPU on which a benchmark was disturbed."""
+"""A trace as a live machine answers, of a CPU on which a benchmark met noise."""
 
 from __future__ import annotations
 

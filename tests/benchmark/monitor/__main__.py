@@ -1,6 +1,6 @@
 """Prints what the monitor costs: `python -m tests.benchmark.monitor [--quick]`. Figures, no limits: nothing can fail.
 
-All run in one go, in turns, so that they meet the same machine. Others are measured where they are installed
+All run in one go, alternately, so that they meet the same machine. Others are measured where they are installed
 (`apt-get install htop btop s-tui glances`).
 """
 

@@ -1,4 +1,4 @@
-"""Whether a target CPU feels the monitor: what is stolen from a spinner on it, with the monitor and without."""
+"""Whether a target CPU feels the monitor: the noise that a spinner on it measures, with the monitor and without."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAUSE_S = 0.2
 
 
 def print_gaps(rounds: int) -> None:
-    """The monitor goes on and is stopped in turns; stopped, it takes no time at all."""
+    """The monitor goes on and is stopped alternately; stopped, it takes no time at all."""
     if len(os.sched_getaffinity(0)) < 2:
         print("\nno CPU is left for the monitor: nothing to tell apart")
         return
@@ -31,7 +31,7 @@ def print_gaps(rounds: int) -> None:
             ratio = paired_ratio(lambda is_watched: _stolen_share(pids, is_watched), rounds)
         finally:
             _signal(pids, signal.SIGCONT)
-    print(f"\nCPU {CPU}, stolen share watched / not watched: {ratio}")
+    print(f"\nCPU {CPU}, noise watched / not watched: {ratio}")
 
 
 def _stolen_share(pids: list[int], is_watched: bool) -> float:

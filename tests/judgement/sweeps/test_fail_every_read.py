@@ -58,7 +58,7 @@ def rubbish(path: str, content: bytes) -> bytes:
 FAULTS = (denied, empty, cut, rubbish)
 
 
-def _disturbed(seconds: float = 0.0) -> dict[str, str]:
+def _noisy(seconds: float = 0.0) -> dict[str, str]:
     """The quiet machine with every blocking fault that can be measured, so that no failure may turn into a pass."""
     ticks = round(seconds * 100)
     files = quiet_files(seconds) | process(900, "hog", 2, 1_000_000 + ticks * 9_000_000, allowed="0-3")
@@ -83,7 +83,7 @@ def _statuses(machine: WrittenMachine) -> dict[str, str]:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_no_failing_read_turns_a_fault_into_a_pass(fault: Callable[[str, bytes], bytes]) -> None:
-    moments = (_disturbed(), _disturbed(3.0))
+    moments = (_noisy(), _noisy(3.0))
     sound = _statuses(WrittenMachine(*moments, answers=ANSWERS))
     faults = {check_id for check_id, status in sound.items() if status == "fail"}
     false_calms = []
@@ -116,7 +116,7 @@ def test_no_failing_read_ends_in_anything_but_an_answer(fault: Callable[[str, by
 
 
 def test_the_same_faults_over_settings_alone() -> None:
-    files = _disturbed()
+    files = _noisy()
     false_calms = []
     machine = WrittenMachine(files, answers=ANSWERS)
     judged_by_settings(machine)

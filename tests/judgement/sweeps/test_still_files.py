@@ -26,7 +26,7 @@ def _at(second: int) -> dict[str, str]:
 
 
 class _StillMachine(WrittenMachine):
-    """On which one file stays what it was at the first moment."""
+    """On which one file stays what it was in the first snapshot."""
 
     def hold(self, path: str) -> _StillMachine:
         self._held = path

@@ -89,5 +89,5 @@ def _light_sleep() -> dict[str, str]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """So many seconds after the first moment."""
+    """So many seconds after the first snapshot."""
     return _hints() | _cool() | _light_sleep()

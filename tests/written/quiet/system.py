@@ -107,5 +107,5 @@ def _disks(seconds: float) -> dict[str, str]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """So many seconds after the first moment."""
+    """So many seconds after the first snapshot."""
     return _hardware(seconds) | _kernel() | _disks(seconds)

@@ -75,5 +75,5 @@ def _own_process() -> dict[str, str]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """So many seconds after the first moment."""
+    """So many seconds after the first snapshot."""
     return _jobs() | _own_process()

@@ -36,7 +36,7 @@ def verdict_of(files: Files | None = None, budget: Budget | None = None, **writt
 
 
 def _moved(files: Files, later: Files) -> Files:
-    """The files at a later moment, of those that are there."""
+    """The files later on, of those that are there."""
     return dict(files) | {path: text for path, text in later.items() if path in files}
 
 

@@ -1,4 +1,4 @@
-"""What came after the sample, and disturbed the calibration: it counts as what the sample has seen does."""
+"""Noise that came after the sample, in the calibration: it counts as what the sample has seen does."""
 
 from __future__ import annotations
 

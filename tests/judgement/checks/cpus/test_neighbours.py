@@ -66,7 +66,7 @@ def test_a_quiet_sibling_says_nothing_of_another() -> None:
     )
 
 
-def test_a_sibling_that_is_offline_disturbs_nobody() -> None:
+def test_an_offline_sibling_makes_no_noise() -> None:
     siblings = {f"{CPUS}/cpu2/topology/thread_siblings_list": "2,7\n"}
     assert answered("busy-sibling", siblings | {f"{CPUS}/offline": "7\n"}).status == "pass"
 
