@@ -29,10 +29,10 @@ def pytest_runtest_makereport(
 
 
 def _seconds_of_others() -> dict[psutil.Process, float]:
-    """The CPU time of each process, its ended children's too, that neither runs these tests nor was started by them."""
+    """The CPU time of each process that neither runs these tests nor was started by them."""
     tests = {os.getpid(), *(each.pid for each in psutil.Process().children(recursive=True))}
     found = psutil.process_iter(["name", "cpu_times"])
-    return {each: sum(each.info["cpu_times"][:4]) for each in found if each.pid not in tests and each.info["cpu_times"]}
+    return {each: sum(each.info["cpu_times"][:2]) for each in found if each.pid not in tests and each.info["cpu_times"]}
 
 
 def _others_since(begin_s: float, before: dict[psutil.Process, float]) -> str:

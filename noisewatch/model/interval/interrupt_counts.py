@@ -11,8 +11,7 @@ from operator import ne
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
-from noisewatch.kernel.interrupts.table import PATH as SOFTIRQS
-from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts, Softirqs
+from noisewatch.kernel.interrupts.table import SOFTIRQS, InterruptRow, Interrupts, Softirqs
 
 _COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
 _SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # on some kernels only once they have counted any
