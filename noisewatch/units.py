@@ -11,6 +11,7 @@ _WHOLE_FROM = 1e5
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _LEAST_SHARE = 0.0005  # what else would be rounded to none
+_COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
 
@@ -57,6 +58,8 @@ def describe_value(value: float, unit: str) -> str:
     """`5.0%` of a share, `10/s` of a rate, `4,194,304 kB` of anything else."""
     if unit == "share":
         return f"{value:.1%}"
+    if value == 1 and unit in _COUNTED:
+        return f"1 {unit[:-1]}"
     number = f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:g}"
     return number + _SHORT_UNITS.get(unit, f" {unit}")
 
@@ -104,3 +107,13 @@ def short_share(value: float | None) -> str:
     if 0 < value < _LEAST_SHARE:
         return "<0.1%"
     return f"{value:.0%}" if value >= 0.0995 else f"{value:.1%}"
+
+
+def describe_clock(khz: float | None) -> str:
+    """`1.8 GHz`."""
+    return "?" if khz is None else f"{khz / 1e6:.4g} GHz"
+
+
+def describe_clocks(lowest_khz: float, highest_khz: float) -> str:
+    """`1.2 to 2.3 GHz`."""
+    return f"{lowest_khz / 1e6:.4g} to {describe_clock(highest_khz)}"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from noisewatch.units import (
+    describe_clocks,
     describe_mhz,
     describe_rate,
     describe_value,
@@ -37,6 +38,8 @@ def test_a_rate_has_three_figures(per_s: float | None, words: str) -> None:
         (0.05, "share", "5.0%"),
         (10.0, "per second", "10/s"),
         (300.0, "seconds", "300 s"),
+        (1, "CPUs", "1 CPU"),
+        (1, "µs", "1 µs"),
         (4_194_304, "kB", "4,194,304 kB"),
     ],
 )
@@ -128,3 +131,7 @@ def test_a_duration_is_read_with_its_unit(text: str, ns: float | None) -> None:
 @pytest.mark.parametrize(("khz", "words"), [(3_694_450, "3694"), (None, "?")])
 def test_a_clock_is_whole_megahertz(khz: int | None, words: str) -> None:
     assert describe_mhz(khz) == words
+
+
+def test_a_range_of_clocks_names_its_unit_once() -> None:
+    assert describe_clocks(1_200_000, 2_300_000) == "1.2 to 2.3 GHz"

@@ -206,7 +206,7 @@ class Case:
         reasons = self.snapshot.reason_by_path
         exact = next((path for path in paths if path in reasons), None)
         known = exact or _first_below(paths, self._unanswered) or _first_above(paths, reasons)
-        return f"{known}: {reasons[known]}" if known is not None else f"{paths[0]}: not told by this machine"
+        return f"{known}: {reasons[known]}" if known is not None else f"{paths[0]}: not exported here"
 
     @cached_property
     def _unanswered(self) -> list[str]:

@@ -10,7 +10,7 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import printable
-from noisewatch.units import describe_value
+from noisewatch.units import describe_rate, describe_value
 
 
 def by_gravity(verdict: Verdict) -> dict[Gravity, list[Finding]]:
@@ -49,7 +49,7 @@ def culprit_line(culprit: Disturbance) -> str:
     """One source of noise in a line."""
     process = f" ({culprit.process})" if culprit.process is not None else ""
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
-    rate = f" {culprit.rate_per_s:.1f}/s" if culprit.rate_per_s is not None else ""
+    rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None else ""
     mark = " (estimated)" if culprit.is_inferred else ""
     return printable(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{process}{rate}{share}{mark}")
 
@@ -58,7 +58,7 @@ def remark_on_commands(verdict: Verdict) -> str | None:
     """Where the commands are not for the machine that shows them; None where they are, or where there are none."""
     if verdict.case.snapshot.is_live or not any(finding.answer.fix for finding in verdict.findings):
         return None
-    return "The commands are for the machine that was copied or recorded, as it was then."
+    return "Run these on the recorded machine, not here."
 
 
 def commands_of(fix: Fix | None) -> list[tuple[str, str]]:

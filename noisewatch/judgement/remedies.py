@@ -193,7 +193,7 @@ def _quota(culprit: Disturbance, case: Case) -> Remedy:
 
 def _unexplained(culprit: Disturbance, case: Case) -> Remedy:
     trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
-    return Remedy(f"Nobody was seen: trace to learn who it is ({trace}).")
+    return Remedy(f"Short-lived threads, as a rule: trace to learn which ({trace}).")
 
 
 _BY_KIND: Mapping[Kind, Callable[[Disturbance, Case], Remedy]] = {

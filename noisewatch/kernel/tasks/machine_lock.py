@@ -69,7 +69,7 @@ def read_owner(reader: Reader, pid: int) -> Owner:
     stat = _read_stat(reader, pid)
     namespace = _own_namespace(reader)
     if namespace is None:
-        raise Unreadable(NAMESPACE, reader.reason_by_path.get(NAMESPACE, "not told by this machine"))
+        raise Unreadable(NAMESPACE, reader.reason_by_path.get(NAMESPACE, "not exported here"))
     return Owner(pid, stat.started_ticks, namespace, stat.name)
 
 

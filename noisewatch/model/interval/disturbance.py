@@ -131,7 +131,7 @@ def _unexplained(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     if rest_ns:
         yield Disturbance(
             kind=Kind.UNATTRIBUTED,
-            name="time of no thread seen",
+            name="unattributed time",
             cpu=cpu,
             stolen_ns=rest_ns,
             share=rest_ns / interval.length_ns,

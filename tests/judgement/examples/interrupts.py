@@ -157,7 +157,7 @@ EXAMPLES = [
     #
     Example("softirqs-on-target", "warn", {}, "NET_RX: up to 100/s", {2}, after=_softirqs("NET_RX", "800 0 300 0")),
     Example("softirqs-on-target", "warn", {}, "NET_RX", {3}, after=_softirqs("NET_RX", "800 0 0 31")),
-    Example("softirqs-on-target", "pass", {}, "10.0/s", after=_softirqs("NET_RX", "800 0 0 30")),
+    Example("softirqs-on-target", "pass", {}, "10/s", after=_softirqs("NET_RX", "800 0 0 30")),
     Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("NET_RX", "800 9000 0 0")),
     Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("TIMER", "9300 9300 900 900")),
     Example(

@@ -34,7 +34,7 @@ def test_threads_and_the_hypervisor_are_suspects_and_the_loop_itself_is_none() -
     found = _suspects(_meanwhile())
     assert (found["hog"].stolen_ns, found["hog"].pid) == (40_000_000, 901)
     assert found["hypervisor (steal time)"].stolen_ns == 50_000_000
-    assert "time of no thread seen" not in found
+    assert "unattributed time" not in found
     assert "elsewhere" not in found
 
 

@@ -43,7 +43,7 @@ def test_ended_threads_have_no_more_than_their_cpu_misses() -> None:
 
 def test_time_that_no_process_has_had_stays_nobodys() -> None:
     interval = interval_of(_pool(0), _pool(100, 1_000) | {"/proc/stat": stat_file({0: 6, 2: 250}, 300)})
-    assert _told(interval, 2) == {"ended threads of pool": 0.999_999, "time of no thread seen": 1.500_001}
+    assert _told(interval, 2) == {"ended threads of pool": 0.999_999, "unattributed time": 1.500_001}
 
 
 def test_what_the_threads_that_live_on_have_had_is_not_told_twice() -> None:
@@ -124,7 +124,7 @@ def test_children_that_were_sent_to_another_cpu_are_told_there() -> None:
     after = _script(1_000, 90) | process(951, "work", 2, 1_000, allowed="2", parent=900)
     interval = interval_of(before, after | {"/proc/stat": stat_file({0: 80, 2: 120}, 300)}, asks_all=True)
     told = _told(interval, 2)
-    assert (told["children of script"], told["time of no thread seen"]) == (0.899_999, 0.3)
+    assert (told["children of script"], told["unattributed time"]) == (0.899_999, 0.3)
     assert "children of script" not in _told(interval, 0)
 
 
@@ -154,7 +154,7 @@ def test_what_found_no_room_where_nothing_hides_was_had_on_another_cpu() -> None
     """Nobody was seen there, but all of the CPU's time is known to the nanosecond."""
     exact = {"/proc/schedstat": _EXACT.format(60_001_000, 99, 0, 0, 1_000_000_000, 99, 0, 0)}
     interval = interval_of(_script(0, 0) | _NONE_YET, _script(1_000, 90) | exact)
-    assert _told(interval, 2) == {"children of script": 0.9, "time of no thread seen": 0.1}
+    assert _told(interval, 2) == {"children of script": 0.9, "unattributed time": 0.1}
 
 
 def test_who_has_become_another_program_is_told_by_both_names() -> None:
@@ -170,4 +170,4 @@ def test_neither_children_nor_threads_are_told_where_their_process_may_not_run()
         (process(900, "pool", 0, 0), process(900, "pool", 0, 1_000, busy=250)),
     ):
         interval = interval_of(before, after | {"/proc/stat": stat_file({2: 200}, 300)})
-        assert _told(interval, 2) == {"time of no thread seen": 2.0}
+        assert _told(interval, 2) == {"unattributed time": 2.0}

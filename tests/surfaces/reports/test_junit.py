@@ -69,7 +69,7 @@ def test_a_failure_tells_the_culprits_and_the_commands() -> None:
     assert failure.get("type") == "blocking"
     assert (failure.text or "").splitlines()[1:] == [
         "CPU 2: thread hog (pid 900) 50.00%",
-        "CPU 3: irq hog 30.0/s 0.10% (estimated)",
+        "CPU 3: irq hog 30/s 0.10% (estimated)",
         "now: hog",
         "undo: hog",
         "persist: hog",

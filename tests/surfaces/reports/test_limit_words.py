@@ -12,7 +12,7 @@ _ROLES = {
     "kernel-log-troubled": "(looked back 600 s)",
     "memory-statistics-updated-often": "(minimum 10 s)",
     "processor-hot": "(minimum 5 K)",
-    "no-housekeeping-cpu": "(minimum 1 CPUs)",
+    "no-housekeeping-cpu": "(minimum 1 CPU)",
     "cpu-quota": "(minimum 2 CPUs)",
     "target-cpu-busy": "(limit 5.0%)",
 }

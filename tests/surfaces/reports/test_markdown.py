@@ -51,7 +51,7 @@ def test_all_that_is_wrong_is_in_one_table_the_gravest_first() -> None:
 def test_culprits_and_each_command_have_a_fence_of_their_own() -> None:
     report = rendered("markdown", failed_verdict())
     section = report.partition("#### `tasks-on-target`\n")[2].partition("####")[0]
-    culprits = "CPU 2: thread hog (pid 900) 50.00%\nCPU 3: irq hog 30.0/s 0.10% (estimated)"
+    culprits = "CPU 2: thread hog (pid 900) 50.00%\nCPU 3: irq hog 30/s 0.10% (estimated)"
     languages = {"now": "sh", "undo": "sh", "persist": "text"}  # what persists is often a piece of advice
     fences = [f"{name}:\n\n```{language}\nhog\n```\n" for name, language in languages.items()]
     fences.insert(0, f"```text\n{culprits}\n```\n")

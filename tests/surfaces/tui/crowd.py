@@ -158,7 +158,7 @@ def _culprits(cpus: tuple[CpuLine, ...], second: int) -> tuple[CulpritLine, ...]
             _culprit(cpus, 3, "thread", "prometheus", 11e6, pid=2211, tid=2215),
             _culprit(cpus, 2, "kernel-thread", "kworker/2:1H-kblockd", 800e3, pid=312, tid=312),
             _culprit(cpus, 2, "outside", "hypervisor (steal time)", 300e3),
-            _culprit(cpus, 3, "unexplained", "time of no thread seen", 600e3),
+            _culprit(cpus, 3, "unexplained", "unattributed time", 600e3),
         ]
     there = [line for line in found if line.role != Role.OFFLINE]
     there.sort(key=lambda line: (line.role == Role.HOUSEKEEPING, -line.stolen_ns_per_s))

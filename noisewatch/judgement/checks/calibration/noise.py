@@ -50,9 +50,9 @@ def noise_floor_above_budget(case: Case) -> Answer:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
     length = describe_ns(floor.sample_ns)
     said = (
-        f"samples of {length} vary by {floor.cv_expected:.1%} ({floor.cv_low:.1%} to {floor.cv_high:.1%}) on "
-        f"CPU {floor.cpu}, the worst one of {floor.samples} takes up to {floor.max_inflation:.2f} times as long"
-        + ("" if floor.bounded else " (so many take longer than was calibrated: something rarer may hit them)")
+        f"samples of {length}: CV {floor.cv_expected:.1%} (90% interval {floor.cv_low:.1%} to {floor.cv_high:.1%}) on "
+        f"CPU {floor.cpu}, worst of {floor.samples} samples up to {floor.max_inflation:.2f}×"
+        + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
     evidence = {
         "cv_low": floor.cv_low,
@@ -163,7 +163,8 @@ def target_cpus_interrupted(case: Case) -> Answer:
     worst = max(known, key=lambda figures: figures.stolen_share or 0.0)
     longest = max(known, key=lambda figures: figures.gap_max_ns or 0)
     stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
-    said = f"{stolen:.2%} of CPU {worst.cpu} is lost in gaps, the longest {describe_ns(gap_ns)} (CPU {longest.cpu})"
+    said = f"CPU {worst.cpu} lost {stolen:.2%} to gaps, longest {describe_ns(gap_ns)}"
+    said += f" on CPU {longest.cpu}" if longest.cpu != worst.cpu else ""
     if stolen > case.bound(_STOLEN_FAILS) or gap_ns > case.bound(_GAP_FAILS):
         cpus = frozenset(
             figures.cpu
@@ -171,9 +172,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
             if (figures.stolen_share or 0) > case.bound(_STOLEN_FAILS)
             or (figures.gap_max_ns or 0) > case.bound(_GAP_FAILS)
         )
-        said += (
-            f" (up to {case.bound(_STOLEN_FAILS):.1%} and {describe_ns(round(case.bound(_GAP_FAILS)))} are tolerated)"
-        )
+        said += f" (longest gap allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
         culprits = culprits_on(case, worst.cpu)
         fix = remedy_of(culprits[0], case).fix if culprits else None
         return Answer(

@@ -37,7 +37,7 @@ _TAIL_FAILS = Limit(
 @check(
     id="fixed-work-unsteady",
     area=AREA,
-    question="Does the same piece of work take the same time, again and again?",
+    question="Does fixed work (FWQ) take the same time again and again?",
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: fixed work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
@@ -56,7 +56,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         lambda figures: figures.work.tail_share if figures.work is not None else None,
         _TAIL_PASSES,
         _TAIL_FAILS,
-        "one block in a hundred takes {value:.1%} longer, or shorter, than the median (CPU {cpu})",
+        "1 block in 100 is {value:.1%} off the median on CPU {cpu}",
         "too little fixed work was measured",
     )
     middle = grade_worst_cpu(
@@ -64,7 +64,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         lambda figures: figures.work.mad_share if figures.work is not None else None,
         _MAD_PASSES,
         _MAD_FAILS,
-        "half of the blocks deviate by more than {value:.2%} from the median (CPU {cpu})",
+        "median deviation {value:.2%} on CPU {cpu}",
         "too little fixed work was measured",
     )
     return _graver(middle, tail)
@@ -94,7 +94,7 @@ _MEMORY_FAILS = Limit(
 @check(
     id="memory-unsteady",
     area=AREA,
-    question="Does the last-level cache answer in the same time, again and again?",
+    question="Is the latency of the last-level cache steady?",
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: accesses to 4 MB",),
     limits=(_MEMORY_PASSES, _MEMORY_FAILS),
@@ -112,7 +112,7 @@ def memory_unsteady(case: Case) -> Answer:
         lambda figures: figures.memory.mad_share if figures.memory is not None else None,
         _MEMORY_PASSES,
         _MEMORY_FAILS,
-        "half of the accesses deviate by more than {value:.1%} from the median (CPU {cpu})",
+        "median deviation of memory accesses {value:.1%} on CPU {cpu}",
         "too few accesses were measured",
     )
 
@@ -152,23 +152,23 @@ def throughput_drifts(case: Case) -> Answer:
         lambda figures: None if figures.throughput_drift_share is None else abs(figures.throughput_drift_share),
         _DRIFT_PASSES,
         _DRIFT_FAILS,
-        "the time of a block differs by {value:.2%} between the last third and the first (CPU {cpu})",
+        "speed drifted by {value:.2%} over the run on CPU {cpu}",
         "too little fixed work was measured",
     )
 
 
 _HUMPS_PASS = Limit(
-    key="passes", name="mvalue that passes", value=2.8, unit="mvalue", reason="one hump, with what chance adds"
+    key="passes", name="mvalue that passes", value=2.8, unit="mvalue", reason="one mode, with what chance adds"
 )
-_HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mvalue", reason="two humps, or more")
+_HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mvalue", reason="two modes or more")
 
 
 @check(
     id="throughput-multimodal",
     area=AREA,
-    question="Does the fixed work take one time, rather than one of several?",
+    question="Does the time of fixed work have a single mode?",
     severity=Severity.WARNING,
-    reads=(f"{MICROBENCHMARK}: the humps in the histogram of the fixed work",),
+    reads=(f"{MICROBENCHMARK}: modes of the histogram of the fixed work",),
     limits=(_HUMPS_PASS, _HUMPS_FAIL),
     why="A CPU that switches between two speeds gives a mean that no run ever takes; deviation alone does not show it.",
     remedy="Look for what comes and goes: turbo, a sibling, a periodic task.",
@@ -182,7 +182,7 @@ def throughput_multimodal(case: Case) -> Answer:
         lambda figures: figures.mvalue,
         _HUMPS_PASS,
         _HUMPS_FAIL,
-        "mvalue {value:.1f} on CPU {cpu} (2 is one hump)",
+        "mvalue {value:.1f} on CPU {cpu} (2 is one mode)",
         "too little fixed work was measured",
     )
 

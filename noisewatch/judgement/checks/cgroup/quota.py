@@ -127,7 +127,7 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
     if not culprits:
         return None
     worst = culprits[0]
-    said = f"{worst.share or 0.0:.1%} of CPU {worst.cpu} is lost to {worst.name}"
+    said = f"CPU {worst.cpu} lost {worst.share or 0.0:.1%} to {worst.name}"
     cpus = frozenset(each.cpu for each in culprits)
     return Answer(
         Status.FAIL,

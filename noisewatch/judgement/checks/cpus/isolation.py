@@ -100,7 +100,7 @@ _TASK_SHARE = Limit(
 @check(
     id="tasks-on-target",
     area="isolation",
-    question="Did any other task run on a target CPU, and may any?",
+    question="Did other tasks run on a target CPU, or could they?",
     severity=Severity.BLOCKING,
     reads=(
         "/proc/PID/task/TID/{stat,schedstat,status,sched}",

@@ -61,7 +61,7 @@ def target_not_tickless(case: Case) -> Answer:
 @check(
     id="rcu-callbacks-on-target",
     area="scheduler",
-    question="Is what RCU has put off run on other CPUs than the target?",
+    question="Are RCU callbacks kept off the target CPUs?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
     reads=(COMMAND_LINE, f"{CPUS}/nohz_full", "/proc/PID/task/TID/status of rcuo threads", "/proc/config.gz"),

@@ -110,7 +110,7 @@ def _allow(group: ServiceGroup, listed: str, *how_long: str) -> tuple[str, ...]:
 @check(
     id="custom-scheduler-loaded",
     area="scheduler",
-    question="Is the kernel's own scheduler at work?",
+    question="Is the kernel's own scheduler in use?",
     severity=Severity.WARNING,
     reads=(Knob.SCHED_EXT_STATE, Knob.SCHED_EXT_OPS),
     why=(

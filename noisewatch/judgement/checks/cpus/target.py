@@ -120,7 +120,7 @@ def no_housekeeping_cpu(case: Case) -> Answer:
     if case.siblings:
         said = f"all other work is left to {name_cpus(case.siblings)}, on the cores of the target"
     else:
-        said = "every online CPU is a target"
+        said = "every online CPU is a target: leave at least one"
     return Answer(
         Status.FAIL, said, measured=0, limit=1, unit="CPUs", cpus=case.target, evidence=evidence, limit_role=MINIMUM
     )

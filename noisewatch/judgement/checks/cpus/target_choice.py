@@ -197,7 +197,7 @@ def target_cpus_far_apart(case: Case) -> Answer:
         "last_level_caches": [format_cpu_list(cache) for cache in known_caches],
     }
     if len(known_nodes) > 1:
-        said = f"on {len(known_nodes)} nodes: {', '.join(map(str, sorted(known_nodes)))}"
+        said = f"targets span {len(known_nodes)} NUMA nodes ({format_cpu_list(known_nodes)})"
         return Answer(
             Status.FAIL, said, measured=len(known_nodes), limit=1, unit="nodes", cpus=case.target, evidence=evidence
         )

@@ -12,6 +12,7 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, CpuFrequency
 from noisewatch.kernel.system.platform import NONE
+from noisewatch.units import describe_clocks
 
 _CPUFREQ_DOC = "https://docs.kernel.org/admin-guide/pm/cpufreq.html"
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
@@ -39,7 +40,7 @@ def why_no_clock(case: Case, cpu: int, name: str) -> str:
 @check(
     id="governor-not-performance",
     area="frequency",
-    question="Does the governor hold the target CPUs at their highest clock?",
+    question="Does the governor keep the target CPUs at their highest clock?",
     severity=Severity.BLOCKING,
     reads=(f"{CPUS}/cpuN/cpufreq/scaling_governor", f"{CPUS}/cpuN/cpufreq/scaling_driver"),
     why="Every other governor follows the load with a delay, so that short benchmarks measure how fast it reacts.",
@@ -86,7 +87,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
 @check(
     id="turbo-enabled",
     area="frequency",
-    question="Is the clock kept from exceeding its base frequency?",
+    question="Is turbo off, so that the clock stays at or below its base frequency?",
     severity=Severity.WARNING,
     reads=(
         f"{CPUS}/intel_pstate/no_turbo",
@@ -202,7 +203,7 @@ def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
     for cpu in cpus:
         windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)
     widest = sorted(windows.items(), key=lambda each: (each[0][0] - each[0][1], each[1]))
-    told = [f"between {low} and {high} kHz on {name_cpus(own)}" for (low, high), own in widest[:_MOST_WINDOWS]]
+    told = [f"{describe_clocks(low, high)} allowed on {name_cpus(own)}" for (low, high), own in widest[:_MOST_WINDOWS]]
     others = [cpu for _, own in widest[_MOST_WINDOWS:] for cpu in own]
     return "; ".join([*told, *([f"others on {name_cpus(others)}"] if others else [])])
 

@@ -29,7 +29,7 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
 @check(
     id="energy-preference-not-performance",
     area="frequency",
-    question="Is the hardware told to prefer speed to saving energy?",
+    question="Does the hardware's energy preference favour speed?",
     severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
     why=(
@@ -160,7 +160,7 @@ _DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"}
 @check(
     id="frequency-daemon-runs",
     area="frequency",
-    question="Will nobody change the frequency settings back?",
+    question="Is no daemon running that changes frequency settings?",
     severity=Severity.INFORMATION,
     reads=("/proc/PID/stat",),
     why=(

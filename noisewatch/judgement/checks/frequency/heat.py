@@ -29,7 +29,7 @@ _THERMAL_INTERRUPT = "TRM"
 @check(
     id="throttled",
     area="heat",
-    question="Did the processor never slow itself down for heat?",
+    question="Did the processor run without thermal throttling?",
     severity=Severity.BLOCKING,
     reads=(
         f"{CPUS}/cpuN/thermal_throttle/{{core,package}}_throttle_count over the sample and the calibration",

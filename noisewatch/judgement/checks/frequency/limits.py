@@ -16,6 +16,7 @@ from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import FrequencyCap, UncoreDomain, cap_path
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.units import describe_clock, describe_clocks
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
 _ALL_PERCENT = 100
@@ -56,7 +57,7 @@ def clock_capped(case: Case) -> Answer:
     capped = {cpu: cap.limit_khz for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap)}
     if capped:
         lowest = min(khz for khz in capped.values() if khz is not None)
-        said = f"firmware allows {name_cpus(capped)} no more than {lowest} kHz"
+        said = f"firmware caps {name_cpus(capped)} at {describe_clock(lowest)}"
         return Answer(Status.FAIL, said, measured=lowest, unit="kHz", cpus=frozenset(capped), evidence=evidence)
     silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if silent or not clocks:
@@ -119,7 +120,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
 @check(
     id="uncore-frequency-moves",
     area="frequency",
-    question="Do the last-level cache and the way to memory keep one clock?",
+    question="Does the uncore (last-level cache, memory path) keep one clock?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING},
     reads=(f"{UNCORE}/*/{{min_freq_khz,max_freq_khz}} at the start of the run",),
@@ -155,7 +156,7 @@ def _said_of_domains(moving: list[UncoreDomain]) -> str:
     names: dict[tuple[int | None, int | None], list[str]] = {}
     for domain in moving:
         names.setdefault((domain.min_khz, domain.max_khz), []).append(domain.path.rsplit("/", 1)[1])
-    return "; ".join(f"between {low} and {high} kHz ({', '.join(own)})" for (low, high), own in names.items())
+    return "; ".join(f"{describe_clocks(low or 0, high or 0)} ({', '.join(own)})" for (low, high), own in names.items())
 
 
 def _hold(domains: list[UncoreDomain]) -> Fix:

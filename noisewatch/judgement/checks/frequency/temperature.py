@@ -109,7 +109,7 @@ _POWER_FAILS = Limit(
 @check(
     id="power-limit-lowered",
     area="heat",
-    question="May the packages take the power that they are made for?",
+    question="Are the power limits of the packages at their rated value?",
     severity=Severity.INFORMATION,
     reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
     limits=(_POWER_FAILS,),

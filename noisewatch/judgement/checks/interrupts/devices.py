@@ -182,7 +182,9 @@ def _unmovable(irqs: list[Irq]) -> str:
     numbers = sorted(irq.irq for irq in irqs if irq.movable is False)
     if not numbers:
         return ""
-    return f" (the kernel manages {', '.join(map(str, numbers))}: it cannot be moved from user space)"
+    listed = ", ".join(map(str, numbers))
+    whose = f"IRQ {listed} is" if len(numbers) == 1 else f"IRQs {listed} are"
+    return f" ({whose} managed by the kernel and cannot be moved)"
 
 
 def steer(case: Case, irqs: list[Irq]) -> Fix | None:

@@ -45,7 +45,7 @@ _TIME_FAILS = Limit(
 @check(
     id="softirqs-on-target",
     area="interrupts",
-    question="Do the target CPUs run no softirqs for others?",
+    question="Are the target CPUs free of softirqs for others?",
     severity=Severity.WARNING,
     reads=(f"{SOFTIRQS} over the sample", "/proc/stat over the sample", f"{INTERRUPTS} over the sample"),
     limits=(_WORK_PASSES, _TIME_FAILS),
@@ -95,9 +95,8 @@ def _softirqs(case: Case) -> Answer:
     if often:
         worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
         culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
-        said = (
-            f"{culprits[0].name}: up to {worst:.0f}/s on {name_cpus(often)}, where no such device interrupts as often"
-        )
+        said = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
+        said += ", more than device interrupts explain"
         untimed = None if len(known) == len(shares) else case.why_unknown("/proc/stat")
         return Answer(
             Status.WARN,
@@ -128,7 +127,7 @@ def _softirqs(case: Case) -> Answer:
 
 def _quiet_said(case: Case, interval: Interval, rates: dict[int, float]) -> str:
     busiest = max(rates, key=lambda cpu: rates[cpu])
-    said = f"up to {rates[busiest]:.1f}/s for devices" if rates[busiest] else "none for devices"
+    said = f"up to {describe_rate(rates[busiest])} for devices" if rates[busiest] else "none for devices"
     behind = rates[busiest] > case.bound(_WORK_PASSES)
     return f"{said} on CPU {busiest}, with its interrupts" if behind else said
 
@@ -185,7 +184,7 @@ _CALLS_FAIL = Limit(
 @check(
     id="ipis-on-target",
     area="interrupts",
-    question="Do other CPUs leave the target CPUs alone?",
+    question="Are the target CPUs free of IPIs from other CPUs?",
     severity=Severity.INFORMATION,
     reads=(f"{INTERRUPTS} over the sample",),
     limits=(_CALLS_PASS, _CALLS_FAIL),

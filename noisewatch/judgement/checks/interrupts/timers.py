@@ -60,7 +60,7 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
 @check(
     id="timers-on-target",
     area="interrupts",
-    question="Do the timers of the target CPUs serve nothing but the tick?",
+    question="Do only tick timers interrupt the target CPUs?",
     severity=Severity.WARNING,
     reads=(f"{PATH} over the sample and the calibration", f"{PACKED} (CONFIG_HZ)", "the calibration's trace, as root"),
     limits=(_FEW, _MANY, _SHORT, _LONG),

@@ -29,7 +29,7 @@ _AN_HOUR_MS = 3_600_000
 @check(
     id="khugepaged-collapses-pages",
     area="memory",
-    question="Does nobody turn small pages into huge ones behind a program's back?",
+    question="Does khugepaged leave pages as they are?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (thp_collapse_alloc) over the sample and the calibration", Knob.THP_ENABLED),
@@ -75,7 +75,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
 @check(
     id="ksm-scans",
     area="memory",
-    question="Is the search for equal pages (KSM) off?",
+    question="Is kernel same-page merging (KSM) off?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.KSM_RUN, "/proc/PID/schedstat of ksmd over the sample"),
@@ -192,7 +192,7 @@ _DIRTY_FAILS = Limit(
 @check(
     id="dirty-pages-pending",
     area="memory",
-    question="Is all that was written to files on the disk?",
+    question="Has all file data been written to disk?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{MEMINFO} (Dirty, Writeback, MemTotal)",),

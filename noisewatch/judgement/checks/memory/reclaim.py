@@ -83,7 +83,7 @@ _MOVED = Limit(
 @check(
     id="memory-compacted",
     area="memory",
-    question="Is memory left where it is, and not compacted?",
+    question="Is memory not being compacted?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (compact_stall, compact_migrate_scanned) over the sample and the calibration", Knob.COMPACTION),
@@ -141,7 +141,7 @@ def _stop(case: Case) -> Fix | None:
 @check(
     id="zone-reclaim-enabled",
     area="memory",
-    question="Does a full node take memory from another one, before it takes back its own?",
+    question="Does a full NUMA node use memory of another one before it reclaims its own?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.ZONE_RECLAIM, f"{NODES}/nodeN/cpulist"),

@@ -33,7 +33,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
 @check(
     id="swapping",
     area="memory",
-    question="Is nothing swapped, in or out?",
+    question="Is there no swapping?",
     severity=Severity.BLOCKING,
     reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO, SWAPS),
     limits=(_SWAPPED, _USED),

@@ -30,7 +30,7 @@ _RECENT = Limit(
 @check(
     id="kernel-log-troubled",
     area="hardware",
-    question="Has the kernel complained of nothing in the last ten minutes?",
+    question="Is the kernel log free of trouble for the last ten minutes?",
     severity=Severity.WARNING,
     reads=(KERNEL_LOG,),
     limits=(_RECENT,),

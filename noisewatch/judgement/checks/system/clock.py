@@ -90,7 +90,7 @@ _PYTHON_FAILS = Limit(
 @check(
     id="slow-clock-reading",
     area="clock",
-    question="Is it cheap to read the clock?",
+    question="Is reading the clock cheap?",
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: turns of the loop that reads CLOCK_MONOTONIC",),
     limits=(_READING_PASSES, _READING_FAILS, _PYTHON_PASSES, _PYTHON_FAILS),
@@ -147,7 +147,7 @@ def tsc_not_invariant(case: Case) -> Answer:
 
 _STEERING = Limit(
     key="fails",
-    name="deviation from the clock's own rate",
+    name="slew of the clock",
     value=500,
     unit="ppm",
     reason="what the kernel itself allows a time server's daemon",
@@ -157,13 +157,13 @@ _STEERING = Limit(
 @check(
     id="clock-steered",
     area="clock",
-    question="Does the clock run at its own rate?",
+    question="Is the clock not being slewed?",
     severity=Severity.INFORMATION,
     reads=(QUESTION,),
     limits=(_STEERING,),
     why=(
-        "To make up for an offset, time daemons let the clocks run faster or slower, CLOCK_MONOTONIC too, chrony "
-        "by up to 8 %: what is measured in that time is longer or shorter than it was."
+        "To make up for an offset, time daemons slew the clocks, CLOCK_MONOTONIC too, chrony by up to 8 %: what "
+        "is measured in that time is longer or shorter than it was."
     ),
     remedy="Wait until the clock is synchronised (chronyc tracking), or step it once before the benchmark.",
     sources=("https://man7.org/linux/man-pages/man2/adjtimex.2.html", "https://chrony-project.org/documentation.html"),
@@ -174,6 +174,6 @@ def clock_steered(case: Case) -> Answer:
         return unknown(case.why_unknown(QUESTION))
     deviation, limit = rate.deviation_ppm, case.bound(_STEERING)
     evidence = {"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised}
-    said = f"{deviation:+.0f} ppm off its own rate"
+    said = f"slewed by {deviation:+.0f} ppm"
     status = Status.FAIL if abs(deviation) > limit else Status.PASS
     return Answer(status, said, measured=abs(deviation), limit=limit, unit="ppm", evidence=evidence)

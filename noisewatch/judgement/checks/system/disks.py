@@ -29,7 +29,7 @@ _NS_PER_MS = 1_000_000
 @check(
     id="disks-busy",
     area="load",
-    question="Are the disks at rest?",
+    question="Are the disks idle?",
     severity=Severity.WARNING,
     severity_in={IO: Severity.BLOCKING},
     reads=(f"{DISKSTATS} over the sample",),
@@ -123,7 +123,7 @@ _ARRAYS = Limit(
 @check(
     id="disk-array-rebuilds",
     area="load",
-    question="Are the disk arrays neither checked nor rebuilt?",
+    question="Are no disk arrays being checked or rebuilt?",
     severity=Severity.WARNING,
     severity_in={IO: Severity.BLOCKING},
     reads=(MDSTAT,),

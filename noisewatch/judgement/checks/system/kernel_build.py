@@ -40,7 +40,7 @@ _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": 
 @check(
     id="debug-kernel",
     area="kernel",
-    question="Was the kernel built to run, and not to find its own bugs?",
+    question="Is the kernel built without expensive debug checks?",
     severity=Severity.WARNING,
     reads=(PACKED, "/boot/config-RELEASE", "/proc/cmdline"),
     why=(
@@ -212,7 +212,7 @@ def console_prints_everything(case: Case) -> Answer:
 @check(
     id="console-cursor-blinks",
     area="kernel",
-    question="Does no cursor blink on the console's screen?",
+    question="Is the console's cursor not blinking?",
     severity=Severity.INFORMATION,
     reads=(Knob.CURSOR_BLINK,),
     why="The kernel draws it five times a second, on whatever CPU the work lands.",

@@ -60,7 +60,7 @@ def virtual_machine(case: Case) -> Answer:
 @check(
     id="inside-container",
     area="virtual",
-    question="Is the whole system in view, and not only a container?",
+    question="Is the whole system visible, not only a container?",
     severity=Severity.INFORMATION,
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
     why=(
@@ -85,7 +85,7 @@ def inside_container(case: Case) -> Answer:
 @check(
     id="burstable-instance",
     area="virtual",
-    question="Is this a type of instance that may use its CPUs all the time?",
+    question="Is this an instance type without CPU credits?",
     severity=Severity.WARNING,
     reads=(f"{DMI}/sys_vendor", f"{DMI}/product_name"),
     why=(
@@ -125,7 +125,7 @@ _NEEDED = {  # by number, in linux/capability.h
 @check(
     id="privileges-limited",
     area="virtual",
-    question="May noisewatch look at everything?",
+    question="Can noisewatch read everything?",
     severity=Severity.INFORMATION,
     reads=(f"{STATUS} (CapEff)", NAMESPACE, Knob.LOCKDOWN, Knob.SECURITY_MODULES),
     why=(

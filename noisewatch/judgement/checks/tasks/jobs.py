@@ -39,7 +39,7 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a sc
 @check(
     id="background-job-runs",
     area="jobs",
-    question="Are package managers, indexers, compilers, backups and the like at rest?",
+    question="Are package managers, indexers, compilers, backups and the like idle?",
     severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
     limits=(_VISIBLE, _WORKS),

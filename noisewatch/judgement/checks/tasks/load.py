@@ -120,7 +120,7 @@ _FULL_FAILS = Limit(
 @check(
     id="pressure-stall",
     area="load",
-    question="Does nobody wait for CPU, memory or I/O?",
+    question="Is anything waiting for CPU, memory or I/O?",
     severity=Severity.WARNING,
     reads=tuple(f"{PRESSURE}/{resource} over the sample" for resource in ("cpu", "memory", "io")),
     limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
@@ -171,7 +171,7 @@ def pressure_stall(case: Case) -> Answer:
 
 _STEAL_FAILS = Limit(
     key="fails",
-    name="stolen share of a target CPU that fails",
+    name="steal on a target CPU that fails",
     value=0.005,
     unit="share",
     reason="half of what a benchmark wants to resolve",
@@ -181,7 +181,7 @@ _STEAL_FAILS = Limit(
 @check(
     id="hypervisor-steal",
     area="load",
-    question="Does the hypervisor leave the target CPUs to this machine?",
+    question="Are the target CPUs free of hypervisor steal?",
     severity=Severity.BLOCKING,
     reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
@@ -213,7 +213,7 @@ def hypervisor_steal(case: Case) -> Answer:
     }
     if worst > case.bound(_STEAL_FAILS):
         over = frozenset(cpu for cpu, share in steals.items() if share > case.bound(_STEAL_FAILS))
-        said = f"the hypervisor took {worst:.1%} of {name_cpus(over)}" + (f" {WHEN}" if worst in later.values() else "")
+        said = f"steal: {worst:.1%} of {name_cpus(over)}" + (f" {WHEN}" if worst in later.values() else "")
         taken = [each for cpu in sorted(over) for found in case.intervals for each in disturbances_of(found, cpu)]
         most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == Kind.OUTSIDE}
         culprits = tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
@@ -235,7 +235,7 @@ def hypervisor_steal(case: Case) -> Answer:
     if worst > 0:
         return Answer(
             Status.WARN,
-            f"the hypervisor took {worst:.2%}",
+            f"steal: {worst:.2%}",
             measured=worst,
             limit=case.bound(_STEAL_FAILS),
             unit="share",
@@ -245,7 +245,7 @@ def hypervisor_steal(case: Case) -> Answer:
         return unknown("no steal time since boot: the hypervisor may not report any")
     return Answer(
         Status.PASS,
-        "the hypervisor took nothing",
+        "no steal",
         measured=0.0,
         limit=case.bound(_STEAL_FAILS),
         unit="share",

@@ -11,7 +11,7 @@ from noisewatch.kernel.tasks.machine_lock import PATH
 @check(
     id="machine-locked",
     area="load",
-    question="Is no other benchmark about to run, or running, here?",
+    question="Is no other benchmark running, or about to run, here?",
     severity=Severity.BLOCKING,
     reads=(PATH, "/proc/PID/stat of the process that it names"),
     why=(

@@ -252,7 +252,7 @@ _USERS = Limit(
 @check(
     id="other-users-logged-in",
     area="load",
-    question="Is nobody else logged in?",
+    question="Are you the only user who is logged in?",
     severity=Severity.INFORMATION,
     reads=(f"{SESSIONS}: /run/utmp, or /run/systemd/sessions",),
     limits=(_USERS,),

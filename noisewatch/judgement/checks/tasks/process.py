@@ -28,7 +28,7 @@ _FULL = 2
 @check(
     id="layout-not-random",
     area="process",
-    question="Does each run get an address layout of its own?",
+    question="Is the address layout randomised for each run?",
     severity=Severity.WARNING,
     reads=(Knob.ADDRESS_RANDOMISATION, PERSONALITY),
     why=(
@@ -106,7 +106,7 @@ def environment_alters_programs(case: Case) -> Answer:
 @check(
     id="process-traced",
     area="process",
-    question="Does no debugger or tracer follow what is started here?",
+    question="Is this process free of debuggers and tracers?",
     severity=Severity.WARNING,
     reads=(f"{STATUS} (TracerPid)",),
     why="A traced process stops at each system call or signal until its tracer has had a look: microseconds each time.",
@@ -134,7 +134,7 @@ _SPACE = ("Max address space", "Max data size")
 @check(
     id="resources-limited",
     area="process",
-    question="Are CPU time and memory of a process unlimited, and the stack's size as usual?",
+    question="Are CPU time and memory of a process unlimited, with the usual stack size?",
     severity=Severity.INFORMATION,
     reads=(LIMITS,),
     why=(

@@ -39,7 +39,7 @@ class _Due:
 @check(
     id="job-scheduled",
     area="jobs",
-    question="Will no scheduled job of the system start during the benchmark?",
+    question="Is no system job scheduled during the benchmark?",
     severity=Severity.INFORMATION,
     reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),
     limits=(_AHEAD,),

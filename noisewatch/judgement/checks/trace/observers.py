@@ -52,7 +52,7 @@ def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
 @check(
     id="profiler-runs",
     area="kernel",
-    question="Is no profiler at work?",
+    question="Is no profiler running?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
     limits=(_SAMPLES,),
@@ -133,7 +133,7 @@ _AGENTS = frozenset(
 @check(
     id="security-agent-runs",
     area="kernel",
-    question="Does no security agent watch system calls and files?",
+    question="Is no security agent running?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=("/proc/PID/stat",),

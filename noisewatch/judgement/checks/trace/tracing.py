@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 @check(
     id="kernel-traced",
     area="kernel",
-    question="Is neither a tracer nor a trace event of the kernel switched on?",
+    question="Are kernel tracers and trace events off?",
     severity=Severity.WARNING,
     reads=(
         f"{TRACING}/current_tracer",

@@ -170,7 +170,7 @@ def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]
 
 
 def _is_named(culprit: Disturbance, said: str) -> bool:
-    """With its CPU: time of no thread seen is called the same on each."""
+    """With its CPU: unattributed time is called the same on each."""
     label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
     return label in said and re.search(rf"\bCPU {culprit.cpu}\b", said) is not None
 

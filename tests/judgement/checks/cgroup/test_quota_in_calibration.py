@@ -94,7 +94,7 @@ def test_where_parents_are_hidden_stops_of_a_short_period_in_which_nobody_ran_fa
     said["cpus"][0]["pieces"] = [ns for start, *_ in stops for ns in (start + 10_000, start + 40_000, 2)]
     answer = _of_stops(stops, parse_trace(said))
     assert (answer.status, answer.unit, set(answer.cpus)) == ("fail", "share", {2})
-    assert "is lost to what looks like a CPU quota of a cgroup that cannot be seen" in answer.said
+    assert "to what looks like a CPU quota of a cgroup that cannot be seen" in answer.said
     assert [each.kind for each in answer.culprits] == ["quota"]
     assert _of_stops(stops).status == "unknown"
 

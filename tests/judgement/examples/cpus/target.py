@@ -71,9 +71,7 @@ EXAMPLES = [
     Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
     Example(*("tasks-on-target", "fail", {}, "worker (30 threads): ~4.0% of CPU 2", {2}), after=_MANY),
     Example(*("tasks-on-target", "fail", {}, "worker (30 threads) (pid 900): ~4.0%", {2}), after=_MANY_OF_ONE),
-    Example(
-        *("tasks-on-target", "fail", {}, "time of no thread seen", {2}), after={"/proc/stat": stat_file({2: 30}, 300)}
-    ),
+    Example(*("tasks-on-target", "fail", {}, "unattributed time", {2}), after={"/proc/stat": stat_file({2: 30}, 300)}),
     Example("tasks-on-target", "unknown", gone=("/proc/stat",)),
     #
     Example("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3", {3}),
@@ -139,8 +137,8 @@ EXAMPLES = [
         gone=_NO_CPUFREQ,
         target=frozenset({1, 2}),
     ),
-    Example("target-cpus-far-apart", "fail", _NODE_1, "2 nodes: 0, 1", {2, 3}),
-    Example("target-cpus-far-apart", "fail", _NODE_1, "2 nodes", rules=_STRICT),
+    Example("target-cpus-far-apart", "fail", _NODE_1, "span 2 NUMA nodes (0-1)", {2, 3}),
+    Example("target-cpus-far-apart", "fail", _NODE_1, "2 NUMA nodes", rules=_STRICT),
     Example(
         *("target-cpus-far-apart", "pass", {f"{_NODES}/node0/cpulist": "1-3\n", f"{_NODES}/node1/cpulist": "0\n"}),
     ),

@@ -18,7 +18,7 @@ EXAMPLES = [
     Example("turbo-enabled", "fail", _BOOST, "boost"),
     Example("turbo-enabled", "unknown", gone=(f"{CPUS}/cpufreq/boost",)),
     Example(
-        *("frequency-window-open", "warn", _BOOST | {f"{CPUS}/cpu2/cpufreq/scaling_max_freq": "3600000\n"}, "3600000"),
+        *("frequency-window-open", "warn", _BOOST | {f"{CPUS}/cpu2/cpufreq/scaling_max_freq": "3600000\n"}, "3.6 GHz"),
         cpus={2},
     ),
     Example(
@@ -28,7 +28,7 @@ EXAMPLES = [
             f"{CPUS}/cpu3/cpufreq/scaling_max_freq": "3600000\n",
             f"{CPUS}/cpufreq/boost": "1\n",
         },
-        "between 1200000 and 3000000 kHz on CPU 2; between 3000000 and 3600000 kHz on CPU 3",
+        "1.2 to 3 GHz allowed on CPU 2; 3 to 3.6 GHz allowed on CPU 3",
     ),
     Example("frequency-window-open", "unknown", gone=(f"{CPUS}/cpu2/cpufreq",)),
     *(

@@ -80,7 +80,7 @@ _CAPS = [
     Example("clock-capped", "unknown", _INTEL, gone=(f"{CPUS}/intel_pstate",), is_copy=True),
     Example("clock-capped", "pass", _INTEL, gone=_NO_LIMIT, is_copy=True),
     Example("clock-capped", "unknown", gone=_NO_LIMIT, is_copy=True),
-    Example("clock-capped", "fail", {f"{_CPU3}/bios_limit": "1800000\n"}, "1800000 kHz", cpus={3}),
+    Example("clock-capped", "fail", {f"{_CPU3}/bios_limit": "1800000\n"}, "1.8 GHz", cpus={3}),
     Example("clock-capped", "pass", {f"{CPUS}/cpu1/cpufreq/bios_limit": "1800000\n"}),
     Example("clock-capped", "pass", {f"{_CPU3}/{name}": "1800000\n" for name in _PINNED}),
     Example("clock-capped", "pass", gone=(f"{_CPU2}/bios_limit", f"{_CPU3}/bios_limit")),
@@ -113,7 +113,7 @@ _UNCORE = [
         *("uncore-frequency-moves", "unknown", {f"{CPUS}/cpu3/topology/physical_package_id": "1\n"}),
         "no domain of package 1",
     ),
-    Example("uncore-frequency-moves", "fail", {f"{UNCORE}/min_freq_khz": "800000\n"}, "800000 and 2400000"),
+    Example("uncore-frequency-moves", "fail", {f"{UNCORE}/min_freq_khz": "800000\n"}, "0.8 to 2.4 GHz"),
     Example("uncore-frequency-moves", "fail", {f"{UNCORE}/min_freq_khz": "800000\n"}, rules=Rules("memory")),
     Example(
         *("uncore-frequency-moves", "fail"),
@@ -122,7 +122,7 @@ _UNCORE = [
             f"{UNCORE}/min_freq_khz": "1000000\n",
             **_OTHER_PACKAGE,
         },
-        "between 1000000 and 2400000 kHz (package_00_die_00); between 800000 and 2400000 kHz (package_01_die_00)",
+        "1 to 2.4 GHz (package_00_die_00); 0.8 to 2.4 GHz (package_01_die_00)",
     ),
     Example("uncore-frequency-moves", "pass", _OTHER_PACKAGE),
     Example(

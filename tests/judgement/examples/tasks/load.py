@@ -112,7 +112,7 @@ EXAMPLES = [
     Example("hypervisor-steal", "not-applicable", {}, "not a virtual machine"),
     Example("hypervisor-steal", "unknown", VIRTUAL, "no steal time since boot"),
     Example(
-        *("hypervisor-steal", "pass", _STOLEN_ONCE, "took nothing"),
+        *("hypervisor-steal", "pass", _STOLEN_ONCE, "no steal"),
         after={"/proc/stat": stat_file({}, 310, {2: 5, 3: 5})},
     ),
     Example("pressure-stall", "warn", {}, "io 0.8%", after={"/proc/pressure/io": _FULL.format(total=25_000)}),

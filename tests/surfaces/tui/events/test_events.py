@@ -242,7 +242,7 @@ def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
         cpu=1,
         role=Role.TARGET,
         kind=Kind.UNATTRIBUTED,
-        name="time of no thread seen",
+        name="unattributed time",
         pid=None,
         tid=None,
         rate_per_s=None,

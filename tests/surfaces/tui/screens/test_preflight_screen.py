@@ -68,7 +68,7 @@ def test_what_did_not_pass_is_listed_the_gravest_first_and_the_rest_is_counted()
 def test_the_selected_check_is_told_whole_with_its_command() -> None:
     model = model_of(_frame())
     text = "\n".join(screen_of(model, "preflight", 60, 24))
-    assert "Did any other task run on a target CPU, and may any?" in " ".join(text.split())
+    assert "Did other tasks run on a target CPU, or could they?" in " ".join(text.split())
     assert "fix: sudo taskset -pc 0-1 7" in text
     model.select(1)
     assert model.selected_finding() == _FINDINGS[1]
