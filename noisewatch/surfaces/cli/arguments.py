@@ -30,14 +30,14 @@ from noisewatch.surfaces.cli.values import (
 MONITOR, PREFLIGHT = "monitor", "preflight"
 
 _COMMANDS = {
-    "preflight": "check whether a benchmark may start: a verdict with an exit status",
-    "calibrate": "measure what the machine alone adds to a benchmark's samples",
-    "show": "show the machine as it was read, without judging it",
+    "preflight": "check whether a benchmark may start: verdict and exit status",
+    "calibrate": "measure the noise that the machine adds to a benchmark's samples",
+    "show": "print topology, clocks and IRQs, without a verdict",
     "explain": "explain one check, or list them all",
-    "trace": "follow the target CPUs, and name who takes time from them",
+    "trace": "trace the target CPUs and name the culprits",
     "record": "record the machine into a file that replays anywhere",
-    "completion": "print the script that completes noisewatch's words in a shell",
-    "screenshot": "draw the monitor's screen into an SVG or PNG file",
+    "completion": "print a shell completion script",
+    "screenshot": "draw the monitor's screen to an SVG or PNG file",
 }
 
 _EPILOG = """\
@@ -47,6 +47,23 @@ exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unk
 (--format nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, errors included);
 of all other commands: 0 done, 2 usage or input error, 3 could not measure
 """
+
+_EXAMPLES = {
+    "preflight": """\
+examples:
+  noisewatch preflight --cpus 2-3 && taskset -c 2-3 ./benchmark
+  noisewatch preflight --wait 300 --lock    retry for 5 minutes, then keep others from starting
+  noisewatch preflight --fix-script fix.sh --undo-script undo.sh
+  noisewatch preflight --expect 3600 --format json --output verdict.json
+""",
+    "calibrate": """\
+examples:
+  noisewatch calibrate --cpus 2-3 --duration 10
+  noisewatch calibrate --cpus 3 --against 0    compare an isolated CPU with another one
+  noisewatch calibrate --at 10ms --max-cv 0.5%    against a benchmark's own budget
+  sudo noisewatch calibrate --tracer osnoise    name the culprits at a lower overhead
+""",
+}
 
 
 class _Parser(ArgumentParser):
@@ -62,11 +79,15 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=seconds(SHORTEST_CALIBRATION_S),
         default=5.0,
-        help="how long in total (default 5)",
+        help="total duration (default 5)",
     )
-    parser.add_argument("--against", metavar="LIST", help="compare the target CPUs with these")
+    parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
     parser.add_argument(
-        "--workload", metavar="COMMAND", type=words, default=(), help="measure this short command in place of our work"
+        "--workload",
+        metavar="COMMAND",
+        type=words,
+        default=(),
+        help="measure this command instead of the built-in work",
     )
     add_budget(parser)
     add_record(parser)
@@ -81,7 +102,11 @@ def _fill_trace(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text", "json"))
     parser.add_argument(
-        "--duration", metavar="SECONDS", type=seconds(SHORTEST_SAMPLE_S), default=5.0, help="how long (default 5)"
+        "--duration",
+        metavar="SECONDS",
+        type=seconds(SHORTEST_SAMPLE_S),
+        default=5.0,
+        help="duration of the trace (default 5)",
     )
     add_tracer(parser)
     add_record(parser)
@@ -101,41 +126,37 @@ def _fill_completion(parser: ArgumentParser) -> None:
 def _fill_record(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
     add_interval(parser, SUPPRESS)
-    parser.add_argument("file", metavar="FILE", help="the recording to write")
+    parser.add_argument("file", metavar="FILE", help="recording to write")
     parser.add_argument(
         "--duration",
         metavar="SECONDS",
         type=seconds(0),
         default=60.0,
-        help="how long (default 60; Ctrl-C ends it sooner)",
+        help="duration (default 60; Ctrl-C ends it sooner)",
     )
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
         type=calibration_seconds,
         default=0.0,
-        help="also run the microbenchmark for so long at the end (default 0: not at all)",
+        help="length of a microbenchmark at the end (default 0: none)",
     )
-    parser.add_argument(
-        "--identify", action="store_true", help="keep the host's name and the whole kernel command line in it"
-    )
+    parser.add_argument("--identify", action="store_true", help="include host name and full kernel command line")
 
 
 def _fill_screenshot(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
     add_interval(parser, SUPPRESS)
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="the picture to write: .svg, or .png (needs resvg-py); or both"
+        "files", metavar="FILE", nargs="+", help="picture to write: .svg, or .png (needs resvg-py); or both"
     )
-    parser.add_argument(
-        "--size", metavar="COLUMNSxLINES", default="100x30", help="the terminal's size (default 100x30)"
-    )
+    parser.add_argument("--size", metavar="COLUMNSxLINES", default="100x30", help="terminal size (default 100x30)")
     parser.add_argument("--keys", metavar="KEYS", default="", help="keys to press first, such as s or question_mark,j")
     parser.add_argument(
         "--at",
         metavar="SECONDS",
         type=seconds(0.0),
-        help="the moment that is shown, since the first one of the recording (default: the last)",
+        help="snapshot to show, in seconds from the start of the recording (default: the last)",
     )
 
 
@@ -173,7 +194,12 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
     add_idle_probe(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, summary in _COMMANDS.items():
-        _FILL[name](commands.add_parser(name, help=summary, description=summary))
+        raw = argparse.RawDescriptionHelpFormatter
+        _FILL[name](
+            commands.add_parser(
+                name, help=summary, description=summary, epilog=_EXAMPLES.get(name), formatter_class=raw
+            )
+        )
     return parser, commands.choices
 
 

@@ -11,37 +11,41 @@ from noisewatch.surfaces.reports.verdict.formats import FORMATS
 
 
 def _add_rules(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("what is asked, and how much it weighs")
+    group = parser.add_argument_group("checks, severities and limits")
     group.add_argument(
         "--profile",
         choices=tuple(PROFILES),
         default=MICRO,
         help="; ".join(f"{name}: {what}" for name, what in PROFILES.items()) + f" (default {MICRO})",
     )
-    for name, what in (("--select", "ask only these checks"), ("--ignore", "do not ask these checks")):
+    for name, what in (("--select", "run only these checks"), ("--ignore", "skip these checks")):
         group.add_argument(name, metavar="LIST", action="append", default=[], help=f"{what} or areas")
     group.add_argument(
-        "--severity", metavar="CHECK=LEVEL", action="append", default=[], help="blocking, warning or information"
+        "--severity",
+        metavar="CHECK=LEVEL",
+        action="append",
+        default=[],
+        help="severity of a check: blocking, warning or information",
     )
     group.add_argument(
         "--limit",
         metavar="CHECK[.KEY]=VALUE",
         action="append",
         default=[],
-        help="another limit, such as target-cpu-busy=2%%",
+        help="limit of a check, such as target-cpu-busy=2%%",
     )
     group.add_argument(
         "--expect",
         metavar="SECONDS",
         type=seconds(0),
-        help="how long the benchmark will take: what is scheduled until then is named",
+        help="expected duration of the benchmark; reports jobs scheduled within it",
     )
     group.add_argument(
         "--config",
         metavar="FILE",
-        help="read options from there (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])",
+        help="options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])",
     )
-    group.add_argument("--no-config", action="store_true", help="read no file of options")
+    group.add_argument("--no-config", action="store_true", help="ignore options files")
     parser.set_defaults(configured_by=None)
 
 
@@ -54,21 +58,21 @@ def fill_preflight(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=sample_seconds,
         default=3.0,
-        help="how long to look (default 3; 0: settings only; at a recording: all of it)",
+        help="length of the sample (default 3; 0: settings only; of a recording: all of it)",
     )
     parser.add_argument(
         "--calibration",
         metavar="SECONDS",
         type=calibration_seconds,
         default=3.0,
-        help="how long to run the microbenchmark after that (default 3; 0: not at all; of a recording: the one in it)",
+        help="length of the microbenchmark after the sample (default 3; 0: none; of a recording: the one in it)",
     )
     parser.add_argument(
         "--no-calibration",
         action="store_const",
         const=0.0,
         dest="calibration",
-        help="run no microbenchmark: the verdict rests on settings and sample",
+        help="skip the microbenchmark: judge settings and sample alone",
     )
     _add_rules(parser)
     add_budget(parser)
@@ -78,21 +82,24 @@ def fill_preflight(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=seconds(0),
         default=0.0,
-        help="look again and again until the machine is fit, for so long at most (exit status 4: it never was)",
+        help="retry until stable, for at most SECONDS (then exit 4)",
     )
     parser.add_argument(
         "--lock",
         action="store_true",
-        help="take the machine for the process that calls this one, until it ends: nobody else may start",
+        help="lock the machine for the calling process until it exits",
     )
-    for name, what in (("--fix-script", "fixes what failed"), ("--undo-script", "brings back what was read")):
+    for name, what in (
+        ("--fix-script", "fixes what failed"),
+        ("--undo-script", "restores the settings that were read"),
+    ):
         parser.add_argument(
             name,
             metavar="FILE",
             nargs="?",
             const="-",
-            help=f"also write the shell script that {what} (without FILE: print it in place of the report)",
+            help=f"also write a shell script that {what} (without FILE: print it instead of the report)",
         )
-    parser.add_argument("-v", "--verbose", action="store_true", help="tell of all checks what they found (text)")
-    parser.add_argument("--strict", action="store_true", help="warnings and unknowns make the verdict unstable")
-    parser.add_argument("--exit-zero", action="store_true", help="report only: exit 0 whatever the verdict")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the result of every check (text)")
+    parser.add_argument("--strict", action="store_true", help="treat warnings and unknowns as failures: unstable")
+    parser.add_argument("--exit-zero", action="store_true", help="exit 0 whatever the verdict: report only")

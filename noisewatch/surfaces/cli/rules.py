@@ -17,6 +17,12 @@ from noisewatch.surfaces.cli.values import limit_value
 
 T = TypeVar("T")
 
+_MOST_NEAR = 4
+_AREA_BY_WORD = {  # as the kernel's files, or other tools, call what the area is about
+    **dict.fromkeys(("irq", "irqs", "softirq", "interrupt", "nmi", "ipi"), "interrupts"),
+    **dict.fromkeys(("freq", "frequency", "cpufreq"), "clock"),
+}
+
 
 def rules_of(arguments: Namespace) -> Rules:
     """The rules. Raises UsageError where an option, or the file with options, names what there is not."""
@@ -45,7 +51,9 @@ def check_named(name: str, option: str = "") -> Check:
     """The check. Raises UsageError, with what may have been meant."""
     found = {each.id: each for each in CATALOGUE}.get(name)
     if found is None:
-        raise UsageError(_unknown(option, name, "check", [each.id for each in CATALOGUE]))
+        listed = areas() if not option else []  # `explain` takes either
+        kind = "check or area" if listed else "check"
+        raise UsageError(_unknown(option, name, kind, [*listed, *(each.id for each in CATALOGUE)]))
     return found
 
 
@@ -105,9 +113,17 @@ def _value(name: str, text: str, limit: Limit) -> float:
 
 def _unknown(option: str, name: str, kind: str, known: Iterable[str]) -> str:
     known = list(known)
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    near = _near(name, known)
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     else:
         hint = f"wanted {', '.join(known)}" if kind == "severity" else "`noisewatch explain` lists them"
     return f"{option} {name!r}: there is no such {kind}; {hint}".strip()
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    """Those that may have been meant: the area that is called otherwise, names that hold it, and similar ones."""
+    word = name.lower()
+    meant = [_AREA_BY_WORD[word]] if _AREA_BY_WORD.get(word) in known else []
+    holding = [each for each in known if word and word in each]
+    return list(dict.fromkeys([*meant, *holding, *get_close_matches(word, known, n=3, cutoff=0.5)]))[:_MOST_NEAR]

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
-from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
 from noisewatch.surfaces.reports.explain import differences
 from tests import CHECKOUT
 from tests.surfaces.running import Run
@@ -139,3 +139,21 @@ def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> 
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} here")
     assert subprocess.run([shell, "-n", str(script)], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("word", "area"), [("irq", "interrupts"), ("interupts", "interrupts"), ("cpufreq", "clock")])
+def test_a_word_that_is_no_check_has_the_area_and_near_names_suggested(run: Run, word: str, area: str) -> None:
+    ran = run("explain", word)
+    assert ran.status == 2
+    assert f"there is no such check or area; did you mean {area}" in ran.err
+
+
+@pytest.mark.parametrize("command", ["preflight", "calibrate"])
+def test_the_help_of_what_measures_ends_with_examples_that_can_be_parsed(command: str) -> None:
+    _, commands = build_parsers()
+    help_text = commands[command].format_help()
+    examples = help_text.partition("examples:\n")[2].splitlines()
+    assert len(examples) >= 3
+    for line in examples:
+        words = line.partition("    " if line.startswith("    ") else "  ")[2].split("    ")[0].split(" && ")[0].split()
+        parse_arguments(words[words.index("noisewatch") + 1 :])
