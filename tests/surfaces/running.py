@@ -45,7 +45,7 @@ class Ran:
 
 
 Run = Callable[..., Ran]
-_QUIET = written_calibration(seconds=3.0)
+_STABLE = written_calibration(seconds=3.0)
 
 
 def _refuse(constant: str) -> float:
@@ -77,7 +77,7 @@ def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:
 def record(
     path: Path,
     *moments: Files,
-    calibration: Json = _QUIET,
+    calibration: Json = _STABLE,
     trace: Json = None,
     calibrated_after: int | None = None,
     sampled_after: Collection[int] = (),

@@ -41,7 +41,7 @@ def text_of_check(each: Check, width: int) -> str:
         _section("Where it cannot be read", substitutes(each)),
         _section("In the monitor", remarks_on_monitor(each)),
         "What to do\n" + _paragraph(each.remedy, width),
-        "Sources\n" + _items(each.sources),
+        "References\n" + _items(each.sources),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -105,7 +105,7 @@ def markdown_of_check(each: Check) -> str:
         _listed("Where it cannot be read", substitutes(each)),
         _listed("In the monitor", remarks_on_monitor(each)),
         f"**What to do.** {each.remedy}",
-        _listed("Sources", (f"<{source}>" for source in each.sources)),
+        _listed("References", (f"<{source}>" for source in each.sources)),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 

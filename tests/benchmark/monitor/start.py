@@ -8,7 +8,7 @@ from tests.benchmark.monitor.monitors import NOISEWATCH
 from tests.benchmark.monitor.terminal import in_a_terminal
 
 _PAINT = rb"noisewatch"
-_RATES = rb" (QUIET|NOISY|UNKNOWN) "
+_RATES = rb" (STABLE|UNSTABLE|UNKNOWN) "
 
 
 def print_start(runs: int) -> None:

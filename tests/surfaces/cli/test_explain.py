@@ -45,7 +45,7 @@ def test_a_page_has_all_sections(run: Run, check: Check) -> None:
     monitor = ["In the monitor"] if check.asks_starter else []
     assert headings == [
         f"{check.id} ({check.area}, {check.severity})",
-        *("Why it matters", "What it reads", *limits, *profiles, *stand_in, *monitor, "What to do", "Sources"),
+        *("Why it matters", "What it reads", *limits, *profiles, *stand_in, *monitor, "What to do", "References"),
     ]
     assert ran.status == 0
 

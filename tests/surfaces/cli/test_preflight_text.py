@@ -54,7 +54,7 @@ def test_a_guest_is_told_of_the_profile_for_guests(
 ) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: None, "/proc/cpuinfo": f"processor : 0\nflags : {flags}\n"})
     ran = run("preflight", "--sample", "0", "--no-calibration", "--profile", profile, "--sysroot", root)
-    assert ("--profile shared goes by" in ran.out) == is_told
+    assert ("--profile shared judges by" in ran.out) == is_told
 
 
 def test_a_failure_that_its_limit_rounds_to_is_told_exactly(run: Run, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_the_last_line_tells_the_status_that_exit_zero_returns(run: Run, tmp_pat
 
 def test_one_line_says_that_no_microbenchmark_was_run(run: Run, unchanged_tree: Path) -> None:
     ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
-    assert len([line for line in ran.out.splitlines() if "No microbenchmark was run" in line]) == 1
+    assert len([line for line in ran.out.splitlines() if "No calibration was run" in line]) == 1
 
 
 def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
@@ -238,7 +238,7 @@ def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -
 def test_many_open_questions_that_do_not_block_are_told_by_name(run: Run, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "bare", {"/proc/stat": quiet_files()["/proc/stat"]})
     said = run(*_SETTINGS, root).out
-    (line,) = [line for line in said.splitlines() if "(--verbose tells why)" in line]
+    (line,) = [line for line in said.splitlines() if "(--verbose shows why)" in line]
     assert line.startswith("unknown ")
     assert "unknown turbo-enabled" not in said
     blocking = [line for line in said.splitlines() if line.endswith("(blocking)")]

@@ -27,7 +27,7 @@ def _recorded(tmp_path: Path, trace: Json = None) -> Path:
 def test_culprits_come_by_what_they_took_and_the_work_itself_is_none(run: Run, recording: Path) -> None:
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
     assert lines[0] == "noisewatch trace · CPU 2 · 2.0 s · by the kernel's trace"
-    assert lines[2] == "CPU 2: bench (pid 890, thread 900) had 95.0%, others took 0.62%"
+    assert lines[2] == "CPU 2: bench (pid 890, thread 900) had 95.0%, noise 0.62%"
     told = lines.index("  the longest interruptions without bench (pid 890, thread 900)")
     table = lines[4:told]
     rows = [line.split() for line in table]
@@ -38,7 +38,7 @@ def test_culprits_come_by_what_they_took_and_the_work_itself_is_none(run: Run, r
 
 
 def test_what_helps_is_told_with_the_commands_of_this_machine(run: Run, recording: Path) -> None:
-    told = run("trace", "--cpus", "2", "--replay", recording).out.partition("what helps")[2]
+    told = run("trace", "--cpus", "2", "--replay", recording).out.partition("fixes")[2]
     assert "echo 0-1,3 | sudo tee /proc/irq/25/smp_affinity_list" in told
     assert "nohz_full=" not in told  # as it is set
     assert "sudo taskset -apc 0-1,3 450" in told
@@ -61,7 +61,7 @@ def test_json_has_the_lengths_of_each(run: Run, recording: Path) -> None:
 def test_the_longest_stretches_without_the_work_come_with_what_was_in_them(run: Run, recording: Path) -> None:
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
     told = lines.index("  the longest interruptions without bench (pid 890, thread 900)")
-    rows = [" ".join(line.split()) for line in lines[told + 2 : lines.index("what helps") - 1]]
+    rows = [" ".join(line.split()) for line in lines[told + 2 : lines.index("fixes") - 1]]
     assert rows == ["0.000900 s 3 ms kworker/2:1 3 ms", "0.000400 s 8 µs timer tick 8 µs"]
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
     first = answer["cpus"][0]["longest_stretches"][0]
@@ -104,7 +104,7 @@ def test_of_a_cpu_that_was_not_traced_only_the_counters_tell(run: Run, recording
 
 def test_lost_events_are_told(run: Run, tmp_path: Path) -> None:
     said = written_trace()
-    for lost, told in ((77, "77 events were lost"), (None, "whether events were lost is not known")):
+    for lost, told in ((77, "trace lost 77 events"), (None, "lost events are unknown")):
         said["cpus"][0]["lost_events"] = lost
         assert told in run("trace", "--cpus", "2", "--replay", _recorded(tmp_path, said)).out
 

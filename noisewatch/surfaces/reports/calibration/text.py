@@ -1,4 +1,4 @@
-"""A calibration for people: what was measured, what follows from it, what may be trusted and what may not."""
+"""A calibration for people: what was measured, the noise floor, and what may be trusted."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.units import describe_ghz, describe_ns, describe_share
 
 _CHART_HEIGHT = 14
+_ABBREVIATIONS = "CV: relative standard deviation; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
 REALTIME_REMARK = (
     "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second, unless it is "
@@ -56,12 +57,12 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
     for cpu, culprits in attribution.culprits_by_cpu.items():
         if not culprits:
             continue
-        lines += ["", f"who made the gaps of CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS)]
+        lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS)]
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
             said = f"Seen there meanwhile: {suspect_words(suspects, _MOST_SUSPECTS)}."
             lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
-        lines += ["  the longest of them", *gap_lines(attribution.longest(cpu, _MOST_GAPS))]
+        lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS))]
     return ["", *lines] if len(lines) > 1 else []
 
 
@@ -70,7 +71,7 @@ def conclusion_lines(calibrated: Calibrated) -> list[str]:
     if not calibrated.floors:
         return ["Too little was measured for a noise floor: calibrate longer."]
     missing = [f"{name_cpus(calibrated.unpredicted)}: too little was measured"] if calibrated.unpredicted else []
-    missing += [f"CPU {cpu} is not in this: {trouble}" for cpu, trouble in calibrated.troubles.items()]
+    missing += [f"CPU {cpu} left out: {trouble}" for cpu, trouble in calibrated.troubles.items()]
     return [*floor_lines(calibrated.floors), *missing, "", *_advice(calibrated)]
 
 
@@ -111,12 +112,12 @@ def _memory(calibration: Calibration) -> str:
 
 def cpu_lines(calibration: Calibration) -> list[str]:
     """A row for each CPU."""
-    header = ["CPU", "gaps/s", "stolen", "p50", "p99", "p99.9", "longest", "GHz", "±", "drift", "humps"]
+    header = ["CPU", "gaps/s", "noise", "p50", "p99", "p99.9", "longest", "GHz", "±", "drift", "modes"]
     rows = [_cpu_row(figures) for figures in calibration.cpus if figures.trouble is None]
     lines = align([header, *rows]).splitlines() if rows else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
     lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
-    lines += [f"CPU {cpu}: {count} gaps found no room, and are only counted" for cpu, count in lost.items()]
+    lines += [f"CPU {cpu}: buffer full: {count} gaps counted without details" for cpu, count in lost.items()]
     for name, said in (("work", "fixed work"), ("memory", "memory"), ("command", "workload")):
         lines += _spread_line(calibration, name, said)
     return lines
@@ -134,7 +135,7 @@ def _cpu_row(figures: CpuFigures) -> list[str]:
         describe_ghz(figures.effective_khz),
         describe_share(figures.effective_khz_spread_share),
         describe_share(figures.throughput_drift_share),
-        "?" if figures.mvalue is None else f"{figures.mvalue:.1f}",
+        "?" if figures.mvalue is None else f"{figures.mvalue / 2:.1f}",
     ]
 
 
@@ -146,9 +147,14 @@ def _spread_line(calibration: Calibration, name: str, said: str) -> list[str]:
         return []
     cpu, spread = max(known, key=lambda pair: pair[1].p99_share)
     return [
-        f"{said}: {describe_ns(spread.median_ns)} each, half of them within {spread.mad_share:.2%}, one in a hundred "
-        f"takes {spread.p99_share:.1%} longer, the longest {spread.max_share:.0%} (CPU {cpu})"
+        f"{said}: median {describe_ns(spread.median_ns)}, median deviation {spread.mad_share:.2%}, "
+        f"p99 {_times(spread.p99_share)}, longest {_times(spread.max_share)} (CPU {cpu})"
     ]
+
+
+def _times(more: float) -> str:
+    """A share above the median as a factor of it: `1.02×`, `23×`."""
+    return f"{1 + more:.2f}×" if more < 9 else f"{1 + more:.0f}×"
 
 
 def histogram_lines(
@@ -165,7 +171,7 @@ def histogram_lines(
 
 def floor_lines(floors: Sequence[NoiseFloor]) -> list[str]:
     """The noise floor: a row for each length of samples."""
-    header = ["samples of", "vary by", "nine times in ten", "worst one", "smallest change", "CPU"]
+    header = ["samples of", "CV", "90 % interval", "worst sample", "MDE", "CPU"]
     rows = [
         [
             describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),
@@ -178,8 +184,7 @@ def floor_lines(floors: Sequence[NoiseFloor]) -> list[str]:
         for floor in floors
     ]
     samples = floors[0].samples
-    lines = [f"noise floor: what {samples} samples will show of the machine alone, on the worst CPU"]
-    lines += align([header, *rows]).splitlines()
+    lines = [f"noise floor of {samples} samples on the worst CPU", *align([header, *rows]).splitlines(), _ABBREVIATIONS]
     if any(floor.extrapolated for floor in floors):
         lines.append("* extrapolated: the calibration was too short for samples of this length")
     return lines
@@ -197,18 +202,18 @@ def _advice(calibrated: Calibrated) -> list[str]:
             f"Of samples of {length} too little was measured to say what may be trusted: calibrate longer (--duration)."
         ]
     lines = [
-        f"You may trust: a difference of {change} or more between two means of {floor.samples} samples of {length} "
+        f"Trust: a difference of {change} or more between two means of {floor.samples} samples of {length} "
         f"each ({TEST}).",
-        f"You may not trust: a smaller difference; a single sample, which may take {floor.max_inflation:.2f} times as "
+        f"Do not trust: a smaller difference; a single sample, which may take {floor.max_inflation:.2f} times as "
         "long; or anything after the machine has changed.",
         f"The noise is mostly {dominating_cause(calibrated, floor).said}.",
     ]
     if not floor.bounded:
         lines.append(
-            f"Not bounded: {floor.samples} samples of {length} take longer than was calibrated, so that something "
-            "rarer may hit them. Calibrate longer (--duration)."
+            f"Upper bound unknown: {floor.samples} samples of {length} run longer than the calibration, so rarer "
+            "events were not seen. Calibrate longer (--duration)."
         )
-    lines.append("What helps: `noisewatch trace` and `noisewatch preflight` print the commands.")
+    lines.append("Fixes: `noisewatch trace` and `noisewatch preflight` print the commands.")
     return lines
 
 
@@ -221,7 +226,7 @@ def text_of_comparison(calibration: Calibration, first: CpuSet, second: CpuSet, 
     gaps = {name: gap_lengths(calibration, cpus) for name, cpus in names.items()}
     lines += ["", *_side_by_side("fixed work", times), "", *_side_by_side("gaps", gaps)]
     chart = comparison_chart(times, min(width, _WIDEST_CHART), _CHART_HEIGHT, in_unicode)
-    lines += ["", "the time of one piece of fixed work: how many of a hundred took how long", *chart] if chart else []
+    lines += ["", "fixed work by duration, % of the samples", *chart] if chart else []
     return "\n".join(lines) + "\n"
 
 

@@ -25,7 +25,7 @@ _MOST_CULPRITS = 20
 _MOST_REMEDIES = 5
 _MOST_INTERRUPTIONS = 5
 _BY = {Tracer.EVENTS: "the kernel's trace", Tracer.OSNOISE: "the kernel's osnoise tracer"}
-_NOTHING = "nothing took it"
+_NOTHING = "no noise"
 
 
 def text_of_followed(followed: TraceRun, width: int) -> str:
@@ -42,7 +42,7 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
         lines += ["", *_of_counters(followed, cpu)]
     lines += _remedy_lines(followed, width)
     if followed.trace is not None and followed.trace.untold:
-        lines += ["", *textwrap.wrap(f"This kernel does not tell of {', '.join(followed.trace.untold)}.", width)]
+        lines += ["", *textwrap.wrap(f"This kernel does not report {', '.join(followed.trace.untold)}.", width)]
     return "\n".join(lines) + "\n"
 
 
@@ -61,25 +61,23 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
         seen.add(remedy)
         lines += textwrap.wrap(f"{each.kind} {named(each)}: {remedy.said}", width, subsequent_indent="  ")
         lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
-    return ["", "what helps", *lines] if lines else []
+    return ["", "fixes", *lines] if lines else []
 
 
 def _of_trace(traced: TracedCpu, followed: TraceRun) -> list[str]:
     seconds = followed.seconds
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.main_thread.disturbance if traced.main_thread is not None else None
-    at_work = (
-        f"{named(works)} had {describe_share(works.share, 1)}, others took {stolen}" if works else f"{stolen} used"
-    )
+    at_work = f"{named(works)} had {describe_share(works.share, 1)}, noise {stolen}" if works else f"{stolen} used"
     if works is None and not traced.culprits:  # nothing happened: perhaps one thread has had all of it
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events is None:
-        lines.append("  whether events were lost is not known: there may be more than this")
+        lines.append("  lost events are unknown: there may be more noise than this")
     elif traced.lost_events:
-        lines.append(f"  {traced.lost_events} events were lost: there was more than this")
+        lines.append(f"  trace lost {traced.lost_events} events: there was more noise than this")
     if traced.unseen_switches:
-        lines.append(f"  {traced.unseen_switches} switches were not told: threads may have had less than this")
+        lines.append(f"  trace lost {traced.unseen_switches} context switches: thread times are upper bounds")
     stretches = interruption_lines(followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS))
     lines += culprit_lines(traced.culprits, _MOST_CULPRITS)
     return lines + (

@@ -72,7 +72,7 @@ def _floor(verdict: Verdict) -> str:
     if floor is None:
         return "not measured"
     spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
-    return f"samples of {describe_ns(floor.sample_ns)} vary by {describe_share(floor.cv_expected, 1)} ({spread})"
+    return f"samples of {describe_ns(floor.sample_ns)} have a CV of {describe_share(floor.cv_expected, 1)} ({spread})"
 
 
 def _findings(verdict: Verdict) -> list[str]:

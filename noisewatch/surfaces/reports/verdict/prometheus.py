@@ -137,7 +137,7 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
             yield from _if_known("noise_floor_cv_ratio", told, share, {**length, "bound": bound})
         told = "The worst sample of this length, in medians."
         yield from _if_known("noise_floor_max_inflation_ratio", told, floor.max_inflation, length)
-        told = "The smallest change that samples of this length can show."
+        told = "Minimum detectable effect: the smallest change that samples of this length can show."
         yield from _if_known("noise_floor_smallest_change_ratio", told, floor.smallest_change_share, length)
 
 

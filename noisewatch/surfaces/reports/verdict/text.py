@@ -32,10 +32,10 @@ _MEANINGS = {Outcome.STABLE: "good", Outcome.UNSTABLE: "bad", Outcome.UNKNOWN: "
 _INDENT = "        "
 _MOST_CULPRITS = 5
 _MOST_OPEN = 6
-NO_CALIBRATION = "No microbenchmark was run: this rests on settings and counters, not on a measured noise floor."
-_NOTHING_ASKED = "No question was left to ask: what was selected needs a sample or a microbenchmark, or was ignored."
-_SETTINGS_ONLY = "No sample was taken: nothing is known of interrupts, load and tasks on the target CPUs."
-_GUEST = "Some of what is unknown no guest can know: --profile shared goes by what is measured instead."
+NO_CALIBRATION = "No calibration was run: this rests on settings and counters, not on a measured noise floor."
+_NOTHING_ASKED = "No check was left to run: those selected need a sample or a calibration, or were ignored."
+_SETTINGS_ONLY = "No sample was taken: interrupts, load and tasks on the target CPUs are unknown."
+_GUEST = "A guest cannot answer some of these; --profile shared judges by measurement."
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
@@ -180,7 +180,7 @@ def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[st
     lines = []
     already_told = {each.check.id for each in told}
     for status in (Status.UNKNOWN, Status.PASS, Status.NOT_APPLICABLE, Status.IGNORED):
-        hint = " (--verbose tells why)" if status == Status.UNKNOWN else ""
+        hint = " (--verbose shows why)" if status == Status.UNKNOWN else ""
         there_are = [each.check.id for each in verdict.findings if each.status == status]
         names = [name for name in there_are if name not in already_told]
         if names:

@@ -25,20 +25,10 @@ from noisewatch.surfaces.tui.overlays.stack import Above
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import number_at
-from noisewatch.surfaces.tui.state.screen_model import (
-    CPU,
-    EVENTS,
-    MAP,
-    OVERVIEW,
-    PREFLIGHT,
-    SCREENS,
-    SOURCES,
-    WITH_SOURCES,
-    ScreenModel,
-)
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection, is_same
 
-_SELECTING = (SOURCES, CPU, EVENTS, PREFLIGHT)  # the screens whose rows are moved through
+_SELECTING = (Screen.CULPRITS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT)  # the screens whose rows are moved through
 
 
 class KeyedApp(App[None]):
@@ -81,7 +71,7 @@ class KeyedApp(App[None]):
         self.draw()
 
     def on_mouse_down(self, event: MouseDown) -> None:
-        """A press on the timeline shows that moment."""
+        """A press on the timeline shows that interval."""
         contained(lambda: self._press(event), self._cannot)
 
     def _press(self, event: MouseDown) -> None:
@@ -148,10 +138,10 @@ class KeyedApp(App[None]):
     def action_cpu(self, cpu: int) -> None:
         """Shows that CPU, whichever row is selected."""
         self.model.cpu = cpu
-        self.action_do("go_to", CPU)
+        self.action_do("go_to", Screen.CPU)
 
     def action_next(self, direction: int) -> None:
-        if self.model.screen == CPU:
+        if self.model.screen == Screen.CPU:
             self._changed(lambda: self.model.next_cpu(direction))
         else:
             at = SCREENS.index(self.model.screen) + direction
@@ -179,23 +169,27 @@ class KeyedApp(App[None]):
         return self.size.width * self.model.zoom
 
     def action_advise(self) -> None:
-        """Asks what helps against the source that the user sees selected; the machine is read in a thread."""
+        """Asks for a fix for the culprit that the user sees selected; the machine is read in a thread."""
         selected, frame = self.model.selected(), self.model.frame
         open_machine = self._sources.open_machine
-        if self.model.screen not in WITH_SOURCES:
-            said = "its fix, if there is one, stands below it: y copies that"
-            self._tell(said if self.model.screen == PREFLIGHT else "no source is selected here: 1, 3 and 4 list them")
+        if self.model.screen not in WITH_CULPRITS:
+            said = "its fix, if there is one, is below: y copies it"
+            self._tell(
+                said
+                if self.model.screen == Screen.PREFLIGHT
+                else "no culprit is selected here: screens 1, 3 and 4 list them"
+            )
         elif selected is not None and open_machine is not None and frame is not None:
             from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
 
-            if self.model.screen == OVERVIEW:
+            if self.model.screen == Screen.OVERVIEW:
                 self.model.drill_in()
             self.model.selection = Selection(selected)
             target, beside = frozenset(frame.target), frame.culprits
             self.run_worker(
                 lambda: contained(
                     lambda: advise(open_machine, target, selected, beside),
-                    lambda reason: Advice(selected, (f"Nothing can be advised: {reason}",)),
+                    lambda reason: Advice(selected, (f"No fix could be found: {reason}",)),
                 ),
                 thread=True,
                 name="advice",
@@ -220,7 +214,7 @@ class KeyedApp(App[None]):
 
     def action_start(self) -> None:
         if self._above.screen is None:
-            is_log = self.model.screen == EVENTS
+            is_log = self.model.screen == Screen.EVENTS
             self._changed((lambda: show_event(self.model)) if is_log else self.model.drill_in)
         else:
             self._above.start()
@@ -242,9 +236,9 @@ class KeyedApp(App[None]):
             self._above.screen.offset += lines
             self.draw()
             return
-        if self.model.screen in _SELECTING or (self.model.screen == OVERVIEW and abs(lines) == 1):
+        if self.model.screen in _SELECTING or (self.model.screen == Screen.OVERVIEW and abs(lines) == 1):
             self._changed(lambda: self.model.select(lines))
-        elif self.model.screen != MAP:
+        elif self.model.screen != Screen.MAP:
             self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, *self.size)))
 
     def _changed(self, change: Callable[[], None]) -> None:
@@ -269,13 +263,13 @@ def step_to_event(model: ScreenModel, direction: int) -> None:
 
 
 def show_event(model: ScreenModel) -> None:
-    """Shows, on the overview, who was there at the moment of the chosen event."""
+    """Shows, on the overview, who was there at the time of the chosen event."""
     event = model.log.selected()
     if event is None:
         return
     number = min(event.number, model.history.count - 1)  # of a device it may have just been said
     if number < model.history.first:
-        model.notice = "that moment is not kept any more"
+        model.notice = "that interval is no longer kept"
     elif number >= 0:
         model.go_to_number(number)
-        model.go_to(OVERVIEW)
+        model.go_to(Screen.OVERVIEW)

@@ -19,7 +19,7 @@ from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
-from noisewatch.surfaces.tui.state.screen_model import PREFLIGHT, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
 
@@ -66,8 +66,8 @@ def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
 
 
 def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
-    """The interval as it came, and what each CPU lost in those before it, the oldest first; null is unknown."""
-    lost = {str(line.cpu): model.history.losses(line.cpu, numbers) for line in frame.cpus}
+    """The interval as it came, and the noise of each CPU in those before it, the oldest first; null is unknown."""
+    lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     return json.dumps({"schema": 1, **json.loads(encode_frame(frame)), "window": window}, indent=1) + "\n"
 
@@ -86,7 +86,7 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
         yield _culprit_table(frame.culprits[:_MOST_CULPRITS])
         if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
             yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
-        yield "`~` is an estimate: of typical costs, or of what may have moved between CPUs.\n"
+        yield "`~` marks an estimate: a typical cost, or noise that may have moved between CPUs.\n"
     yield from _checks(frame)
     events = [event for event in model.log.events if _is_in(model, event.at_ns, numbers)][-_MOST_EVENTS:]
     if events:
@@ -106,8 +106,8 @@ def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """The target CPUs first, the costliest on top."""
     there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(there, key=lambda line: (line.cpu not in frame.target, -_weight(line), line.cpu))
-    header = ["CPU", "role", "lost/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
-    rows = [_cpu_cells(line, model.history.losses(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]
+    header = ["CPU", "role", "noise/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
+    rows = [_cpu_cells(line, model.history.noise(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]
     more = f"\nand {len(ordered) - _MOST_CPUS} more CPUs\n" if len(ordered) > _MOST_CPUS else ""
     return table(header, rows) + more
 
@@ -134,7 +134,7 @@ def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
 
 
 def _culprit_table(culprits: Sequence[CulpritLine]) -> str:
-    header = ["CPU", "kind", "who", "/s", "lost/s", "share"]
+    header = ["CPU", "kind", "who", "/s", "noise/s", "share"]
     return table(header, [_culprit_cells(line) for line in culprits])
 
 
@@ -172,11 +172,11 @@ def _is_in(model: ScreenModel, at_ns: int, numbers: range) -> bool:
 
 def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     """The first command that a shell can run, and what is said of it; without one, why."""
-    if model.screen == PREFLIGHT:
+    if model.screen == Screen.PREFLIGHT:
         return _of_check(model)
     advice = model.advice
     if advice is None:
-        return _nothing("f asks what helps")
+        return _nothing("press f for a fix")
     if not advice.commands:
         return _by_hand(advice.by_hand)
     purpose, command = advice.commands[0]
@@ -194,7 +194,7 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _by_hand(what: str | None) -> tuple[None, str]:
-    return _nothing("no command is known to help" if what is None else f"this needs your hand: {what}")
+    return _nothing("no command is known to fix it" if what is None else f"do this by hand: {what}")
 
 
 def _nothing(why: str) -> tuple[None, str]:
@@ -205,4 +205,4 @@ def _copied(command: str, others: int, purpose: str) -> tuple[str, str]:
     told = [purpose] if others or purpose != "now" else []
     told += [f"{others} more shown"] if others else []
     which = f" ({', '.join(told)})" if told else ""
-    return command, f"sent to the terminal's clipboard{which}, not run: {command}"
+    return command, f"copied{which}, not run: {command}"

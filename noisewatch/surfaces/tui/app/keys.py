@@ -19,34 +19,34 @@ BINDINGS = [
     Binding("less_than_sign", "speed(-1)", "play slower"),
     Binding("greater_than_sign", "speed(1)", "play faster"),
     Binding("left", "do('step', -1)", "step back"),
-    Binding("right", "do('step', 1)", "step forth"),
-    Binding("shift+left", "do('step', -10)", "ten back"),
-    Binding("shift+right", "do('step', 10)", "ten forth"),
-    Binding("home", "do('step', -1_000_000)", "to the oldest"),
-    Binding("end", "do('step_to_newest')", "to the newest"),
-    Binding("left_square_bracket", "do('step_to_spike', -1)", "spike before"),
-    Binding("right_square_bracket", "do('step_to_spike', 1)", "spike after"),
-    Binding("left_curly_bracket", "event(-1)", "event before"),
-    Binding("right_curly_bracket", "event(1)", "event after"),
+    Binding("right", "do('step', 1)", "step forward"),
+    Binding("shift+left", "do('step', -10)", "10 back"),
+    Binding("shift+right", "do('step', 10)", "10 forward"),
+    Binding("home", "do('step', -1_000_000)", "oldest"),
+    Binding("end", "do('step_to_newest')", "newest"),
+    Binding("left_square_bracket", "do('step_to_spike', -1)", "previous spike"),
+    Binding("right_square_bracket", "do('step_to_spike', 1)", "next spike"),
+    Binding("left_curly_bracket", "event(-1)", "previous event"),
+    Binding("right_curly_bracket", "event(1)", "next event"),
     Binding("H", "do('toggle_pause_on_spike')", "pause on spike"),
-    Binding("w", "do('next_zoom')", "zoom the time"),
+    Binding("w", "do('next_zoom')", "zoom time"),
     Binding("s", "do('next_sort')", "sort"),
-    Binding("m", "do('mark_baseline')", "mark the baseline"),
-    Binding("M", "do('forget_baseline')", "forget it"),
+    Binding("m", "do('mark_baseline')", "mark baseline"),
+    Binding("M", "do('forget_baseline')", "clear baseline"),
     Binding("a", "do('toggle_all_cpus')", "all CPUs"),
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
-    Binding("p", "ask('preflight')", "run the preflight"),
+    Binding("p", "ask('preflight')", "run preflight"),
     Binding("S", "idle_probe", "idle probe"),
     *(Binding(str(number + 1), f"do('go_to', '{name}')", name) for number, name in enumerate(SCREENS)),
-    Binding("tab", "next(1)", "next CPU, next screen", priority=True),
-    Binding("shift+tab", "next(-1)", "the one before", priority=True),
+    Binding("tab", "next(1)", "next CPU or screen", priority=True),
+    Binding("shift+tab", "next(-1)", "previous CPU or screen", priority=True),
     Binding("slash", "filter", "filter"),
-    Binding("f", "advise", "what helps"),
-    Binding("y", "copy", "copy the command that helps"),
+    Binding("f", "advise", "fix"),
+    Binding("y", "copy", "copy fix"),
     Binding("e", "export", "export"),
-    Binding("enter", "start", "its CPU; start"),
-    Binding("escape", "leave", "leave"),
+    Binding("enter", "start", "open CPU, start"),
+    Binding("escape", "leave", "back"),
     Binding("question_mark,h,f1", "help", "help"),
     Binding("down,j", "scroll(1)", "scroll"),
     Binding("up,k", "scroll(-1)", "scroll"),
@@ -56,7 +56,7 @@ BINDINGS = [
 SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
 ABOVE = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export"})
-_PALETTE = ("ctrl+p", "find what keys do")  # bound by Textual
+_PALETTE = ("ctrl+p", "command palette")  # bound by Textual
 KEYS_IN_HELP = [*((each.key, each.description) for each in BINDINGS if each.show), _PALETTE]
 KEY_NAMES = tuple(key.value for key in Keys)  # of those that are no characters
 
@@ -93,9 +93,9 @@ KEYS = (
 )
 
 
-def moment_keys(model: ScreenModel) -> Sequence[tuple[str, str]]:
-    """Where another moment than the newest is shown."""
-    space = "play" if model.is_recorded and not model.plays else "stop" if model.is_recorded else "go on"
+def snapshot_keys(model: ScreenModel) -> Sequence[tuple[str, str]]:
+    """Where another snapshot than the newest is shown."""
+    space = "play" if model.is_recorded and not model.plays else "stop" if model.is_recorded else "resume"
     return (
         ("q", "quit"),
         ("?", "help"),
@@ -126,21 +126,21 @@ def name_of_key(key: str) -> str:
 
 
 _TEXT = """\
-noisewatch: who takes time from the CPUs of your benchmark
+noisewatch: who makes the CPUs of your benchmark noisy
   T   a target CPU        s   shares a core with one        x   offline
-  lost/s   time taken from whoever would run there, per second
-           ~ an estimate: of typical costs, or of what may have moved between CPUs
+  noise/s  time taken from whoever would run there, per second
+           ~ estimated: a typical cost, or noise that may have moved between CPUs
   irq/s    interrupts of all kinds           sirq/s   softirqs
   load     share of the time that others used the CPU
-  history  a character an interval, on a logarithmic scale:
-           half the height from 1 ms a second (0.1 %), full from 200 ms
-  measured  lost/s of the last 10 s, by the idle probe: S spins 2 % of idle targets
-  many CPUs stand in columns, or as cells: of one, or the worst of some
+  history  one character per interval, logarithmic:
+           half height from 1 ms/s (0.1 %), full height from 200 ms/s
+  measured  noise/s of the last 10 s, by the idle probe: S spins 2 % of idle targets
+  with many CPUs: columns, then cells (a group shows its worst CPU)
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
-  NOISY    what `noisewatch preflight` calls unstable, over 5 s or the last interval
-  [7/9]    process 7, thread 9     unexplained  busy, but no thread was seen:
-           mostly of processes that lived for less than an interval
-  outside  the hypervisor, or the firmware     self  what noisewatch costs
+  UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval
+  [7/9]    process 7, thread 9     unexplained  unattributed: busy, but no visible
+           thread explains it; mostly short-lived threads
+  outside  hypervisor or firmware     self  what noisewatch itself costs
 """
 _SCROLLS = "  arrows scroll, any other key closes"
 _KEY, _COLUMN = 12, 38

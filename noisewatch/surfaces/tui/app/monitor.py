@@ -104,7 +104,7 @@ class MonitorApp(KeyedApp):
 
     def _tell_of_restart(self, reason: str) -> None:
         """What the sampler would have seen until its next frame is missing."""
-        self.model.notice = f"the sampler ended, and was started again: {reason}"
+        self.model.notice = f"the sampler ended and was restarted: {reason}"
         if self.model.newest is not None:
             at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
             self.model.log.add(Event(at_ns, MONITOR, self.model.notice, number))

@@ -1,4 +1,4 @@
-"""The CPUs, a row each: what they lose, their interrupts, load and clock, and their history."""
+"""The CPUs, a row each: their noise, interrupts, load and clock, and their history."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     has_clock = any(line.current_khz is not None for line in lines)
     shown = lines[offset : offset + room]
     has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
-    columns = f"   CPU   lost/s{MEASURED_HEADING if has_measured else ''}"
+    columns = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
     columns += "  change" if model.baseline is not None else ""
     columns += " " if width < _NARROW else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
     left = max(width - len(columns), 0)

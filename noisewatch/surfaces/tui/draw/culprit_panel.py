@@ -1,4 +1,4 @@
-"""The sources of noise, a row each."""
+"""The culprits, a row each."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from noisewatch.units import short_change, short_duration, short_rate, short_sha
 
 _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 _LEAST_NAME = 15  # of a long one, beside its numbers: the kernel gives a thread no longer one
-_WIDTHS = {"cpu": 5, "kind": 14, "rate": 8, "lost": 9, "share": 7, "change": 8}
+_WIDTHS = {"cpu": 5, "kind": 14, "rate": 8, "noise": 9, "share": 7, "change": 8}
 # The columns that give way to the name, the first one first, where it would have fewer columns than that.
-_GIVE_WAY = (("share", 24), ("kind", 24), ("rate", 24), ("change", 14), ("cpu", 14), ("lost", 8))
+_GIVE_WAY = (("share", 24), ("kind", 24), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
 
 
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Who disturbs the target CPUs, or all if that is asked for."""
+    """The culprits on target CPUs, or on all CPUs if that is asked for."""
     listing = model.listing()
-    who = f"who disturbs {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
+    who = f"culprits on {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
     if not listing.lines and model.frame is not None:
         rows.append(_why_none(model.frame))
@@ -35,13 +35,13 @@ def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 def _why_none(frame: Frame) -> Row:
     """Nothing was seen of CPUs of which all is known; else it may be that nothing could be."""
     if frame.seconds <= 0:
-        return [("     no rates: `noisewatch show` tells what is known", "faint")]
+        return [("     no rates: `noisewatch show` prints what is known", "faint")]
     unread = [cpu for cpu in frame.target if not frame.tells_all_of(cpu)]
     if not frame.target:
         return [("     there is no target CPU", "doubt")]
     if unread:
-        return [(f"     not known of CPU {format_cpu_list(unread)}", "doubt")]
-    return [("     nothing seen", "calm")]
+        return [(f"     unknown on CPU {format_cpu_list(unread)}", "doubt")]
+    return [("     no culprit seen", "calm")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,14 @@ def culprit_table(
 def _heading(who: str, columns: _Columns) -> str:
     parts = who.split(", ")
     said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
-    figures = (("rate", "      /s"), ("lost", "   lost/s"), ("share", "  share"), ("change", "  change"))
+    figures = (("rate", "      /s"), ("noise", "  noise/s"), ("share", "  share"), ("change", "  change"))
     left = columns.of("cpu", " CPU ") + columns.of("kind", f"{'kind':<14}")
     return left + fitted(said, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
 
 
 def _gone_row(line: CulpritLine, columns: _Columns) -> Row:
-    """The selected source, of which nothing was seen in this interval, or which the filter leaves out."""
-    return [(_who(line, columns) + columns.of("rate", " " * 8) + columns.of("lost", " not seen"), "selected")]
+    """The selected culprit, of which nothing was seen in this interval, or which the filter leaves out."""
+    return [(_who(line, columns) + columns.of("rate", " " * 8) + columns.of("noise", " not seen"), "selected")]
 
 
 def _who(line: CulpritLine, columns: _Columns) -> str:
@@ -119,17 +119,17 @@ def _who(line: CulpritLine, columns: _Columns) -> str:
 
 
 def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
-    lost = (glyphs.estimate if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
+    noise = (glyphs.estimate if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
     how_often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
     role_style = "faint" if line.role == Role.HOUSEKEEPING else "plain"
     last = columns.of("share", f" {short_share(line.stolen_ns_per_s / 1e9):>6}")
     if baseline is not None:
-        last = columns.of("change", f" {short_change(baseline.change_of_source(line)):>7}")
+        last = columns.of("change", f" {short_change(baseline.change_of_culprit(line)):>7}")
     return [
         (columns.of("cpu", f"{line.cpu:>4} ") + columns.of("kind", f"{line.kind:<13} "), role_style),
         (_named(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
         (columns.of("rate", f" {how_often:>7}"), role_style),
-        (columns.of("lost", f" {lost:>8}") + last, style_of(line.stolen_ns_per_s)),
+        (columns.of("noise", f" {noise:>8}") + last, style_of(line.stolen_ns_per_s)),
     ]
 
 

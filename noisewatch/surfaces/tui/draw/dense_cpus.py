@@ -75,7 +75,7 @@ def gap_after(place: int) -> bool:
     return place % _TOGETHER == _TOGETHER - 1
 
 
-COLUMN_HEADING = f"{'CPU':>5} {'lost/s':>8} "
+COLUMN_HEADING = f"{'CPU':>5} {'noise/s':>8} "
 _BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
 _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
 _MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
@@ -103,7 +103,7 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
 def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[Row]:
     """A cell for each CPU, with its mark where there is room, or for as many neighbours as have to share one.
 
-    Those show the worst of them; one that only keeps house does not hide what a target CPU lost.
+    Those show the worst of them; one that only keeps house does not hide the noise of a target CPU.
     """
     groups = [lines[first : first + found.each] for first in range(0, len(lines), found.each)]
     rows: list[Row] = []
@@ -134,7 +134,7 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
 
 
 def _can_be_paired(group: Sequence[CpuLine]) -> bool:
-    """Dots tell neither that a CPU is offline nor that it is unknown what it lost."""
+    """Dots can say neither offline nor unknown."""
     return all(line.role != Role.OFFLINE and line.stolen_ns_per_s is not None for line in group)
 
 
@@ -150,16 +150,16 @@ def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> tuple[str, str]:
 
 def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
     """What a cell shows."""
-    each = "a CPU each" if found.each == 1 else f"the worst of {found.each} CPUs each"
+    each = "one CPU a cell" if found.each == 1 else f"worst of {found.each} CPUs a cell"
     if found.kind == PAIRS and glyphs.has_braille:
-        each = "two CPUs each, side by side"
+        each = "two CPUs a cell, side by side"
     marks = "   T target  s sibling  x offline" if found.cell_width > 1 else "   x offline"
-    what = f"  CPU lost/s now, {each}"
+    what = f"  CPU noise/s now, {each}"
     return [(first_that_fits([what + marks, what], width), "heading")]
 
 
 def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
-    """What the CPU lost up to the interval that is shown, which is at the right."""
+    """The noise of the CPU up to the interval that is shown, which is at the right."""
     numbers = range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
     shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
     return [(" " * (width - len(shown)), "plain"), *level_pieces(shown, glyphs)]

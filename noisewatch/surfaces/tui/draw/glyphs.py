@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from noisewatch.surfaces.tui.draw.text_row import Row
 
-# Lost time per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
+# Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
-OFFLINE_NS = -1.0  # in the place of a loss: less than any, so that the worst of several CPUs is that of another
+OFFLINE_NS = -1.0  # in the place of noise: less than any, so that the worst of several CPUs is that of another
 OFFLINE_MARK = "x"
 
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """The characters to draw with; `ramp` has one for no loss and one for each level, `unknown` is for no figure."""
+    """The characters to draw with; `ramp` has one for no noise and one for each level, `unknown` is for no figure."""
 
     ramp: str
     unknown: str
@@ -40,33 +40,33 @@ def glyphs_for(encoding: str | None, terminal: str = "") -> Glyphs:
     return UNICODE if is_utf8 and not terminal.startswith(_FEW_GLYPHS) else ASCII
 
 
-def worst_of(losses: Iterable[float | None]) -> float | None:
-    """The greatest loss; None where one that is not known may be greater, and what is known is nothing to speak of."""
-    values = list(losses)
+def worst_of(noise: Iterable[float | None]) -> float | None:
+    """The greatest noise; None where one that is not known may be greater, and what is known is nothing to speak of."""
+    values = list(noise)
     known = [lost for lost in values if lost is not None]
     worst = max(known, default=None)
     return worst if len(known) == len(values) or (worst or 0) >= NOTABLE_NS else None
 
 
-def level_of(lost_ns_per_s: float) -> int:
+def level_of(noise_ns_per_s: float) -> int:
     """0 for nothing, up to 8 for a fifth of all time and more."""
-    return sum(lost_ns_per_s >= threshold for threshold in LEVELS_NS)
+    return sum(noise_ns_per_s >= threshold for threshold in LEVELS_NS)
 
 
-def style_of(lost_ns_per_s: float | None) -> str:
-    """The style's name for a loss: it repeats what the figure says."""
-    if lost_ns_per_s is None:
+def style_of(noise_ns_per_s: float | None) -> str:
+    """The style's name for noise: it repeats what the figure says."""
+    if noise_ns_per_s is None:
         return "unknown"
-    if lost_ns_per_s >= GRAVE_NS:
+    if noise_ns_per_s >= GRAVE_NS:
         return "grave"
-    return "notable" if lost_ns_per_s >= NOTABLE_NS else "calm"
+    return "notable" if noise_ns_per_s >= NOTABLE_NS else "calm"
 
 
-def columns_of(losses: Sequence[float | None], zoom: int) -> list[float | None]:
+def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
     """The worst of so many intervals each, counted from the newest."""
     if zoom == 1:
-        return list(losses)
-    return [worst_of(losses[max(end - zoom, 0) : end]) for end in range(len(losses), 0, -zoom)][::-1]
+        return list(noise)
+    return [worst_of(noise[max(end - zoom, 0) : end]) for end in range(len(noise), 0, -zoom)][::-1]
 
 
 def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]:
@@ -74,10 +74,10 @@ def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]
     return [worst_of(each) for each in zip(*columns, strict=True)]
 
 
-def level_pieces(losses: Iterable[float | None], glyphs: Glyphs) -> Row:
+def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
     row: Row = []
-    for lost in losses:
+    for lost in noise:
         glyph, style = _mark_of(lost, glyphs)
         if row and row[-1][1] == style:
             row[-1] = (row[-1][0] + glyph, style)

@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, length
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_duration, short_seconds, short_share
 
-_VERDICTS = {"stable": ("QUIET", "good"), "unstable": ("NOISY", "bad"), "unknown": ("UNKNOWN", "doubt")}
+_VERDICTS = {"stable": ("STABLE", "good"), "unstable": ("UNSTABLE", "bad"), "unknown": ("UNKNOWN", "doubt")}
 _MOST_NAMED = 3
 
 
@@ -23,7 +23,7 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         return [ends([("noisewatch", "title")], [(model.trouble or "looking …", "doubt")], width), [], []]
     left: Row = [("noisewatch", "title"), (f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
     if model.cursor is not None:
-        left.append((f"  {_moment(model)}", "doubt"))
+        left.append((f"  {_snapshot(model)}", "doubt"))
     if model.trouble or model.silence:
         left.append((f"  {model.trouble or model.silence}", "doubt"))
     elif model.cursor is None and model.pauses_on_spike:
@@ -35,12 +35,11 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), _failed_row(model, width)]
 
 
-def _moment(model: ScreenModel) -> str:
-    """Which moment is shown; of a recording also how it goes on."""
+def _snapshot(model: ScreenModel) -> str:
+    """Which snapshot is shown; of a recording also how it goes on."""
     if not model.is_recorded or model.newest is None:
-        ago = f"{model.behind_s():.0f} s ago"
-        return f"FROZEN at {ago}" + (" when the last frame came" if model.is_stale else "")
-    moves = "PLAYS" if model.plays else "STOPPED"
+        return f"FROZEN {model.behind_s():.0f} s {'before the last frame' if model.is_stale else 'ago'}"
+    moves = "PLAYING" if model.plays else "STOPPED"
     moves += f" {model.speed:g}x" if model.plays or model.speed != 1 else ""
     moves += ", pauses on spike," if model.pauses_on_spike else ""
     more = "" if model.newest.is_last else " read so far"
@@ -65,7 +64,7 @@ def _target_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     target: Row = [(f"target {format_cpu_list(frame.target) or 'none'}", "strong")]
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
     worst: Row = []
-    when = "  worst before that " if model.cursor is None and model.is_stale else "  worst "
+    when = "  worst until then " if model.cursor is None and model.is_stale else "  worst "
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     known = [line for line in targets if line.stolen_ns_per_s is not None]
     if frame.seconds > 0 and targets and worst_of(line.stolen_ns_per_s for line in targets) is None:
@@ -109,10 +108,10 @@ def _failed_row(model: ScreenModel, width: int) -> Row:
     if model.baseline is not None:
         ago = (frame.taken_at_ns - model.baseline.taken_at_ns) / 1e9
         when = f"{ago:.0f} s ago" if ago >= 0 else f"{-ago:.0f} s later"
-        row.append((f"change since {model.baseline.intervals} intervals, {when}  ", "strong"))
+        row.append((f"change against {model.baseline.intervals} intervals, marked {when}  ", "strong"))
     if frame.failed:
         is_past = model.cursor is None and model.is_stale
-        row += [("failed before that: " if is_past else _fails(frame.judged_s), "plain"), _named(frame.failed, "grave")]
+        row += [("was failing: " if is_past else _fails(frame.judged_s), "plain"), _named(frame.failed, "grave")]
     elif frame.unknown:
         row += [("unknown: ", "plain"), _named(frame.unknown, "unknown")]
     for counted in _counts(model):
@@ -126,13 +125,13 @@ def _named(checks: Sequence[str], style: str) -> tuple[str, str]:
 
 
 def _counts(model: ScreenModel) -> Iterator[Row]:
-    """In how many intervals a target CPU lost too much, or may have: shorter and shorter."""
+    """In how many intervals the noise of a target CPU was over the limit, or may have been: shorter and shorter."""
     if model.number >= 0:
-        disturbed, unread = model.history.disturbed_until(model.number), model.history.unknown_until(model.number)
+        noisy, unread = model.history.noisy_until(model.number), model.history.unknown_until(model.number)
         doubt = f", {unread} unknown" if unread else ""
-        yield [(f"  {disturbed} of {model.number + 1} intervals lost over 0.5%", "plain"), (doubt, "unknown")]
-        yield [(f"  {disturbed} of {model.number + 1} over 0.5%", "plain"), (doubt, "unknown")]
+        yield [(f"  over 0.5% in {noisy} of {model.number + 1} intervals", "plain"), (doubt, "unknown")]
+        yield [(f"  over 0.5% in {noisy} of {model.number + 1}", "plain"), (doubt, "unknown")]
 
 
 def _fails(judged_s: float | None) -> str:
-    return "fails: " if judged_s is None else f"fails in the last {short_seconds(judged_s)}: "
+    return "failing: " if judged_s is None else f"failing ({short_seconds(judged_s)}): "

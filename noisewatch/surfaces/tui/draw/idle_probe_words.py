@@ -35,10 +35,10 @@ def header_words(frame: Frame) -> Row:
 
 
 def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
-    """What a loop there would lose a second, as measured; else why it is not, where that is short enough."""
-    lost_ns = lost_ns_per_s(line)
-    if lost_ns is not None:
-        return f"{short_duration(lost_ns):>8} ", style_of(lost_ns)
+    """The noise that a loop there meets in a second, as measured; else why it is not, where that is short enough."""
+    noise_ns = noise_ns_per_s(line)
+    if noise_ns is not None:
+        return f"{short_duration(noise_ns):>8} ", style_of(noise_ns)
     said = (
         line.idle_probe
         if line.role == Role.TARGET and len(line.idle_probe) <= len(MEASURED_HEADING) - 1
@@ -49,13 +49,13 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
 
 def measured_row(line: CpuLine) -> Row:
     """The same with all that is known of it, for the screen of one CPU."""
-    lost_ns = lost_ns_per_s(line)
-    if lost_ns is None or line.measured_ns is None:
+    noise_ns = noise_ns_per_s(line)
+    if noise_ns is None or line.measured_ns is None:
         return [(f" idle probe: {line.idle_probe}", "faint")]
-    gaps = f"{line.gap_count} gaps, the longest {short_duration(line.longest_gap_ns)}" if line.gap_count else "no gap"
+    gaps = f"{line.gap_count} gaps, longest {short_duration(line.longest_gap_ns)}" if line.gap_count else "no gap"
     return [
         (" measured ", "plain"),
-        (f"{short_duration(lost_ns)}/s", style_of(lost_ns)),
+        (f"{short_duration(noise_ns)}/s", style_of(noise_ns)),
         (
             f" ({short_share(line.measured_stolen_share)}): {gaps}, in {short_duration(line.measured_ns)} of spinning",
             "plain",
@@ -63,6 +63,6 @@ def measured_row(line: CpuLine) -> Row:
     ]
 
 
-def lost_ns_per_s(line: CpuLine) -> float | None:
-    """The measured share as a loss; None where nothing was measured."""
+def noise_ns_per_s(line: CpuLine) -> float | None:
+    """The measured share as noise in ns/s; None where nothing was measured."""
     return None if line.measured_stolen_share is None else line.measured_stolen_share * 1e9

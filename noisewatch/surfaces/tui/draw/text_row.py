@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 Row = list[tuple[str, str]]  # pieces of text, each with the name of its style
 
-_IN_ASCII = str.maketrans({"…": "~", "µ": "u", "–": "-", "·": "|", "×": "x"})
+_IN_ASCII = str.maketrans({"…": "~", "→": ">", "µ": "u", "–": "-", "·": "|", "×": "x"})
 
 
 def fitted(text: str, width: int) -> str:

@@ -1,4 +1,4 @@
-"""The timeline: what the worst target CPU lost in each interval, what happened, and which interval is shown."""
+"""The timeline: the noise of the worst target CPU in each interval, what happened, and which interval is shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LABEL, _EVENT_LABEL = "target ", "event  "
 
-_WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same moments
+_WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same intervals
 _LEAST_AXIS = 12  # columns
 
 

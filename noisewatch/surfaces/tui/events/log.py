@@ -110,7 +110,7 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
 def _judged(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
     """Another verdict than the last one."""
     if before is not None and after.verdict is not None:
-        said = [*_verdict(before, after), *_failures(before, after)]
+        said = list(_changes_of_verdict(before, after))
         if said:
             yield VERDICT, "; ".join(said)
 
@@ -119,18 +119,18 @@ def _online(frame: Frame) -> CpuSet:
     return frozenset(line.cpu for line in frame.cpus if line.role != Role.OFFLINE)
 
 
-def _verdict(before: Frame, after: Frame) -> Iterator[str]:
-    if before.verdict != after.verdict and None not in (before.verdict, after.verdict):
-        yield f"the machine is now {after.verdict}, was {before.verdict}"
-
-
-def _failures(before: Frame, after: Frame) -> Iterator[str]:
-    """With the time that was judged: what ended within it has failed until now."""
+def _changes_of_verdict(before: Frame, after: Frame) -> Iterator[str]:
+    """The step from verdict to verdict with what fails since; what recovered, with the time that was judged: what ended
+    within it has failed until now.
+    """
     if None in (before.verdict, after.verdict):
         return
-    fails, passes = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
-    if fails:
-        yield f"fails now: {', '.join(sorted(fails))}"
-    if passes:
-        over = f" (in the last {short_seconds(after.judged_s)})" if after.judged_s is not None else ""
-        yield f"fails no more: {', '.join(sorted(passes))}{over}"
+    failing, recovered = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
+    step = f"{before.verdict} → {after.verdict}" if before.verdict != after.verdict else ""
+    if failing:
+        yield f"{step or 'failing'}: {', '.join(sorted(failing))}"
+    elif step:
+        yield step
+    if recovered:
+        over = f" (last {short_seconds(after.judged_s)})" if after.judged_s is not None else ""
+        yield f"recovered: {', '.join(sorted(recovered))}{over}"

@@ -70,7 +70,7 @@ def _figure(value: Value) -> str:
 
 def _of_mains(old: Value, new: Value) -> str:
     if new is False:
-        return "mains power is lost: the machine runs on its battery"
+        return "mains power lost: running on battery"
     return (
         "mains power is back" if (old, new) == (False, True) else f"mains power is now {_power(new)}, was {_power(old)}"
     )

@@ -109,7 +109,7 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
 # Where an episode begins and where it ends lie apart, so that what swings between them is told once.
 _HOT, _COOL = 0.2, 0.1  # of a CPU
 _HOT_RESTS_S = 5
-_STOLEN, _LEFT_ALONE = 0.02, 0.01  # of a CPU: two ticks of 10 ms in a second, and less than one
+_STEAL_BEGINS, _STEAL_ENDS = 0.02, 0.01  # of a CPU: two ticks of 10 ms in a second, and less than one
 _STEAL_RESTS_S = 10
 _THROTTLING_RESTS_S = 10
 _NEAR, _FAR = 5, 10  # °C below the critical temperature
@@ -121,7 +121,7 @@ def all_episodes() -> tuple[Episodes, ...]:
 
 
 def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[[Frame], Mapping[Subject, float]]:
-    """What the sources of these kinds take of each target CPU, as a share."""
+    """The noise of these kinds on each target CPU, as a share."""
 
     def readings(frame: Frame) -> Mapping[Subject, float]:
         shares: dict[Subject, float] = defaultdict(float)
@@ -133,7 +133,7 @@ def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[
     return readings
 
 
-def _absent_source(frame: Frame, subject: Subject) -> float | None:
+def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
     """Nothing where the frame tells all of the CPU, or where the CPU has gone, or is no target any more."""
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
     if line is None or line.role == Role.OFFLINE:
@@ -143,34 +143,32 @@ def _absent_source(frame: Frame, subject: Subject) -> float | None:
 
 def _process(line: CulpritLine) -> str:
     if line.kind == Kind.UNATTRIBUTED:
-        return "a thread that was not seen"
+        return "short-lived threads"
     return line.name + line.process_mark
 
 
 def _takes(name: str, cpus: str, episode: Episode) -> str:
-    return f"{name} takes {short_share(episode.highest)} of {cpus}"
+    return f"{name}: {short_share(episode.highest)} of {cpus}"
 
 
 _BUSY = Watch(
     BUSY, _HOT, _COOL, _HOT_RESTS_S,
     readings=_on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process),
-    absent=_absent_source,
+    absent=_absent_culprit,
     begun=_takes,
-    ended=lambda name, cpus, episode: f"{name} takes under {short_share(_COOL)} of {cpus} again, after"
-    f" {episode.lasted_s:.0f} s ({_most(episode)})",
+    ended=lambda name, cpus, episode: f"{name} off {cpus} after {episode.lasted_s:.0f} s ({_peak(episode)})",
 )  # fmt: skip
 _STEAL = Watch(
-    STEAL, _STOLEN, _LEFT_ALONE, _STEAL_RESTS_S,
-    readings=_on_targets(Kind.OUTSIDE, name_of=lambda line: "the hypervisor"),
-    absent=_absent_source,
-    begun=lambda name, cpus, episode: f"{_takes(name, cpus, episode)} (steal time)",
-    ended=lambda name, cpus, episode: f"{name} leaves {cpus} alone again, after {episode.lasted_s:.0f} s"
-    f" ({_most(episode)})",
+    STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
+    readings=_on_targets(Kind.OUTSIDE, name_of=lambda line: "steal"),
+    absent=_absent_culprit,
+    begun=_takes,
+    ended=lambda name, cpus, episode: f"{name} on {cpus} ended after {episode.lasted_s:.0f} s ({_peak(episode)})",
 )  # fmt: skip
 
 
-def _most(episode: Episode) -> str:
-    return f"{short_share(episode.highest)} at most"
+def _peak(episode: Episode) -> str:
+    return f"peak {short_share(episode.highest)}"
 
 
 def _throttled(frame: Frame) -> Mapping[Subject, float | None]:
@@ -189,17 +187,17 @@ _THROTTLING = Watch(
     HEAT, 1, 1, _THROTTLING_RESTS_S,
     readings=_throttled,
     absent=lambda frame, subject: 0.0 if frame.seconds > 0 else None,
-    begun=lambda name, cpus, episode: f"heat throttles {name}: {_times(episode)} in this interval",
-    ended=lambda name, cpus, episode: f"heat has not throttled {name} anew for {_THROTTLING_RESTS_S} s:"
+    begun=lambda name, cpus, episode: f"thermal throttling of {name}: {_times(episode)} in this interval",
+    ended=lambda name, cpus, episode: f"no thermal throttling of {name} for {_THROTTLING_RESTS_S} s:"
     f" {_times(episode)} within {episode.lasted_s:.0f} s",
 )  # fmt: skip
 _COOLING = Watch(
     HEAT, 1, 1, 0,
     readings=lambda frame: {(each.kind, None): each.highest_state for each in frame.conditions.cooling or ()},
     absent=lambda frame, subject: None if frame.conditions.cooling is None else 0.0,
-    begun=lambda name, cpus, episode: f"the processor is slowed down to cool it: {name} at state {episode.highest:.0f}",
-    ended=lambda name, cpus, episode: f"the processor is not slowed down any more: {name} was at state"
-    f" {episode.highest:.0f}, for {episode.lasted_s:.0f} s",
+    begun=lambda name, cpus, episode: f"processor slowed to cool it: {name} at state {episode.highest:.0f}",
+    ended=lambda name, cpus, episode: f"processor no longer slowed: {name} was at state {episode.highest:.0f}"
+    f" for {episode.lasted_s:.0f} s",
 )  # fmt: skip
 
 
@@ -215,7 +213,7 @@ def _degrees_too_many(frame: Frame) -> Mapping[Subject, float | None]:
 
 def _degrees_left(name: str, cpus: str, episode: Episode) -> str:
     left = -episode.highest
-    return f"{name}: {f'{left:.0f} °C are left' if left > 0 else 'it is reached'}"
+    return f"{name}: {f'{left:.0f} °C left' if left > 0 else 'reached'}"
 
 
 _CRITICAL = Watch(
@@ -223,5 +221,5 @@ _CRITICAL = Watch(
     readings=_degrees_too_many,
     absent=lambda frame, subject: None,
     begun=_degrees_left,
-    ended=lambda name, cpus, episode: f"{name}: more than {_FAR} °C are left again, after {episode.lasted_s:.0f} s",
+    ended=lambda name, cpus, episode: f"{name}: more than {_FAR} °C left again, after {episode.lasted_s:.0f} s",
 )  # fmt: skip

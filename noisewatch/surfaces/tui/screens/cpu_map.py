@@ -1,4 +1,4 @@
-"""The second screen: all CPUs by time, so that one sees which are disturbed, when, and whether together."""
+"""The second screen: all CPUs by time, so that one sees which are noisy, when, and whether together."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
     rows = [_heading(max(map(len, groups)), model, width, room, glyphs)]
     for label, group in zip(labels, groups, strict=True):
-        lost = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
-        shown = columns_of(lost, model.zoom)[-room:]
+        noise = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
+        shown = columns_of(noise, model.zoom)[-room:]
         style = "strong" if any(line.role == Role.TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
         named = label if len(label) <= wide else label[: wide - 1] + "…"
@@ -46,7 +46,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _pieces(model: ScreenModel, shown: Sequence[float | None], behind: int, glyphs: Glyphs) -> Row:
-    """The lane; stepped back, the column of the moment that is shown stands out, above the timeline's mark."""
+    """The lane; stepped back, the column of the snapshot that is shown stands out, above the timeline's mark."""
     at = len(shown) - 1 - behind
     if model.cursor is None or at < 0:
         return level_pieces(shown, glyphs)
@@ -73,9 +73,9 @@ def _label(group: Sequence[CpuLine]) -> str:
 
 def _heading(most: int, model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> Row:
     """As much of it as finds room, the meaning of the levels first to go."""
-    together = f", the worst of up to {most} CPUs a row" if most > 1 else ""
-    column = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
-    short = f" CPU by time, lost/s, {room * model.zoom} intervals"
-    whole = f" CPU by time: lost/s in the last {room * model.zoom} intervals{together}{column}"
+    together = f", worst of up to {most} CPUs a row" if most > 1 else ""
+    column = f", worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
+    short = f" CPU by time, noise/s, {room * model.zoom} intervals"
+    whole = f" CPU by time: noise/s in the last {room * model.zoom} intervals{together}{column}"
     levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
     return [(first_that_fits([f"{whole}   from {levels}", whole, short], width), "heading")]

@@ -1,4 +1,4 @@
-"""The third screen: all sources of noise on all CPUs, filtered and sorted, and what helps against one of them."""
+"""The third screen: the culprits on all CPUs, filtered and sorted, and the fix for one of them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.filters import mistakes
-from noisewatch.surfaces.tui.state.screen_model import CPU, EVENTS, SOURCES, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 _LONGEST = 60
 
 
 def begin_filter(model: ScreenModel) -> None:
     """From now on keys are part of a new filter."""
-    if model.screen not in (SOURCES, EVENTS):
-        model.go_to(SOURCES)
+    if model.screen not in (Screen.CULPRITS, Screen.EVENTS):
+        model.go_to(Screen.CULPRITS)
     model.filter_before = _filter(model)
     _change(model, "")
     model.is_typing = True
@@ -46,12 +46,12 @@ def hint(model: ScreenModel) -> str:
 
 
 def _filter(model: ScreenModel) -> str:
-    return model.log.filter if model.screen == EVENTS else model.filter
+    return model.log.filter if model.screen == Screen.EVENTS else model.filter
 
 
 def _change(model: ScreenModel, text: str) -> None:
     """The first row is selected of what is left."""
-    if model.screen == EVENTS:
+    if model.screen == Screen.EVENTS:
         model.log.filter = text
     else:
         model.filter = text
@@ -63,15 +63,15 @@ _KEYS = (
     ("q", "quit"),
     ("/", "filter"),
     ("s", "sort"),
-    ("enter", "its CPU"),
+    ("enter", "open CPU"),
     ("f", "fix"),
-    ("y", "copy it"),
+    ("y", "copy fix"),
     ("esc", "back"),
 )
 LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
 
 
-def sources_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
     return page(model, width, height, glyphs, _body, _KEYS)
 
@@ -81,7 +81,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     advice = advice_rows(model, width, height - LEAST_TABLE)
     top = _filter_rows(model, width)
     cut = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    who = f"{cut}{len(listed)} source{'s' * (len(listed) != 1)}, by {model.sort}"
+    who = f"{cut}{len(listed)} culprit{'s' * (len(listed) != 1)}, by {model.sort}"
     return [*top, *selectable(model, who, width, height - len(top) - len(advice), glyphs), *advice]
 
 
@@ -109,13 +109,13 @@ def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Gl
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
     if not model.listed():
         is_cut = model.frame is not None and not _tells_all(model, model.frame)
-        said = f"nothing among the {MOST_CULPRITS} costliest sources: there may be others" if is_cut else "nothing"
+        said = f"none among the {MOST_CULPRITS} costliest culprits: there may be others" if is_cut else "none"
         rows.append([(f"     {said}", "doubt" if is_cut else "faint")])
     return rows
 
 
 def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """What helps against the source that was asked about; scrolled, and with a sign, where it finds no room."""
+    """The fix for the culprit that was asked about; scrolled, and with a sign, where it finds no room."""
     advice = model.advice
     if advice is None:
         return []
@@ -144,4 +144,4 @@ def _named(line: CulpritLine) -> str:
 
 
 def _tells_all(model: ScreenModel, frame: Frame) -> bool:
-    return frame.tells_all_of(model.cpu) if model.screen == CPU and model.cpu is not None else not frame.is_cut
+    return frame.tells_all_of(model.cpu) if model.screen == Screen.CPU and model.cpu is not None else not frame.is_cut

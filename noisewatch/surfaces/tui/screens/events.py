@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 _NARROW = 60
 _KEYS = (
     ("q", "quit"),
-    ("enter", "see that moment"),
+    ("enter", "show that time"),
     ("/", "filter"),
     ("{ }", "events"),
     ("1-6", "screens"),
@@ -33,10 +33,10 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     columns = f"   {when}   " if is_narrow else f"       {when}   what      "
     rows: list[Row] = [[(columns + _heading(model), "heading")]]
     if model.log.silence is not None:
-        rows.append([(f"             nothing is heard of devices: {model.log.silence}", "doubt")])
+        rows.append([(f"             no device events: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
     if model.newest is None or not listed:
-        said = "nothing like that" if model.log.events else "nothing has changed"
+        said = "no event matches" if model.log.events else "no events"
         return [*rows, [(f"             {said}", "faint")]]
     whole = _whole(_event_row(model, listed[at], is_narrow), len(columns), width)[:room]
     room -= len(whole) - 1
@@ -66,8 +66,8 @@ def _heading(model: ScreenModel) -> str:
         return f"filter: {model.log.filter}_  {hint(model)}"
     if model.log.filter:
         return f"filter: {model.log.filter}"
-    since = "in the recording" if model.is_recorded else "since the monitor was started"
-    return f"{since}; the letter marks it on the timeline, {SEVERAL}: several"
+    since = "in the recording" if model.is_recorded else "since start"
+    return f"{since}; letters as on the timeline, {SEVERAL}: several"
 
 
 def _event_row(model: ScreenModel, event: Event, is_narrow: bool) -> Row:

@@ -1,4 +1,4 @@
-"""The fourth screen: one CPU, what took its time over the last intervals by kind, and who."""
+"""The fourth screen: one CPU, its noise over the last intervals by kind, and its culprits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYS = (
     ("tab", "next CPU"),
     ("s", "sort"),
     ("f", "fix"),
-    ("y", "copy it"),
+    ("y", "copy fix"),
     ("[ ]", "spikes"),
     ("esc", "back"),
 )
@@ -35,19 +35,19 @@ def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs)
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
     if line is None:
-        return [[(f" CPU {model.cpu} is not there" if model.cpu is not None else " no CPU yet", "faint")]]
+        return [[(f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet", "faint")]]
     lanes = _lanes(model, line.cpu, width, glyphs) if height >= _LOWEST_WITH_LANES else []
     lanes = lanes if 2 * len(lanes) <= height else []
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
     top = [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs), *lanes]
     left = height - len(top)
     advice = advice_rows(model, width, left - LEAST_TABLE)
-    table = selectable(model, f"who took time of CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
+    table = selectable(model, f"culprits on CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
     return [*top, *table, *advice]
 
 
 def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
-    """What the CPU lost, and as many of its other figures as find room whole, the most telling first."""
+    """The noise of the CPU, and as many of its other figures as find room whole, the most telling first."""
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     figures = [
         f"{short_rate(line.interrupts_per_s)} irq/s",
@@ -60,7 +60,7 @@ def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
     row: Row = [
         (f" CPU {line.cpu}", "title"),
         (role, "plain"),
-        (f"lost {mark}{short_duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
+        (f"noise {mark}{short_duration(line.stolen_ns_per_s)}/s", style_of(line.stolen_ns_per_s)),
     ]
     said = [f"   {figure}" for figure in figures if figure]
     fitting = ["".join(said[:count]) for count in range(len(said), -1, -1)]
@@ -77,7 +77,7 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
     )
 
     ago_s = _calibrated_ago_s(model)
-    if ago_s is not None and ago_s < 0:  # at the moment that is shown that was not known yet
+    if ago_s is not None and ago_s < 0:  # in the snapshot that is shown it was not known yet
         return []
     ago = f" {ago_s:.0f} s ago" if ago_s is not None else ""
     said = f" calibrated{ago}: {short_share(figures.stolen_share)} in {short_rate(figures.gaps_per_s)} gaps/s, p99 "
@@ -95,14 +95,14 @@ def _calibrated_ago_s(model: ScreenModel) -> float | None:
 
 
 def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
-    """A lane for each kind that took anything."""
+    """A lane for each kind of noise that there was."""
     room = max(width - _LABEL, 1)
     count = min(room * model.zoom, _MOST_INTERVALS)
     numbers = range(max(model.number + 1 - count, model.history.first), model.number + 1)
     kept = min(model.number + 1 - model.history.first, room * model.zoom)
     unread = -(-(kept - len(numbers)) // model.zoom)  # columns of frames that are kept, and not looked into
     rows: list[Row] = []
-    for kind, lost in model.history.lost_by_kind(cpu, numbers).items():
+    for kind, lost in model.history.noise_by_kind(cpu, numbers).items():
         shown = [*(None for _ in range(unread)), *columns_of(lost, model.zoom)][-room:]
         rows.append(
             [(f" {kind:<{_LABEL - 1}}", "faint"), (" " * (room - len(shown)), "plain"), *level_pieces(shown, glyphs)]

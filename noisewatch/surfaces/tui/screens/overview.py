@@ -1,4 +1,4 @@
-"""The first screen: the CPUs, and who disturbs them."""
+"""The first screen: the CPUs, and the culprits."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from noisewatch.surfaces.tui.app.keys import KEYS, key_row, moment_keys
+from noisewatch.surfaces.tui.app.keys import KEYS, key_row, snapshot_keys
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.header import header_rows
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
@@ -44,7 +44,7 @@ def page(
     rows += [cut(row, width) for row in body(model, width, room, glyphs)[:room]]
     rows += [[] for _ in range(header + room - len(rows))]
     rows += timeline_rows(model, width, timeline, glyphs)
-    shown = moment_keys(model) if model.cursor is not None and keys is KEYS else keys
+    shown = snapshot_keys(model) if model.cursor is not None and keys is KEYS else keys
     rows = [*rows, *([key_row(width, shown)] if key_height else [])][:height]
     if model.notice is not None and height > 1:
         rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key

@@ -1,4 +1,4 @@
-"""The sixth screen: what the gate's checks say of the moment that is shown, and what helps against one of them."""
+"""The sixth screen: what the checks say of the snapshot that is shown, and the fix for one of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_seconds
 
-_KEYS = (("q", "quit"), ("p", "run all of it"), ("arrows", "select"), ("y", "copy the fix"), ("esc", "back"))
+_KEYS = (("q", "quit"), ("p", "run preflight"), ("arrows", "select"), ("y", "copy fix"), ("esc", "back"))
 _NARROW = 60
-NOT_NOW = "at this moment it neither fails nor warns, nor is it unknown"
+NOT_NOW = "in this snapshot it neither fails nor warns, and is not unknown"
 _LABEL, _ID = 8, 30
 _DETAIL_SHARE = 0.4
 
@@ -29,7 +29,7 @@ def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     frame = model.frame
     if frame is None or frame.verdict is None:
-        return [[(" nothing was judged yet", "faint")]]
+        return [[(" no verdict yet", "faint")]]
     listing = model.findings()
     selected = listing.selected
     detail = _detail(selected, listing.is_gone, width)[: int(height * _DETAIL_SHARE)] if selected is not None else []
@@ -44,8 +44,8 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _heading(frame: Frame) -> str:
-    over = f"over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
-    return f" {frame.counts}; {over}, not calibrated, without what is only information"
+    over = f"last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "no sample"
+    return f" {frame.counts}; {over}, no calibration"
 
 
 def _row(finding: FindingLine, width: int) -> Row:

@@ -20,10 +20,10 @@ Test = Callable[[CulpritLine], bool]
 
 
 def matching(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
-    """The sources that all words of the filter hold for; `!` before a word turns it round.
+    """The culprits that all words of the filter hold for; `!` before a word turns it round.
 
-    A word is a kind, or part of a name; `cpu:LIST` and `kind:WORD` are what they say; `>100us` and `<1ms` are what is
-    lost in a second. Where one of these makes no sense nothing is meant by it, and `mistakes` tells so.
+    A word is a kind, or part of a name; `cpu:LIST` and `kind:WORD` are what they say; `>100us` and `<1ms` are the noise
+    of a second. Where one of these makes no sense nothing is meant by it, and `mistakes` tells so.
     """
     tests = [_test(word) for word in text.split()]
     return [line for line in lines if all(test(line) for test in tests)]
@@ -39,9 +39,9 @@ def _mistake(word: str) -> str | None:
     if colon and key == "kind" and _kind(value) is None:
         return f"no kind {value!r}: there are {', '.join(KINDS)}"
     if colon and key == "cpu" and _cpus(value) is None:
-        return f"no such list of CPUs: {value!r}; wanted one such as cpu:2-5,7"
+        return f"not a CPU list: {value!r}; write cpu:2-5,7"
     if _MEANT_AS_BOUND.match(word) and _BOUND.fullmatch(word) is None:
-        return f"no such duration: {word[1:]!r}; wanted one such as {word[0]}100us, in ns, us, ms or s"
+        return f"not a duration: {word[1:]!r}; write {word[0]}100us, in ns, us, ms or s"
     return None
 
 
@@ -86,7 +86,7 @@ BY_CHANGE = "change"  # since the baseline, where there is one
 
 
 def cpus_in_order(lines: Sequence[CpuLine], sort: str, room: int) -> list[CpuLine]:
-    """As they are numbered where all find room; else target CPUs first, the most disturbed on top."""
+    """As they are numbered where all find room; else target CPUs first, the noisiest on top."""
     if len(lines) <= room or sort == "cpu":
         return list(lines)
 
@@ -99,9 +99,9 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: str, room: int) -> list[CpuLin
 
 
 def weight_of(line: CulpritLine, sort: str, baseline: Baseline | None) -> float:
-    """By which sources are sorted, or would be if their CPU did not come first."""
+    """By which culprits are sorted, or would be if their CPU did not come first."""
     if sort == BY_CHANGE and baseline is not None:
-        return abs(known_or_grave(baseline.change_of_source(line)))
+        return abs(known_or_grave(baseline.change_of_culprit(line)))
     return (line.rate_per_s or 0) if sort == "rate" else line.stolen_ns_per_s
 
 

@@ -15,15 +15,15 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 # Two minutes, at an interval a second: what lasts less than a quarter of them is not usual yet, and what goes on for
 # longer is; so are bursts that come as often. A slow rise is no spike at any moment.
 USUAL_INTERVALS = 120
-# Times that the upper quartile lies above the median. Were losses normally distributed, that would come to six standard
+# Times that the upper quartile lies above the median. Were the noise normally distributed, that would be six standard
 # deviations; of 120 intervals the quartile is itself so inexact that four are exceeded in every hour.
 _LEAST_SPREADS = 8
 _LEAST_KNOWN = 10  # intervals; from fewer nobody can say how much they vary, and it has to be twice as much
-_MANIFOLD = 10  # times what was lost before: within a spike another one
+_MANIFOLD = 10  # times the noise before: within a spike another one
 
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
-    """The places at which a spike begins, of losses in ns a second, the oldest first; None is unknown."""
+    """The places at which a spike begins, of noise in ns/s, the oldest first; None is unknown."""
     return [at for at in range(len(losses)) if is_spike_at(losses, at)]
 
 
@@ -62,11 +62,11 @@ class History:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self._lines: list[bytes] = []
-        self._lost_by_cpu: dict[int, array[float]] = {}
+        self._noise_by_cpu: dict[int, array[float]] = {}
         self._worst = _column(capacity)
-        self._disturbed = array("L", [0]) * capacity  # intervals up to this one in which a target CPU was
+        self._noisy = array("L", [0]) * capacity  # intervals up to this one with too much
         self._unknown = array("L", [0]) * capacity  # and in which that could not be known
-        self._total_disturbed = self._total_unknown = 0
+        self._total_noisy = self._total_unknown = 0
         self._shown: tuple[int, Frame] | None = None
         self._kinds_of: int | None = None
         self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by the interval, of that CPU
@@ -85,17 +85,17 @@ class History:
             self._lines[at] = line
         else:
             self._lines.append(line)
-        for column in self._lost_by_cpu.values():
+        for column in self._noise_by_cpu.values():
             column[at] = math.nan
         for cpu in frame.cpus:
-            column = self._lost_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
+            column = self._noise_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
             known = OFFLINE_NS if cpu.role == Role.OFFLINE else cpu.stolen_ns_per_s
             column[at] = math.nan if known is None else known
         worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == Role.TARGET)
         self._worst[at] = math.nan if worst is None else worst
-        self._total_disturbed += (worst or 0) >= GRAVE_NS
+        self._total_noisy += (worst or 0) >= GRAVE_NS
         self._total_unknown += worst is None
-        self._disturbed[at], self._unknown[at] = self._total_disturbed, self._total_unknown
+        self._noisy[at], self._unknown[at] = self._total_noisy, self._total_unknown
         self.count += 1
 
     def frame(self, number: int) -> Frame:
@@ -109,8 +109,8 @@ class History:
     def _decoded(self, number: int) -> Frame:
         return decode_frame(zlib.decompress(self._lines[number % self.capacity]))
 
-    def lost_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
-        """What each kind of source took from the CPU; None where a frame may not tell. Frames are looked into once."""
+    def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
+        """The noise of each kind on the CPU, ns/s; None where a frame may not tell. Frames are looked into once."""
         if self._kinds_of != cpu:
             self._kinds_of, self._kinds = cpu, {}
         for number in numbers:
@@ -121,28 +121,28 @@ class History:
         kinds = {kind for lost, _ in told for kind in lost}
         return {kind: [lost.get(kind, others) for lost, others in told] for kind in kinds}
 
-    def disturbed_until(self, number: int) -> int:
-        """In how many intervals, up to this one and with it, a target CPU lost too much."""
-        return self._disturbed[number % self.capacity] if self.first <= number < self.count else 0
+    def noisy_until(self, number: int) -> int:
+        """In how many intervals, up to this one and with it, a target CPU had too much noise."""
+        return self._noisy[number % self.capacity] if self.first <= number < self.count else 0
 
     def unknown_until(self, number: int) -> int:
         """In how many intervals, up to this one and with it, that could not be known of a target CPU."""
         return self._unknown[number % self.capacity] if self.first <= number < self.count else 0
 
-    def losses(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """What the CPU lost, in ns a second; None is unknown, not kept, or offline."""
+    def noise(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
+        """The noise of the CPU, ns/s; None is unknown, not kept, or offline."""
         return [None if lost == OFFLINE_NS else lost for lost in self.lane(cpu, numbers)]
 
     def lane(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
-        """The same to be drawn: OFFLINE_NS where the CPU was offline, as it is known that it lost nothing then."""
-        return self._read(self._lost_by_cpu.get(cpu), numbers)
+        """The same to be drawn: OFFLINE_NS where the CPU was offline: known to have had no noise."""
+        return self._read(self._noise_by_cpu.get(cpu), numbers)
 
     def worst(self, numbers: Iterable[int]) -> list[float | None]:
-        """What the most disturbed target CPU lost."""
+        """The noise of the noisiest target CPU, ns/s."""
         return self._read(self._worst, numbers)
 
     def worst_number(self) -> int:
-        """The interval in which a target CPU lost the most, the newest of equals; of what is not known none."""
+        """The interval with the most noise on a target CPU, the newest of equals; none where all are unknown."""
         numbers = range(self.first, self.count)
         lost = dict(zip(numbers, self.worst(numbers), strict=True))
         return max(numbers, key=lambda number: (-1.0 if lost[number] is None else lost[number] or 0.0, number))
@@ -169,7 +169,7 @@ def _column(capacity: int) -> array[float]:
 
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
-    """What each kind took, and what all others did: nothing, where the frame tells all."""
+    """The noise of each kind, and of all others: none, where the frame tells all."""
     taken = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
     if taken is not None:
         return {kind: ns for kind, ns in zip(KINDS, taken, strict=True) if ns}, 0.0

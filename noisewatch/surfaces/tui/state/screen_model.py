@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.events.log import EventLog
+from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
-from noisewatch.surfaces.tui.state.filters import (
-    BY_CHANGE,
-    SORTS,
-    culprits_in_order,
-    known_or_grave,
-    matching,
-    weight_of,
-)
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
 
-OVERVIEW, MAP, SOURCES, CPU, EVENTS, PREFLIGHT = SCREENS = (
-    "overview", "map", "sources", "cpu", "events", "preflight",
-)  # fmt: skip
-WITH_SOURCES = (OVERVIEW, SOURCES, CPU)  # the screens that list sources, of which one is selected
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
     from noisewatch.operations.advise import Advice
 
+
+class Screen(StrEnum):
+    """The screens, in the order of their keys."""
+
+    OVERVIEW = "overview"
+    MAP = "map"
+    CULPRITS = "culprits"
+    CPU = "cpu"
+    EVENTS = "events"
+    PREFLIGHT = "preflight"
+
+
+SCREENS = tuple(Screen)
+WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens that list culprits, one of them selected
 _MISSED, _LEAST_SILENCE_S = 3, 3.0
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 
@@ -47,7 +51,7 @@ class ScreenModel:
     plays: bool = False  # of a recording, whether the picture goes on by itself
     speed: float = 1.0
     zoom: int = ZOOMS[0]
-    screen: str = OVERVIEW
+    screen: Screen = Screen.OVERVIEW
     cpu: int | None = None  # that the screen of one CPU is about
     selection: Selection = Selection()  # noqa: RUF009 - frozen
     baseline: Baseline | None = None
@@ -60,7 +64,7 @@ class ScreenModel:
     advice: Advice | None = None  # that was asked for, until it is closed
     log: EventLog = field(default_factory=EventLog)
     shows_all_cpus: bool = False
-    sort: str = SORTS[0]
+    sort: str = filters.SORTS[0]
     offset: int = 0
     trouble: str | None = None
     notice: str | None = None  # what a key has done, until the next one
@@ -101,7 +105,7 @@ class ScreenModel:
         self.history.add(frame, line)
         if self.cursor is not None:
             if self.cursor < self.history.first:
-                self.cursor, self.notice = self.history.first, "that moment is not kept any more: this is the oldest"
+                self.cursor, self.notice = self.history.first, "that interval is no longer kept: this is the oldest"
         elif self.pauses_on_spike and not self.is_recorded and self.history.is_spike(self.history.count - 1):
             self.cursor, self.pauses_on_spike = self.history.count - 1, False
 
@@ -126,7 +130,7 @@ class ScreenModel:
             self.cursor = None
 
     def step(self, intervals: int) -> None:
-        """Goes so many intervals forth, or back; it stays there until it is thawed."""
+        """Goes so many intervals forward, or back; it stays there until it is thawed."""
         if self.history.count:
             self.go_to_number(self.number + intervals * self.zoom)
 
@@ -152,22 +156,24 @@ class ScreenModel:
         if beyond:
             self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
         else:
-            self.notice = f"no spike above what was usual {'after' if direction > 0 else 'before'} this moment"
+            self.notice = f"no {'later' if direction > 0 else 'earlier'} spike"
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.advice = screen, None
+        self.screen, self.advice = Screen(screen), None
         self.forget_selection()
-        if screen == CPU and self.cpu is None and self.frame is not None:
+        if screen == Screen.CPU and self.cpu is None and self.frame is not None:
             targets = [line for line in self.frame.cpus if line.role == Role.TARGET] or list(self.frame.cpus)
-            self.cpu = max(targets, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
+            self.cpu = (
+                max(targets, key=lambda line: filters.known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
+            )
 
     def go_back(self) -> None:
-        """Closes what helps, where that is open; else to the overview."""
+        """Closes the fix, where one is shown; else to the overview."""
         if self.advice is not None:
             self.advice = None
         else:
-            self.go_to(OVERVIEW)
+            self.go_to(Screen.OVERVIEW)
 
     def next_cpu(self, direction: int) -> None:
         """The CPU beside the one that is shown."""
@@ -178,13 +184,13 @@ class ScreenModel:
             self.selection = Selection()
 
     def drill_in(self) -> None:
-        """To the CPU of the selected source, which stays selected."""
-        if self.screen == CPU:
+        """To the CPU of the selected culprit, which stays selected."""
+        if self.screen == Screen.CPU:
             return
         selected = self.selected()
         if selected is not None:
             self.cpu = selected.cpu
-        self.go_to(CPU)
+        self.go_to(Screen.CPU)
         self.selection = Selection(selected)
 
     def forget_selection(self) -> None:
@@ -192,37 +198,39 @@ class ScreenModel:
         self.selection, self.log.chosen = Selection(), None
 
     def listed(self) -> list[CulpritLine]:
-        """The sources that the screen lists, filtered and sorted."""
+        """The culprits that the screen lists, filtered and sorted."""
         if self.frame is None:
             return []
-        if self.screen == CPU:
+        if self.screen == Screen.CPU:
             shown = [line for line in self.frame.culprits if line.cpu == self.cpu]
-            return culprits_in_order(shown, self.sort, self.baseline)
-        if self.screen == SOURCES:
-            return culprits_in_order(matching(self.frame.culprits, self.filter), self.sort, self.baseline)
-        return self.disturbers()
+            return filters.culprits_in_order(shown, self.sort, self.baseline)
+        if self.screen == Screen.CULPRITS:
+            return filters.culprits_in_order(
+                filters.matching(self.frame.culprits, self.filter), self.sort, self.baseline
+            )
+        return self.target_culprits()
 
-    def disturbers(self) -> list[CulpritLine]:
-        """Who disturbed the target CPUs, or all if that is asked for, sorted."""
+    def target_culprits(self) -> list[CulpritLine]:
+        """The culprits on target CPUs, or on all CPUs if that is asked for, sorted."""
         culprits = self.frame.culprits if self.frame is not None else ()
         shown = [line for line in culprits if self.shows_all_cpus or line.role != Role.HOUSEKEEPING]
-        return culprits_in_order(shown, self.sort, self.baseline)
+        return filters.culprits_in_order(shown, self.sort, self.baseline)
 
     def select(self, rows: int) -> None:
-        """Moves the selection; while it is shown what helps against it, that is scrolled."""
-        if self.screen == EVENTS:
+        """Moves the selection; while its fix is shown, that is scrolled."""
+        if self.screen == Screen.EVENTS:
             self.log.choose(rows)
         elif self.advice is not None:
             self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
-        elif self.screen == PREFLIGHT:
+        elif self.screen == Screen.PREFLIGHT:
             self.selection = self.selection.moved(self.findings(), rows)
         else:
             self.selection = self.selection.moved(self.listing(), rows)
 
     def listing(self) -> Listing[CulpritLine]:
-        """The sources in their order, and the selected one, wherever it has come to stand."""
+        """The culprits in their order, and the selected one, wherever it has come to stand."""
         listing = self.selection.listing(
-            self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline)
+            self.listed(), CulpritLine, lambda line: filters.weight_of(line, self.sort, self.baseline)
         )
         self.selection = self.selection.after(listing)
         return listing
@@ -234,20 +242,20 @@ class ScreenModel:
         return listing
 
     def selected(self) -> CulpritLine | None:
-        """The source that the user sees selected; None on screens that select none."""
-        if self.screen not in WITH_SOURCES:
+        """The culprit that the user sees selected; None on screens that select none."""
+        if self.screen not in WITH_CULPRITS:
             return None
         drawn = self.selection.drawn
         return drawn if isinstance(drawn, CulpritLine) else self.listing().selected
 
     def note_drawn(self) -> None:
         """What is selected now is what a key is about that comes before the next picture."""
-        if self.screen == EVENTS:
+        if self.screen == Screen.EVENTS:
             listed = self.log.listed()
             self.log.drawn = listed[self.log.row()] if listed else None
-        elif self.screen in WITH_SOURCES:
+        elif self.screen in WITH_CULPRITS:
             self.selection = replace(self.selection, drawn=self.listing().selected)
-        elif self.screen == PREFLIGHT:
+        elif self.screen == Screen.PREFLIGHT:
             self.selection = replace(self.selection, drawn=self.findings().selected)
 
     def selected_finding(self) -> FindingLine | None:
@@ -256,14 +264,14 @@ class ScreenModel:
         return drawn if isinstance(drawn, FindingLine) else self.findings().selected
 
     def toggle_all_cpus(self) -> None:
-        """Shows the sources of noise on all CPUs, or on target CPUs alone."""
+        """Shows the culprits on all CPUs, or on target CPUs alone."""
         self.shows_all_cpus = not self.shows_all_cpus
 
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
 
     def next_sort(self) -> None:
-        sorts = (*SORTS, BY_CHANGE) if self.baseline is not None else SORTS
+        sorts = (*filters.SORTS, filters.BY_CHANGE) if self.baseline is not None else filters.SORTS
         self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
 
     def mark_baseline(self) -> None:
@@ -274,7 +282,7 @@ class ScreenModel:
     def forget_baseline(self) -> None:
         """Compares no longer."""
         self.baseline = None
-        self.sort = SORTS[0] if self.sort == BY_CHANGE else self.sort
+        self.sort = filters.SORTS[0] if self.sort == filters.BY_CHANGE else self.sort
 
     def scroll(self, lines: int, room: int) -> None:
         """Moves the CPUs by so many rows, of which `room` are shown."""
@@ -283,12 +291,10 @@ class ScreenModel:
 
     def behind_s(self) -> float:
         """How far the picture lies behind."""
-        if self.frame is None or self.newest is None:
-            return 0.0
-        return (self.newest.taken_at_ns - self.frame.taken_at_ns) / 1e9
+        frame, newest = self.frame, self.newest
+        return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
 
     def into_s(self) -> float:
         """How far the picture lies in a recording: the seconds since the first look at the machine."""
-        if self.frame is None or self.begin_ns is None:
-            return 0.0
-        return (self.frame.taken_at_ns - self.begin_ns) / 1e9
+        frame, begin_ns = self.frame, self.begin_ns
+        return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9

@@ -1,7 +1,7 @@
-"""The row that is selected: it follows its source, or its check, while the others are sorted anew around it.
+"""The row that is selected: it follows its culprit, or its check, while the others are sorted anew around it.
 
 Before a key has chosen one it is the first row. Where several cost about the same, their order changes every second,
-and whoever looks and then presses a key means the one that was selected when he looked; so it stays with its source,
+and whoever looks and then presses a key means the one that was selected when he looked; so it stays with its culprit,
 until another one clearly costs more.
 """
 
@@ -90,7 +90,7 @@ class Selection:
 
 
 def is_same(one: CulpritLine | FindingLine, other: CulpritLine | FindingLine) -> bool:
-    """Whether it is the same source, on whichever CPU, or the same check."""
+    """Whether it is the same culprit, on whichever CPU, or the same check."""
     return _identity(one) == _identity(other)
 
 

@@ -9,7 +9,7 @@ from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
 from noisewatch.surfaces.tui.overlays.overlay import OVER, Overlay
 from noisewatch.surfaces.tui.overlays.preflight import GateScreen
 from noisewatch.surfaces.tui.overlays.trace import TraceScreen
-from noisewatch.surfaces.tui.state.screen_model import CPU, EVENTS, MAP, OVERVIEW, PREFLIGHT, SCREENS, SOURCES
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
 ABOVE: Mapping[str, type[Overlay]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
@@ -33,23 +33,23 @@ def _moved(by: int) -> Callable[[str], Change]:
     """Single steps select a source on the overview, greater ones scroll its CPUs."""
 
     def change(screen: str) -> Change:
-        if screen == EVENTS:
+        if screen == Screen.EVENTS:
             return {"event": min(24 - by, 29)}
-        if screen == MAP:
+        if screen == Screen.MAP:
             return {}
         row = max(5 + by, 0)
-        if screen == PREFLIGHT:
+        if screen == Screen.PREFLIGHT:
             return {"row": row, "chosen": f"check-{row}"}
-        if screen == OVERVIEW and abs(by) > 1:
+        if screen == Screen.OVERVIEW and abs(by) > 1:
             return {"offset": row}
-        return {"row": row, "chosen": f"hog {3 * row if screen == CPU else row}"}  # of one CPU it is every third
+        return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # of one CPU it is every third
 
     return change
 
 
 def _beside(direction: int) -> Callable[[str], Change]:
     def change(screen: str) -> Change:
-        if screen == CPU:
+        if screen == Screen.CPU:
             return {"cpu": 30 + direction, "row": 0, "chosen": None}
         return {"screen": SCREENS[(SCREENS.index(screen) + direction) % len(SCREENS)]}
 
@@ -60,18 +60,18 @@ def _same(**change: object) -> Callable[[str], Change]:
     return lambda screen: change
 
 
-_DRILLED: Change = {"screen": CPU, "row": 1, "chosen": "hog 5", "cpu": 32}
+_DRILLED: Change = {"screen": Screen.CPU, "row": 1, "chosen": "hog 5", "cpu": 32}
 _ENTERED: dict[str, Change] = {
-    OVERVIEW: _DRILLED,
-    SOURCES: _DRILLED,
-    CPU: {},
-    EVENTS: {"screen": OVERVIEW, "cursor": 24},
+    Screen.OVERVIEW: _DRILLED,
+    Screen.CULPRITS: _DRILLED,
+    Screen.CPU: {},
+    Screen.EVENTS: {"screen": Screen.OVERVIEW, "cursor": 24},
 }
 _ASKED: dict[str, Change] = {
-    OVERVIEW: {**_DRILLED, "advice": "hog 5"},
-    SOURCES: {"advice": "hog 5"},
-    CPU: {"advice": "hog 15"},
-    PREFLIGHT: {"notice": "its fix, if there is one, stands below it"},
+    Screen.OVERVIEW: {**_DRILLED, "advice": "hog 5"},
+    Screen.CULPRITS: {"advice": "hog 5"},
+    Screen.CPU: {"advice": "hog 15"},
+    Screen.PREFLIGHT: {"notice": "its fix, if there is one, is below"},
 }
 # What is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed, on each
 # screen: CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval
@@ -105,13 +105,13 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "shift+tab": _beside(-1),
     "slash": lambda screen: (
         {"is_typing": True, "row": 0, "chosen": None, "event": None}
-        | ({} if screen in (SOURCES, EVENTS) else {"screen": SOURCES})
+        | ({} if screen in (Screen.CULPRITS, Screen.EVENTS) else {"screen": Screen.CULPRITS})
     ),
-    "f": lambda screen: _ASKED.get(screen, {"notice": "no source is selected here"}),
+    "f": lambda screen: _ASKED.get(screen, {"notice": "no culprit is selected here"}),
     "e": _same(notice="written"),
     "y": _same(notice="nothing to copy"),
-    "enter": lambda screen: _ENTERED.get(screen, {"screen": CPU}),
-    "escape": _same(screen=OVERVIEW),
+    "enter": lambda screen: _ENTERED.get(screen, {"screen": Screen.CPU}),
+    "escape": _same(screen=Screen.OVERVIEW),
     "question_mark": _same(shows_help=True),
     "h": _same(shows_help=True),
     "f1": _same(shows_help=True),
@@ -147,12 +147,12 @@ _OF_A_RECORDING = ("less_than_sign", "greater_than_sign")
 _SCROLL = ("down", "j", "up", "k", "pagedown", "pageup")
 # Keys that may leave the picture as it is: what they change belongs to another screen, or they lead to where one is.
 MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
-    OVERVIEW: ("1", "escape", *_OF_A_RECORDING),
-    MAP: ("2", "s", "a", *_SCROLL, *_OF_A_RECORDING),
-    SOURCES: ("3", "a", *_OF_A_RECORDING),
-    CPU: ("4", "a", "enter", *_OF_A_RECORDING),
-    EVENTS: ("5", "s", "a", *_OF_A_RECORDING),
-    PREFLIGHT: ("6", "s", "a", *_OF_A_RECORDING),
+    Screen.OVERVIEW: ("1", "escape", *_OF_A_RECORDING),
+    Screen.MAP: ("2", "s", "a", *_SCROLL, *_OF_A_RECORDING),
+    Screen.CULPRITS: ("3", "a", *_OF_A_RECORDING),
+    Screen.CPU: ("4", "a", "enter", *_OF_A_RECORDING),
+    Screen.EVENTS: ("5", "s", "a", *_OF_A_RECORDING),
+    Screen.PREFLIGHT: ("6", "s", "a", *_OF_A_RECORDING),
     RECORDED: ("1", "escape"),
     HELP: _SCROLL,
     TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),

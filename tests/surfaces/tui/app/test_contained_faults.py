@@ -118,7 +118,7 @@ def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> 
     program = f"os.write(1, {_LIVE!r}); time.sleep(60)"
     sources = Sources(_boom)
     rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), sources)
-    assert "Nothing can be advised: internal error: KeyError: 'boom'" in " ".join(rows)
+    assert "No fix could be found: internal error: KeyError: 'boom'" in " ".join(rows)
 
 
 @pytest.mark.parametrize("key", ["1", "3"])
@@ -245,10 +245,10 @@ def test_a_sampler_that_an_error_ends_is_started_again_and_that_is_told(tmp_path
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: app.model.history.count == 3)
-        assert "the sampler ended, and was started again: boom" in shown(app)[-1]
+        assert "the sampler ended and was restarted: boom" in shown(app)[-1]
         assert app.model.trouble is None
         await pilot.press("5")
-        assert "monitor   the sampler ended, and was started again: boom" in " ".join(shown(app))
+        assert "monitor   the sampler ended and was restarted: boom" in " ".join(shown(app))
 
     with_monitor(steps, sampler_program(program))
     assert _starts(tmp_path) == 2

@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, Sources
 from noisewatch.surfaces.tui.state.baseline import baseline_of
-from noisewatch.surfaces.tui.state.screen_model import OVERVIEW, PREFLIGHT, SCREENS, SOURCES, WITH_SOURCES, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection
 from tests.surfaces.tui.app.key_effects import (
     ABOVE,
@@ -107,9 +107,9 @@ def _chosen(model: ScreenModel) -> str | None:
 
 def _sixth(model: ScreenModel) -> Selection:
     """The sixth row of the screen, where it has rows that can be selected."""
-    if model.screen == PREFLIGHT:
+    if model.screen == Screen.PREFLIGHT:
         return Selection(model.findings().lines[5], 5)
-    return Selection(model.listed()[5], 5) if model.screen in WITH_SOURCES else Selection()
+    return Selection(model.listed()[5], 5) if model.screen in WITH_CULPRITS else Selection()
 
 
 @cache
@@ -136,7 +136,7 @@ def _begin(app: MonitorApp, place: str) -> None:
     """Shows the place, as it is before each key."""
     app.model = model = copy(_thirty_intervals())
     app._shows_help, app._above.screen = place == HELP, None
-    model.screen = place if place in SCREENS else SOURCES if place == TYPING else OVERVIEW
+    model.screen = Screen(place) if place in SCREENS else Screen.CULPRITS if place == TYPING else Screen.OVERVIEW
     model.cpu, model.offset, model.cursor = 30, 5, 15
     model.selection = _sixth(model)
     model.log.filter, model.log.chosen = "", None if place == TYPING else model.log.listed()[5]
@@ -156,7 +156,7 @@ def _expected(place: str, key: str, before: _Look) -> _Look:
     if place in SCREENS:
         change = EFFECTS[key](place)
     elif place == RECORDED:
-        change = EFFECTS_RECORDED.get(key, EFFECTS[key](OVERVIEW))
+        change = EFFECTS_RECORDED.get(key, EFFECTS[key](Screen.OVERVIEW))
     elif place == HELP:
         change = {} if key in SCROLLING else {"shows_help": False}
     else:

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, Frame, decode_frame, encode_frame
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.state.screen_model import CPU
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.running import Run
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.app.test_app_sampler import sampler_program
@@ -46,7 +46,7 @@ def _row_of(lines: list[str], cpu: int) -> str:
 
 def test_what_was_measured_stands_beside_the_estimate_and_without_its_mark() -> None:
     lines = screen(model_of(_watched(_measuring(1))))
-    assert "lost/s measured" in "".join(lines)
+    assert "noise/s measured" in "".join(lines)
     assert "~300 µs   420 µs " in _row_of(lines, 1)
 
 
@@ -90,14 +90,14 @@ def test_without_a_sampler_there_is_no_idle_probe() -> None:
 def test_the_screen_of_a_cpu_tells_all_that_was_measured() -> None:
     model = model_of(_watched(_measuring(1, 0.042)))
     model.cpu = 1
-    said = "measured 42 ms/s (4.2%): 12 gaps, the longest 45 µs, in 170 ms of spinning"
-    assert said in "".join(screen_of(model, CPU))
+    said = "measured 42 ms/s (4.2%): 12 gaps, longest 45 µs, in 170 ms of spinning"
+    assert said in "".join(screen_of(model, Screen.CPU))
 
 
 def test_the_screen_of_a_cpu_tells_why_nothing_was() -> None:
     model = model_of(_watched(_waiting(1, "sibling busy")))
     model.cpu = 1
-    assert "idle probe: sibling busy" in "".join(screen_of(model, CPU))
+    assert "idle probe: sibling busy" in "".join(screen_of(model, Screen.CPU))
 
 
 def test_what_was_measured_comes_through_the_pipe() -> None:

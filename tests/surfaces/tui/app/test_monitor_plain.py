@@ -29,7 +29,7 @@ def test_a_recording_is_the_picture_of_its_worst_interval_and_says_which_it_is(r
     ran = run("--replay", record(tmp_path / "machine.nw", *moments))
     lines = ran.out.splitlines()
     assert "STOPPED at 9 of 12 s" in lines[0]
-    assert "NOISY" in lines[0]
+    assert "UNSTABLE" in lines[0]
     assert [line for line in lines if "hog [900]" in line and "50%" in line]
     assert lines[-1] == "the worst of the 4 intervals, at 9 s; screenshot --at SECONDS draws another"
 

@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
 from noisewatch.surfaces.tui.overlays.trace import TraceScreen
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.baseline import baseline_of
-from noisewatch.surfaces.tui.state.screen_model import CPU, SCREENS, SOURCES
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 from tests.surfaces.tui.crowd import crowded
 
 FOLDER = Path(__file__).parent / "goldens"
@@ -45,7 +45,7 @@ def _screen(name: str, count: int, width: int, height: int) -> list[Row]:
 
 def _filtered(width: int, height: int) -> list[Row]:
     model = copy(crowded(16))
-    model.go_to(SOURCES)
+    model.go_to(Screen.CULPRITS)
     model.filter, model.is_typing = "!tick >100us", True
     return rows_of_screen(model, width, height, UNICODE)
 
@@ -64,7 +64,7 @@ def _compared(width: int, height: int) -> list[Row]:
 
 def _advised(width: int, height: int) -> list[Row]:
     model = copy(crowded(16))
-    model.go_to(CPU)
+    model.go_to(Screen.CPU)
     model.advice = Advice(model.listed()[0], _ADVICE)
     return rows_of_screen(model, width, height, UNICODE)
 
@@ -86,7 +86,7 @@ DRAWN: dict[str, Draw] = {
     "overview-16-stepped-back": _stepped_back,
     "overview-16-baseline": _compared,
     "cpu-16-advised": _advised,
-    "sources-16-filtered": _filtered,
+    "culprits-16-filtered": _filtered,
     "help": _help,
     "calibration-announced": _calibration,
     "trace-announced": _trace,

@@ -12,7 +12,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.dense_cpus import COLUMN_WIDTH, DENSITIES, LABEL_WIDTH, ROWS, density
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
-from noisewatch.surfaces.tui.state.screen_model import OVERVIEW
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of
 
 _LOUD = 200_000_000.0
@@ -84,7 +84,7 @@ def _pairs(*lines: CpuLine, glyphs: Glyphs = UNICODE) -> str:
     """The marks of so many CPUs at the head of 300."""
     numbered = (replace(line, cpu=cpu) for cpu, line in enumerate(lines))
     cpus = (*numbered, *(cpu_line(cpu, "target", 0.0) for cpu in range(len(lines), 300)))
-    rows = screen_of(model_of(frame(cpus)), OVERVIEW, 80, 24, glyphs)
+    rows = screen_of(model_of(frame(cpus)), Screen.OVERVIEW, 80, 24, glyphs)
     return next(line for line in rows if line.startswith("   0 "))[5:][: -(-len(lines) // 2)]
 
 
@@ -113,9 +113,9 @@ def test_a_cell_that_several_share_is_that_of_the_target_and_not_of_who_keeps_ho
 
 
 def test_above_the_cells_stands_what_they_show() -> None:
-    assert any("lost/s now, two CPUs each, side by side" in line for line in _screen(512, 0))
-    assert any("lost/s now, the worst of 8 CPUs each" in line for line in _screen(2048, 0))
-    assert any("a CPU each   T target" in line for line in _screen(64, 0))
+    assert any("noise/s now, two CPUs a cell, side by side" in line for line in _screen(512, 0))
+    assert any("noise/s now, worst of 8 CPUs a cell" in line for line in _screen(2048, 0))
+    assert any("one CPU a cell   T target" in line for line in _screen(64, 0))
 
 
 def test_an_offline_cpu_and_an_unknown_one_are_no_calm() -> None:

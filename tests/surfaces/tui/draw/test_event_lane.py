@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.state.history import History
-from noisewatch.surfaces.tui.state.screen_model import EVENTS, OVERVIEW, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import shown, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen, screen_of, text_of
 
@@ -35,7 +35,7 @@ def test_an_event_has_its_letter_below_the_interval_that_it_happened_in() -> Non
     lane = screen(model)[-3]
     assert lane.startswith("event ")
     assert [at for at, mark in enumerate(lane.rstrip()) if mark == "c" and at > 5] == [100 - (20 - 12), 100 - 7]
-    assert screen_of(model, OVERVIEW, glyphs=ASCII)[-3] == lane
+    assert screen_of(model, Screen.OVERVIEW, glyphs=ASCII)[-3] == lane
 
 
 def test_it_moves_and_narrows_with_the_lane_above() -> None:
@@ -106,7 +106,7 @@ def test_without_events_no_step_is_made() -> None:
 
 def test_an_event_that_comes_does_not_move_what_is_chosen() -> None:
     model = _model(5)
-    model.go_to(EVENTS)
+    model.go_to(Screen.EVENTS)
     model.select(1)
     assert model.log.row() == 1
     model.add(replace(frame(second=20), turbo="on"))
@@ -118,24 +118,24 @@ def test_a_moment_that_is_not_kept_any_more_is_said_to_be_gone() -> None:
     model = ScreenModel(History(5))
     for each in _frames(5):
         model.add(each)
-    model.go_to(EVENTS)
+    model.go_to(Screen.EVENTS)
     show_event(model)
-    assert (model.screen, model.cursor, model.notice) == (EVENTS, None, "that moment is not kept any more")
+    assert (model.screen, model.cursor, model.notice) == (Screen.EVENTS, None, "that interval is no longer kept")
 
 
 def test_what_was_said_of_a_device_just_now_is_found_in_the_newest_interval() -> None:
     model = _model()
     model.log.add(Event(19, "device", "USB device 1-2 was added", model.history.count))
-    model.go_to(EVENTS)
+    model.go_to(Screen.EVENTS)
     show_event(model)
-    assert (model.screen, model.number) == (OVERVIEW, 19)
+    assert (model.screen, model.number) == (Screen.OVERVIEW, 19)
 
 
 def test_with_an_empty_log_enter_does_nothing() -> None:
     model = _model()
-    model.go_to(EVENTS)
+    model.go_to(Screen.EVENTS)
     show_event(model)
-    assert (model.screen, model.cursor) == (EVENTS, None)
+    assert (model.screen, model.cursor) == (Screen.EVENTS, None)
 
 
 def _after(*keys: str) -> tuple[ScreenModel, list[str]]:
@@ -157,7 +157,7 @@ def test_keys_step_from_event_to_event() -> None:
 
 def test_enter_in_the_log_shows_who_was_there_then() -> None:
     model, lines = _after("5", "down", "down", "enter")
-    assert (model.screen, model.number) == (OVERVIEW, 6)
+    assert (model.screen, model.number) == (Screen.OVERVIEW, 6)
     assert "turbo is now off, was on" in lines[-2]
 
 
@@ -165,7 +165,7 @@ def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
     model = _model()
     for number in range(100):
         model.log.add(Event(number, "device", f"event {number}", number))
-    model.go_to(EVENTS)
+    model.go_to(Screen.EVENTS)
     model.select(90)
     rows = [text_of(row) for row in events_rows(model, 100, 30, UNICODE)]
     assert any(" d device    event 9 " in row for row in rows)
@@ -177,11 +177,11 @@ def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -
     assert len([line for line in lines if " c clock " in line]) == 2
     assert "filter: !on," in "".join(lines)
     assert _after("5", "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
-    assert "nothing like that" in "".join(_after("5", "slash", *"hot")[1])
+    assert "no event matches" in "".join(_after("5", "slash", *"hot")[1])
     assert _after("5", "slash", *"hot", "escape")[0].log.filter == ""
 
 
 def test_in_a_recording_an_event_has_the_time_since_its_beginning() -> None:
     model = model_of(*(replace(each, source="replay of machine.nw") for each in _frames(5)))
-    rows = [line for line in screen_of(model, EVENTS) if " c clock " in line]
+    rows = [line for line in screen_of(model, Screen.EVENTS) if " c clock " in line]
     assert [line.split()[:2] for line in rows] == [["6", "s"], ["5", "s"]]

@@ -53,8 +53,8 @@ def test_those_of_housekeeping_cpus_are_shown_when_asked_for() -> None:
 
 
 def test_nobody_is_told_as_nothing_seen_only_where_there_are_rates() -> None:
-    assert "nothing seen" in "".join(screen(model_of(frame(4))))
-    assert "nothing seen" not in "".join(screen(model_of(frame(4, seconds=0.0))))
+    assert "no culprit seen" in "".join(screen(model_of(frame(4))))
+    assert "no culprit seen" not in "".join(screen(model_of(frame(4, seconds=0.0))))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_any_name_keeps_the_columns_in_line(name: str, width: int) -> None:
 def test_on_a_narrow_screen_the_other_columns_give_way_to_the_name(width: int, row: str) -> None:
     worker = culprit("tokio-rt-worker", cpu=2, lost_ns=9e6, pid=12345, tid=12346)
     listing = Listing((culprit("first"), worker), 0)
-    rows = culprit_table(listing, "who disturbs target CPUs, by cost", width, 3, UNICODE)
+    rows = culprit_table(listing, "culprits on target CPUs, by cost", width, 3, UNICODE)
     assert text_of(rows[2]).rstrip() == row
     assert {cell_len(text_of(each)) for each in rows[1:]} <= {width, width - 1}
 
@@ -97,7 +97,7 @@ def test_the_heading_stands_above_the_columns_and_a_gone_source_keeps_its_name(w
     heading, row = map(text_of, culprit_table(listing, "who", width, 2, UNICODE))
     assert "gone" in row
     assert heading.index("who") == row.index("gone")
-    assert ("lost/s" in heading) == ("not seen" in row) == (width >= 20)
+    assert ("noise/s" in heading) == ("not seen" in row) == (width >= 20)
 
 
 def test_the_change_since_a_baseline_gives_way_before_the_cpu() -> None:
@@ -121,10 +121,10 @@ def test_what_was_counted_and_not_measured_is_marked() -> None:
 def test_the_screen_names_what_fails_and_else_what_is_unknown() -> None:
     failing = frame(4, verdict="unstable", failed=("tasks-on-target",), unknown=("cpu-quota",))
     unknown = frame(4, verdict="unknown", unknown=("cpu-quota",))
-    assert "fails in the last 5 s: tasks-on-target" in screen(model_of(failing))[2]
-    assert "fails in the last 0.2 s: tasks-on-target" in screen(model_of(replace(failing, judged_s=0.21)))[2]
-    assert "fails in the last 60 s: tasks-on-target" in screen(model_of(replace(failing, judged_s=60.1)))[2]
-    assert "fails: tasks-on-target" in screen(model_of(replace(failing, judged_s=None)))[2]
+    assert "failing (5 s): tasks-on-target" in screen(model_of(failing))[2]
+    assert "failing (0.2 s): tasks-on-target" in screen(model_of(replace(failing, judged_s=0.21)))[2]
+    assert "failing (60 s): tasks-on-target" in screen(model_of(replace(failing, judged_s=60.1)))[2]
+    assert "failing: tasks-on-target" in screen(model_of(replace(failing, judged_s=None)))[2]
     assert "unknown: cpu-quota" in screen(model_of(unknown))[2]
 
 
@@ -134,6 +134,6 @@ def test_more_failures_than_fit_are_hinted_at() -> None:
     assert "four" not in row
 
 
-@pytest.mark.parametrize(("verdict", "word"), [("stable", "QUIET"), ("unstable", "NOISY"), ("unknown", "UNKNOWN")])
+@pytest.mark.parametrize(("verdict", "word"), [("stable", "STABLE"), ("unstable", "UNSTABLE"), ("unknown", "UNKNOWN")])
 def test_the_verdict_is_a_word(verdict: str, word: str) -> None:
     assert screen(model_of(frame(4, verdict=verdict)))[0].split()[-1] == word

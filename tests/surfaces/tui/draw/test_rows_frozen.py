@@ -25,7 +25,7 @@ def test_the_figures_and_culprits_stay() -> None:
     text = "\n".join(screen(model))
     assert "hog [4711]" in text
     assert "other" not in text
-    assert "QUIET" in text
+    assert "STABLE" in text
 
 
 def test_the_whole_picture_stays_but_for_its_age() -> None:
@@ -39,13 +39,13 @@ def test_the_whole_picture_stays_but_for_its_age() -> None:
 def test_the_header_tells_how_old_the_picture_is() -> None:
     model = _frozen()
     model.add(frame(2, second=15))
-    assert "FROZEN at 12 s ago" in screen(model)[0]
+    assert "FROZEN 12 s ago" in screen(model)[0]
 
 
 def test_the_history_goes_on() -> None:
     model = _frozen()
     model.add(frame(_loud(), second=9))
-    assert model.history.losses(0, range(4)) == [20_000.0, 20_000.0, 20_000.0, _LOUD]
+    assert model.history.noise(0, range(4)) == [20_000.0, 20_000.0, 20_000.0, _LOUD]
     assert model.history.count == 4
 
 

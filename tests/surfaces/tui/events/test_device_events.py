@@ -65,7 +65,7 @@ def test_what_is_said_of_a_device_is_an_event_and_no_escape_sequence_is() -> Non
 def test_where_nothing_is_heard_of_devices_the_reason_is_told() -> None:
     model = model_of(frame())
     model.log.silence = "libudev is not there"
-    assert "nothing is heard of devices: libudev is not there" in "".join(screen_of(model, "events"))
+    assert "no device events: libudev is not there" in "".join(screen_of(model, "events"))
 
 
 def _heard(*devices: _Device) -> list[str]:

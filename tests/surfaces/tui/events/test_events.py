@@ -83,7 +83,7 @@ def test_the_limits_of_the_clock_by_the_cpus_that_they_changed_for() -> None:
 def test_mains_power_that_is_lost_and_comes_back() -> None:
     frames = [_under(second, mains_power=is_on) for second, is_on in enumerate((None, True, None, False, True))]
     assert _said(*frames) == [
-        ("power", "mains power is lost: the machine runs on its battery"),
+        ("power", "mains power lost: running on battery"),
         ("power", "mains power is back"),
     ]
 
@@ -91,11 +91,9 @@ def test_mains_power_that_is_lost_and_comes_back() -> None:
 def test_turbo_and_the_verdict() -> None:
     assert _said(_frame(1), _frame(2, turbo=None), _frame(3)) == [("clock", "turbo is now unknown, was off")]
     noisy = _frame(2, ("tasks-on-target", "cpu-quota"), verdict="unstable")
-    assert _said(_frame(1), noisy) == [
-        ("verdict", "the machine is now unstable, was stable; fails now: cpu-quota, tasks-on-target")
-    ]
+    assert _said(_frame(1), noisy) == [("verdict", "stable → unstable: cpu-quota, tasks-on-target")]
     assert _said(noisy, _frame(3, ("cpu-quota",), verdict="unstable")) == [
-        ("verdict", "fails no more: tasks-on-target (in the last 5 s)")
+        ("verdict", "recovered: tasks-on-target (last 5 s)")
     ]
     assert _said(noisy, _frame(3, verdict=None)) == []
 
@@ -108,8 +106,8 @@ def _busy(second: int, *lost_ms: float, cpu: int = 1, **rest: Any) -> Frame:
 def test_a_task_that_takes_a_target_cpu_is_told_once_and_at_its_end() -> None:
     frames = [_busy(1), _busy(2, 190), _busy(3, 980), _busy(4, 150), _busy(5, 600), *(_busy(s) for s in range(6, 20))]
     assert _said(*frames) == [
-        ("busy", "hog [4711] takes 98% of CPU 1"),
-        ("busy", "hog [4711] takes under 10% of CPU 1 again, after 3 s (98% at most)"),
+        ("busy", "hog [4711]: 98% of CPU 1"),
+        ("busy", "hog [4711] off CPU 1 after 3 s (peak 98%)"),
     ]
 
 
@@ -134,7 +132,7 @@ def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:
 
 
 def test_one_process_on_many_cpus_is_one_event() -> None:
-    assert _said(_busy(1), _busy(2, 500, 900)) == [("busy", "hog [4711] takes 90% of CPUs 1-2")]
+    assert _said(_busy(1), _busy(2, 500, 900)) == [("busy", "hog [4711]: 90% of CPUs 1-2")]
 
 
 def test_who_is_busy_on_another_cpu_is_no_event() -> None:
@@ -151,9 +149,7 @@ def test_a_task_that_cannot_be_seen_has_not_ended() -> None:
 
 def test_a_task_has_ended_where_its_cpu_has_gone() -> None:
     gone = [_frame(second, cpus=(_frame(1).cpus[0], CpuLine(1, Role.OFFLINE))) for second in range(3, 12)]
-    assert ("busy", "hog [4711] takes under 10% of CPU 1 again, after 1 s (98% at most)") in _said(
-        _busy(1), _busy(2, 980), *gone
-    )
+    assert ("busy", "hog [4711] off CPU 1 after 1 s (peak 98%)") in _said(_busy(1), _busy(2, 980), *gone)
 
 
 def test_steal_that_begins_and_ends() -> None:
@@ -173,8 +169,8 @@ def test_steal_that_begins_and_ends() -> None:
 
     lost = (0, 10, 50, 12, 0, 30, *([0] * 12))
     assert _said(*(stolen(second, each) for second, each in enumerate(lost))) == [
-        ("steal", "the hypervisor takes 5.0% of CPU 2 (steal time)"),
-        ("steal", "the hypervisor leaves CPU 2 alone again, after 4 s (5.0% at most)"),
+        ("steal", "steal: 5.0% of CPU 2"),
+        ("steal", "steal on CPU 2 ended after 4 s (peak 5.0%)"),
     ]
 
 
@@ -184,11 +180,11 @@ def test_throttling_is_told_when_it_begins_and_when_it_is_not_counted_any_more()
 
     frames = [throttled(1), throttled(2, 3), throttled(3, 1), throttled(4), *(throttled(s) for s in range(5, 14))]
     assert _said(*frames) == [
-        ("heat", "heat throttles the core of CPUs 1-2: 3 times in this interval"),
-        ("heat", "heat has not throttled the core of CPUs 1-2 anew for 10 s: 4 times within 2 s"),
+        ("heat", "thermal throttling of the core of CPUs 1-2: 3 times in this interval"),
+        ("heat", "no thermal throttling of the core of CPUs 1-2 for 10 s: 4 times within 2 s"),
     ]
     assert _said(throttled(1), throttled(2, 1), *(throttled(s, None) for s in range(3, 30))) == [
-        ("heat", "heat throttles the core of CPUs 1-2: 1 time in this interval")
+        ("heat", "thermal throttling of the core of CPUs 1-2: 1 time in this interval")
     ]
 
 
@@ -198,8 +194,8 @@ def test_a_cooling_device_at_work() -> None:
 
     line, unread = CoolingLine("Processor", 4, 7), CoolingLine("Processor", None, None)
     assert _said(cooled(1), cooled(2, line), cooled(3, unread), _frame(4), cooled(5)) == [
-        ("heat", "the processor is slowed down to cool it: Processor at state 7"),
-        ("heat", "the processor is not slowed down any more: Processor was at state 7, for 3 s"),
+        ("heat", "processor slowed to cool it: Processor at state 7"),
+        ("heat", "processor no longer slowed: Processor was at state 7 for 3 s"),
     ]
 
 
@@ -210,15 +206,15 @@ def test_heat_near_critical_is_told_once_until_it_is_well_below() -> None:
         for second, celsius in enumerate(degrees)
     ]
     assert _said(*frames) == [
-        ("heat", "k10temp Tctl (critical at 100 °C): 4 °C are left"),
-        ("heat", "k10temp Tctl (critical at 100 °C): more than 10 °C are left again, after 5 s"),
+        ("heat", "k10temp Tctl (critical at 100 °C): 4 °C left"),
+        ("heat", "k10temp Tctl (critical at 100 °C): more than 10 °C left again, after 5 s"),
     ]
 
 
 @pytest.mark.parametrize("celsius", [100, 104])
 def test_heat_that_is_critical(celsius: float) -> None:
     frames = [_under(s, temperatures=(Temperature("cpu", each, 100),)) for s, each in enumerate((50, celsius))]
-    assert _said(*frames) == [("heat", "cpu (critical at 100 °C): it is reached")]
+    assert _said(*frames) == [("heat", "cpu (critical at 100 °C): reached")]
 
 
 def test_the_log_keeps_the_last_ones_and_the_screen_shows_the_newest_first() -> None:
@@ -249,4 +245,4 @@ def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
         stolen_ns_per_s=9e8,
         is_estimate=False,
     )
-    assert _said(_frame(1), _frame(2, culprits=(line,))) == [("busy", "a thread that was not seen takes 90% of CPU 1")]
+    assert _said(_frame(1), _frame(2, culprits=(line,))) == [("busy", "short-lived threads: 90% of CPU 1")]

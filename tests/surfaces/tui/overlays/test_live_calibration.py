@@ -127,7 +127,7 @@ def test_the_screen_shows_what_came_of_it() -> None:
     screen = CalibrationScreen.of(frame(4))
     screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
     assert screen.state == OVER
-    assert "You may trust" in _text(screen)
+    assert "Trust" in _text(screen)
 
 
 def test_the_screen_says_why_nothing_came_of_it() -> None:
@@ -174,8 +174,8 @@ def test_keys_open_the_screen_start_the_calibration_and_go_back() -> None:
     calibrated = WrittenMachine(quiet_files(), answers={**ANSWERS, QUESTION: written_calibration(seconds=3.0)})
     announced, over, left = _pressed("c", "enter", "escape", machine=calibrated)
     assert "enter starts" in announced
-    assert "You may trust" in over
-    assert "who disturbs target CPUs" in left
+    assert "Trust" in over
+    assert "culprits on target CPUs" in left
 
 
 def test_a_machine_that_cannot_be_calibrated_says_so_on_the_screen() -> None:

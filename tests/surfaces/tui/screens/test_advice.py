@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.overlays.overlay import Sources
-from noisewatch.surfaces.tui.screens.culprits import sources_rows
+from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
@@ -119,14 +119,14 @@ def test_what_needs_no_words_gets_none() -> None:
 @pytest.mark.parametrize(
     ("commands", "command", "notice"),
     [
-        ((("now", "one"),), "one", "sent to the terminal's clipboard, not run: one"),
+        ((("now", "one"),), "one", "copied, not run: one"),
         (
             (("now", "one"), ("undo", "two"), ("persist", "three")),
             "one",
-            "sent to the terminal's clipboard (now, 2 more shown), not run: one",
+            "copied (now, 2 more shown), not run: one",
         ),
-        ((("persist", "one"),), "one", "sent to the terminal's clipboard (persist), not run: one"),
-        ((), None, "nothing to copy: no command is known to help"),
+        ((("persist", "one"),), "one", "copied (persist), not run: one"),
+        ((), None, "nothing to copy: no command is known to fix it"),
     ],
 )
 def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], command: str | None, notice: str) -> None:
@@ -140,34 +140,34 @@ def test_what_only_people_can_do_is_shown_and_not_copied_as_if_a_shell_could() -
     model = model_of(frame(4, (tick,)))
     model.advice = _advice(tick, {"/sys/devices/system/cpu/nohz_full": "\n"})
     assert model.advice.lines[-1] == f"persist: {_BY_HAND}"
-    assert command_to_copy(model) == (None, f"nothing to copy: this needs your hand: {_BY_HAND}")
+    assert command_to_copy(model) == (None, f"nothing to copy: do this by hand: {_BY_HAND}")
 
 
 def test_what_was_not_asked_for_is_not_copied() -> None:
     model = model_of(frame(4, (_HOG,)))
-    assert command_to_copy(model) == (None, "nothing to copy: f asks what helps")
+    assert command_to_copy(model) == (None, "nothing to copy: press f for a fix")
 
 
 def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it_is_closed() -> None:
     model = model_of(frame(4, (_HOG,)))
-    model.go_to("sources")
+    model.go_to("culprits")
     model.advice = Advice(_HOG, ("said",), (("now", "one"),))
     model.add(frame(4, (replace(_HOG, name="louder", tid=1), _HOG), 2))
     assert command_to_copy(model)[0] == "one"
-    assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in sources_rows(model, 100, 30, UNICODE)]
+    assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in culprits_rows(model, 100, 30, UNICODE)]
     model.select(1)
     assert command_to_copy(model)[0] == "one"
     model.go_back()
-    assert (model.screen, command_to_copy(model)) == ("sources", (None, "nothing to copy: f asks what helps"))
+    assert (model.screen, command_to_copy(model)) == ("culprits", (None, "nothing to copy: press f for a fix"))
 
 
 def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further() -> None:
     model = model_of(frame(4, (_HOG,)))
-    model.go_to("sources")
+    model.go_to("culprits")
     model.advice = Advice(_HOG, tuple(f"line {number}" for number in range(40)), (("now", "one"),))
 
     def drawn() -> str:
-        return "\n".join(strip_of(row, 100).text for row in sources_rows(model, 100, 30, UNICODE))
+        return "\n".join(strip_of(row, 100).text for row in culprits_rows(model, 100, 30, UNICODE))
 
     assert "hog [900] on CPU 2" in drawn()
     assert "down scrolls" in drawn()
@@ -197,11 +197,11 @@ def test_of_a_check_its_fix_is_copied() -> None:
     )
     model = model_of(replace(frame(4), findings=findings))
     model.go_to("preflight")
-    assert command_to_copy(model) == ("sudo fix", "sent to the terminal's clipboard, not run: sudo fix")
+    assert command_to_copy(model) == ("sudo fix", "copied, not run: sudo fix")
     model.select(1)
-    assert command_to_copy(model) == (None, "nothing to copy: no command is known to help")
+    assert command_to_copy(model) == (None, "nothing to copy: no command is known to fix it")
     model.select(1)
-    assert command_to_copy(model) == (None, f"nothing to copy: this needs your hand: {_BY_HAND}")
+    assert command_to_copy(model) == (None, f"nothing to copy: do this by hand: {_BY_HAND}")
 
 
 def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None:
@@ -220,4 +220,4 @@ def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None
 
     with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
     assert found[:2] == ["", "sudo taskset -pc 0-1 900"]
-    assert "clipboard" in found[2]
+    assert "copied" in found[2]

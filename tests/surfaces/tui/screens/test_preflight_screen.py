@@ -87,7 +87,7 @@ def test_it_is_about_the_moment_that_is_shown() -> None:
 def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> None:
     model = model_of(frame(verdict=verdict))
     text = "".join(screen_of(model, "preflight"))
-    assert ("nothing was judged yet" in text) == (verdict is None)
+    assert ("no verdict yet" in text) == (verdict is None)
     assert model.selected_finding() is None
 
 

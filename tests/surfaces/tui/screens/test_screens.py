@@ -51,7 +51,7 @@ def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> Non
     rows = screen_of(_model(4), "map")
     assert [line[:5].strip() for line in rows[4:8]] == ["0", "1", "2", "T 3"]
     rows = screen_of(_model(512), "map", 100, 31)
-    assert "the worst of up to 24 CPUs a row" in rows[3]
+    assert "worst of up to 24 CPUs a row" in rows[3]
     assert rows[4].startswith("   0-23 ")
     assert [line[:8].strip() for line in rows if "T " in line[:4]] == ["T 511"]
 
@@ -79,12 +79,12 @@ def test_on_the_map_a_cpu_that_is_offline_is_not_unknown() -> None:
 
 def test_the_sources_are_those_of_all_cpus_and_can_be_filtered() -> None:
     model = _model()
-    text = "".join(screen_of(model, "sources"))
+    text = "".join(screen_of(model, "culprits"))
     assert all(name in text for name in ("hog [4711]", "24 nvme0q1", "away [77]"))
-    assert "3 sources, by cost" in text
+    assert "3 culprits, by cost" in text
     model.filter = "kind:irq"
-    text = "".join(screen_of(model, "sources"))
-    assert "1 source, by cost" in text
+    text = "".join(screen_of(model, "culprits"))
+    assert "1 culprit, by cost" in text
     assert "filter: kind:irq" in text
     assert "hog" not in text
 
@@ -92,7 +92,7 @@ def test_the_sources_are_those_of_all_cpus_and_can_be_filtered() -> None:
 def test_of_a_long_filter_the_end_can_be_seen_where_there_is_little_room() -> None:
     model = _model()
     model.filter, model.is_typing = "kind:irq !" + "x" * 40 + "end", True
-    assert any(line.rstrip().endswith("xend_") for line in screen_of(model, "sources", 40, 10))
+    assert any(line.rstrip().endswith("xend_") for line in screen_of(model, "culprits", 40, 10))
 
 
 def test_an_event_that_finds_no_room_goes_on_in_the_next_row() -> None:
@@ -106,7 +106,7 @@ def test_an_event_that_finds_no_room_goes_on_in_the_next_row() -> None:
 def test_one_cpu_has_its_figures_a_lane_for_each_kind_and_its_sources() -> None:
     model = _model()
     rows = screen_of(model, "cpu")
-    assert rows[3].startswith(" CPU 3  target   lost 20 µs/s   12 irq/s   3.0 sirq/s")
+    assert rows[3].startswith(" CPU 3  target   noise 20 µs/s   12 irq/s   3.0 sirq/s")
     assert [line.split()[0] for line in rows[4:6]] == ["irq", "thread"]
     assert rows[4].rstrip()[-5:] == "▅▅▅▅▅"
     assert "away" not in "".join(rows)
@@ -118,10 +118,10 @@ def test_a_cpu_behind_the_costliest_sources_is_not_shown_as_calm() -> None:
     cut = (*many[:10], *(culprit(f"away{number}", cpu=1, role=Role.HOUSEKEEPING) for number in range(54)))
     model = model_of(frame(4, whole), frame(4, cut, 2))
     model.cpu = 0
-    assert "nothing among the 64 costliest sources" in "".join(screen_of(model, "cpu"))
-    assert "the costliest 64 sources" in "".join(screen_of(model, "sources"))
-    assert model.history.lost_by_kind(0, range(2)) == {"irq": [4_000_000.0, None]}
-    assert set(model.history.lost_by_kind(3, range(2))) == {"thread"}
+    assert "none among the 64 costliest culprits" in "".join(screen_of(model, "cpu"))
+    assert "the costliest 64 culprits" in "".join(screen_of(model, "culprits"))
+    assert model.history.noise_by_kind(0, range(2)) == {"irq": [4_000_000.0, None]}
+    assert set(model.history.noise_by_kind(3, range(2))) == {"thread"}
     assert model.frame is not None
     assert [model.frame.tells_all_of(cpu) for cpu in (3, 0, 9)] == [True, False, False]
     assert not frame(4, many[:64]).tells_all_of(3)
@@ -266,7 +266,7 @@ def test_the_window_in_markdown_tells_who_what_failed_and_what_changed() -> None
     assert "| 1 | target | 20 µs | 20 µs | 0 |" in text
     assert "- FAIL `cpu-quota` (blocking): cpu-quota was found" in text
     assert "- 0 s before: device: sdb was added" in text
-    assert " s before: verdict: fails no more: cpu-quota (in the last 5 s)" in text
+    assert " s before: verdict: recovered: cpu-quota (last 5 s)" in text
     assert window_reports(ScreenModel(), 100) == {}
 
 

@@ -41,8 +41,8 @@ def test_the_worst_is_unknown_where_one_that_was_not_read_may_be_worse() -> None
 @pytest.mark.parametrize(
     ("cpus", "said"),
     [
-        ((cpu_line(0), cpu_line(3, Role.TARGET)), "nothing seen"),
-        (_UNREAD, "not known of CPU 2"),
+        ((cpu_line(0), cpu_line(3, Role.TARGET)), "no culprit seen"),
+        (_UNREAD, "unknown on CPU 2"),
         ((cpu_line(0),), "there is no target CPU"),
     ],
 )
@@ -52,7 +52,7 @@ def test_nothing_was_seen_only_of_cpus_of_which_all_is_known(cpus: tuple[CpuLine
 
 def test_intervals_that_are_not_known_are_counted_as_such() -> None:
     model = model_of(*(frame(_UNREAD, second=second) for second in range(5)))
-    assert "0 of 5 intervals lost over 0.5%, 5 unknown" in screen(model)[2]
+    assert "over 0.5% in 0 of 5 intervals, 5 unknown" in screen(model)[2]
 
 
 def test_a_notice_hides_neither_the_moment_nor_that_the_sampler_has_ended() -> None:
@@ -60,7 +60,7 @@ def test_a_notice_hides_neither_the_moment_nor_that_the_sampler_has_ended() -> N
     model.step(-2)
     model.trouble, model.notice = "the sampler ended: boom", "written"
     head, *_, foot = screen(model, 140)
-    assert "FROZEN at 2 s ago when the last frame came" in head
+    assert "FROZEN 2 s before the last frame" in head
     assert "the sampler ended: boom" in head
     assert "written" in foot
 
@@ -70,15 +70,15 @@ def test_of_a_silent_sampler_nothing_is_told_as_if_it_were_now() -> None:
     model = model_of(*failing)
     model.notice_silence(9.0)
     rows = screen(model, 140)
-    assert "worst before that CPU" in rows[1]
-    assert "failed before that: cpu-quota" in rows[2]
+    assert "worst until then CPU" in rows[1]
+    assert "was failing: cpu-quota" in rows[2]
     assert not [row for row in rows if row.rstrip().endswith("now")]
 
 
 def test_a_remark_hides_no_failed_check() -> None:
     row = screen(model_of(frame(remark="noisewatch runs on them too", failed=("cpu-quota",))), 140)[2]
     assert row.startswith("noisewatch runs on them too")
-    assert "fails in the last 5 s: cpu-quota" in row
+    assert "failing (5 s): cpu-quota" in row
 
 
 def test_without_softirqs_nobody_knows_what_a_cpu_lost() -> None:
@@ -114,7 +114,7 @@ def test_a_moment_that_is_forgotten_is_told_to_be() -> None:
         model.add(frame(second=second))
     model.step(-9)
     model.add(frame(second=3))
-    assert model.notice == "that moment is not kept any more: this is the oldest"
+    assert model.notice == "that interval is no longer kept: this is the oldest"
 
 
 def test_a_frame_after_all_ends_the_trouble() -> None:
@@ -127,9 +127,7 @@ def test_a_frame_after_all_ends_the_trouble() -> None:
 def test_a_verdict_that_changed_while_there_was_none_is_an_event() -> None:
     model = model_of(frame(second=1), frame(second=2, verdict=None))
     model.add(frame(second=3, verdict="unstable", findings=findings(("cpu-quota",))))
-    assert [event.text for event in model.log.events] == [
-        "the machine is now unstable, was stable; fails now: cpu-quota"
-    ]
+    assert [event.text for event in model.log.events] == ["stable → unstable: cpu-quota"]
 
 
 def test_the_markdown_tells_unknown_and_offline_targets_first_and_that_the_sampler_is_gone() -> None:
@@ -152,7 +150,7 @@ def test_a_source_that_was_told_now_and_then_has_no_change() -> None:
     away = tuple(culprit(f"away{number}", cpu=3) for number in range(64))
     hog = culprit("hog", cpu=3, lost_ns=3_000_000.0)
     model = model_of(*(frame(4, away, second) for second in range(5)), frame(4, (hog, *away[1:]), 5))
-    assert baseline_of(model.history, 5).change_of_source(hog) is None
+    assert baseline_of(model.history, 5).change_of_culprit(hog) is None
 
 
 def test_an_episode_ends_where_its_cpu_is_a_target_no_more() -> None:
@@ -164,7 +162,7 @@ def test_an_episode_ends_where_its_cpu_is_a_target_no_more() -> None:
         for second in (20, 40)
         for event in busy.changes(replace(housekeeping, taken_at_ns=second * 10**9), 0)
     ]
-    assert any("again" in text for text in said)
+    assert any("off CPU 3" in text for text in said)
 
 
 def _told(episodes: Episodes, each: Frame) -> list[Event]:

@@ -29,7 +29,7 @@ def test_the_change_is_told_for_cpus_and_sources_against_the_mean_of_what_was_ma
     model = _marked(1_000_000.0, 3_000_000.0)
     model.add(frame((cpu_line(0, "target", 12_000_000.0),), (culprit("hog", cpu=0, lost_ns=1_000_000.0),), 9))
     rows = screen(model)
-    assert "change since 2 intervals, 8 s ago" in rows[2]
+    assert "change against 2 intervals, marked 8 s ago" in rows[2]
     assert "12 ms  +10 ms" in rows[4]
     assert rows[6].rstrip().endswith("1.0 ms -1.0 ms")
 
@@ -47,7 +47,7 @@ def test_a_kernel_worker_that_is_called_after_other_work_is_the_same_source() ->
     model = model_of(frame((cpu_line(0, "target"),), (worker("events", 4_000_000.0),)))
     model.mark_baseline()
     assert model.baseline is not None
-    assert model.baseline.change_of_source(worker("flush", 5_000_000.0)) == 1_000_000.0
+    assert model.baseline.change_of_culprit(worker("flush", 5_000_000.0)) == 1_000_000.0
 
 
 def test_against_what_is_not_known_there_is_no_change() -> None:
@@ -55,7 +55,7 @@ def test_against_what_is_not_known_there_is_no_change() -> None:
     assert model.baseline is not None
     assert model.baseline.change_of_cpu(cpu_line(0)) is None
     assert model.baseline.change_of_cpu(cpu_line(7)) is None
-    assert model.baseline.change_of_source(culprit("unseen", cpu=0)) is None
+    assert model.baseline.change_of_culprit(culprit("unseen", cpu=0)) is None
 
 
 def test_a_source_that_may_have_been_cut_off_has_no_change() -> None:
@@ -63,8 +63,8 @@ def test_a_source_that_may_have_been_cut_off_has_no_change() -> None:
     model = model_of(frame(2, away))
     model.mark_baseline()
     assert model.baseline is not None
-    assert model.baseline.change_of_source(culprit("late", cpu=0)) is None
-    assert model.baseline.change_of_source(away[0]) == 0.0
+    assert model.baseline.change_of_culprit(culprit("late", cpu=0)) is None
+    assert model.baseline.change_of_culprit(away[0]) == 0.0
 
 
 def test_what_changed_most_comes_first_and_only_while_there_is_a_baseline() -> None:
@@ -94,7 +94,7 @@ def test_m_marks_and_shift_m_forgets() -> None:
             texts.append("".join(shown(app)))
 
     with_monitor(steps)
-    assert ["change since 1 intervals" in text for text in texts] == [True, False]
+    assert ["change against 1 intervals" in text for text in texts] == [True, False]
 
 
 @pytest.mark.parametrize(

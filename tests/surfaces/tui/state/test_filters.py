@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from noisewatch.operations.frame.frame import KINDS, CulpritLine
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.screens.culprits import sources_rows
+from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from noisewatch.surfaces.tui.state.filters import matching, mistakes
 from tests.surfaces.tui.framing import culprit, frame, model_of
 
@@ -71,9 +71,9 @@ def test_a_kind_is_that_kind_and_no_other_that_has_its_name_in_it(kind: str) -> 
 
 def _drawn(text: str, is_typing: bool = False) -> str:
     model = model_of(frame(4, _LINES))
-    model.go_to("sources")
+    model.go_to("culprits")
     model.filter, model.is_typing = text, is_typing
-    return "\n".join(strip_of(row, 100).text for row in sources_rows(model, 100, 30, UNICODE))
+    return "\n".join(strip_of(row, 100).text for row in culprits_rows(model, 100, 30, UNICODE))
 
 
 @pytest.mark.parametrize(("text", "told"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
@@ -86,13 +86,13 @@ def test_a_kind_that_is_none_is_told_with_those_that_there_are(text: str, told: 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (">100parsec", "no such duration: '100parsec'; wanted one such as >100us, in ns, us, ms or s"),
-        ("rcu >10x", "no such duration: '10x'"),
-        ("!<.5ms", "no such duration: '.5ms'; wanted one such as <100us"),
-        (">=1ms", "no such duration: '=1ms'"),
-        ("cpu:x", "no such list of CPUs: 'x'; wanted one such as cpu:2-5,7"),
-        ("cpu:", "no such list of CPUs: ''"),
-        ("cpu:2-", "no such list of CPUs: '2-'"),
+        (">100parsec", "not a duration: '100parsec'; write >100us, in ns, us, ms or s"),
+        ("rcu >10x", "not a duration: '10x'"),
+        ("!<.5ms", "not a duration: '.5ms'; write <100us"),
+        (">=1ms", "not a duration: '=1ms'"),
+        ("cpu:x", "not a CPU list: 'x'; write cpu:2-5,7"),
+        ("cpu:", "not a CPU list: ''"),
+        ("cpu:2-", "not a CPU list: '2-'"),
     ],
 )
 def test_a_duration_or_a_list_of_cpus_that_makes_no_sense_is_told(text: str, told: str) -> None:

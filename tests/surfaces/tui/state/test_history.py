@@ -34,22 +34,22 @@ def test_only_the_last_ones_are_kept() -> None:
 
 def test_losses_are_told_by_the_number_of_the_interval() -> None:
     history = _history(12)
-    assert history.losses(1, [1, 2, 11, 12]) == [None, 2_000.0, 11_000.0, None]
+    assert history.noise(1, [1, 2, 11, 12]) == [None, 2_000.0, 11_000.0, None]
     assert history.worst([2, 11]) == [2_000.0, 11_000.0]
-    assert history.losses(7, [3]) == [None]
+    assert history.noise(7, [3]) == [None]
 
 
 def test_a_cpu_that_goes_and_comes_back_leaves_a_hole_and_nothing_of_an_earlier_round() -> None:
     history = _history(12)
     history.add(frame((cpu_line(0),), second=12))
-    assert history.losses(1, [11, 12]) == [11_000.0, None]
+    assert history.noise(1, [11, 12]) == [11_000.0, None]
     assert history.worst([12]) == [None]
 
 
 def test_a_cpu_that_is_offline_is_drawn_as_such_and_has_no_loss() -> None:
     history = _history(2)
     history.add(frame((cpu_line(0), cpu_line(1, "offline")), second=2))
-    assert history.losses(1, [1, 2]) == [1_000.0, None]
+    assert history.noise(1, [1, 2]) == [1_000.0, None]
     assert history.lane(1, [1, 2]) == [1_000.0, OFFLINE_NS]
 
 
@@ -57,4 +57,4 @@ def test_disturbed_intervals_are_counted_up_to_any_of_them() -> None:
     history = History()
     for lost_ns in (0.0, 6_000_000.0, 0.0, 7_000_000.0):
         history.add(frame((cpu_line(1, "target", lost_ns),)))
-    assert [history.disturbed_until(number) for number in (-1, 0, 1, 2, 3)] == [0, 0, 1, 1, 2]
+    assert [history.noisy_until(number) for number in (-1, 0, 1, 2, 3)] == [0, 0, 1, 1, 2]

@@ -59,7 +59,7 @@ def test_a_sampler_that_says_nothing_makes_the_picture_unknown(silent_s: float, 
     head = screen(model)[0]
     assert ("UNKNOWN" in head, "no frame for 4 s" in head) == (is_late, is_late)
     model.add(frame(second=2))
-    assert screen(model)[0].endswith(" QUIET ")
+    assert screen(model)[0].endswith(" STABLE ")
 
 
 def test_a_recording_that_ends_and_a_slow_pace_are_no_silence() -> None:
@@ -75,4 +75,4 @@ def test_after_the_sampler_has_ended_nothing_is_quiet_but_what_was_is_still_told
     model.trouble = "the sampler ended: boom"
     assert screen(model)[0].endswith(" UNKNOWN ")
     model.step(0)
-    assert screen(model)[0].endswith(" QUIET ")
+    assert screen(model)[0].endswith(" STABLE ")

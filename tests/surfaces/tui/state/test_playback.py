@@ -50,7 +50,7 @@ def _wait_s(playback: Playback) -> float | None:
 def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_end() -> None:
     model, playback = _playing()
     assert (model.number, model.plays) == (0, True)
-    assert "PLAYS 1x at 1 of 5 s  replay of x.nw" in screen(model)[0]
+    assert "PLAYING 1x at 1 of 5 s  replay of x.nw" in screen(model)[0]
     for number in range(1, 5):
         assert _wait_s(playback) == 1.0
         playback.advance()
@@ -135,7 +135,7 @@ def test_the_monitor_plays_what_the_sampler_reads(tmp_path: Path) -> None:
     heads: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "PLAYS 1x at 3 of 9 s " in shown(app)[0])
+        await until(pilot, lambda: "PLAYING 1x at 3 of 9 s " in shown(app)[0])
         await pilot.press("space")
         heads.append(shown(app)[0])
         await pilot.press(*["greater_than_sign"] * 5, "space")

@@ -19,13 +19,13 @@ from noisewatch.surfaces.tui.draw.line_view import style_named
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.overlays.overlay import Sources
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from noisewatch.surfaces.tui.state.screen_model import CPU, EVENTS, OVERVIEW, PREFLIGHT, SOURCES, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
 
-_WITH_SOURCES = (OVERVIEW, SOURCES, CPU)
+_WITH_SOURCES = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)
 
 
 def _source(name: str, lost_ns: float, cpu: int = 3, tid: int | None = None) -> CulpritLine:
@@ -80,7 +80,7 @@ def test_a_source_that_is_gone_stays_selected_where_it_was_and_is_said_to_be(scr
 
 @pytest.mark.parametrize(("rows", "name"), [(1, "soft"), (-1, "loud")])
 def test_from_where_the_gone_one_was_the_arrows_go_to_the_nearest(rows: int, name: str) -> None:
-    model = _at(SOURCES)
+    model = _at(Screen.CULPRITS)
     model.add(_frame(2, _LOUD, _SOFT))
     model.select(rows)
     assert name in _highlighted(model)
@@ -88,7 +88,7 @@ def test_from_where_the_gone_one_was_the_arrows_go_to_the_nearest(rows: int, nam
 
 def test_a_thread_is_followed_to_another_cpu_and_under_another_name_and_an_interrupt_is_not() -> None:
     model = model_of(_frame(1, _LOUD, _MIDDLE, _SOFT))
-    model.go_to(SOURCES)
+    model.go_to(Screen.CULPRITS)
     model.select(0)
     model.add(_frame(2, replace(_LOUD, cpu=2, name="renamed", stolen_ns_per_s=0.5e6), _MIDDLE, _SOFT))
     assert "renamed" in _highlighted(model)
@@ -101,7 +101,7 @@ def test_a_thread_is_followed_to_another_cpu_and_under_another_name_and_an_inter
 
 def test_of_a_thread_on_two_cpus_the_selected_row_is_that_of_its_cpu() -> None:
     model = model_of(_frame(1, _LOUD, replace(_LOUD, cpu=2, stolen_ns_per_s=2e6)))
-    model.go_to(SOURCES)
+    model.go_to(Screen.CULPRITS)
     model.select(1)
     model.add(_frame(2, _LOUD, replace(_LOUD, cpu=2, stolen_ns_per_s=8e6)))
     selected = model.selected()
@@ -112,7 +112,7 @@ def test_of_a_thread_on_two_cpus_the_selected_row_is_that_of_its_cpu() -> None:
 def _shown(screen: str, *frames: Frame) -> ScreenModel:
     """Each frame was drawn; no key has chosen a row."""
     model = model_of()
-    model.screen, model.cpu = screen, 3
+    model.screen, model.cpu = Screen(screen), 3
     for each in frames:
         model.add(each)
         model.note_drawn()
@@ -135,14 +135,14 @@ def test_what_clearly_costs_more_than_what_stood_first_is_selected_at_once(scree
 
 
 def test_where_what_stood_first_has_gone_it_is_the_first_of_the_others() -> None:
-    model = _shown(SOURCES, _frame(1, _LOUD, _MIDDLE, _SOFT), _frame(2, _MIDDLE, _SOFT))
+    model = _shown(Screen.CULPRITS, _frame(1, _LOUD, _MIDDLE, _SOFT), _frame(2, _MIDDLE, _SOFT))
     assert "24 eth0" in _highlighted(model)
     assert "not seen" not in _highlighted(model)
 
 
 def test_what_costs_more_is_measured_by_what_the_rows_are_sorted_by() -> None:
     often, seldom = replace(_MIDDLE, rate_per_s=900.0), replace(_LOUD, rate_per_s=1.0)
-    model = _shown(SOURCES, _frame(1, often, seldom))
+    model = _shown(Screen.CULPRITS, _frame(1, often, seldom))
     assert "loud" in _highlighted(model)
     model.next_sort()
     assert "24 eth0" in _highlighted(model)
@@ -150,7 +150,7 @@ def test_what_costs_more_is_measured_by_what_the_rows_are_sorted_by() -> None:
 
 def test_at_another_moment_it_is_the_first_row_again_unless_a_key_has_chosen_one() -> None:
     close = replace(_MIDDLE, stolen_ns_per_s=4e6)
-    model = _shown(SOURCES, _frame(1, _LOUD, close), _frame(2, _LOUD, _MIDDLE))
+    model = _shown(Screen.CULPRITS, _frame(1, _LOUD, close), _frame(2, _LOUD, _MIDDLE))
     assert "24 eth0" in _highlighted(model)
     model.step(0)
     assert "loud" in _highlighted(model)
@@ -163,8 +163,10 @@ def test_at_another_moment_it_is_the_first_row_again_unless_a_key_has_chosen_one
 def test_the_first_row_can_be_seen_beside_the_selected_one_where_there_is_room(count: int) -> None:
     sources = [_source(f"thread {number}", 10e6 - number * 1e5, tid=number) for number in range(1, count)]
     loud = _source("loud", 11e6, tid=90)
-    model = _shown(SOURCES, _frame(1, loud, *sources), _frame(2, replace(loud, stolen_ns_per_s=9.65e6), *sources))
-    model.go_to(SOURCES)
+    model = _shown(
+        Screen.CULPRITS, _frame(1, loud, *sources), _frame(2, replace(loud, stolen_ns_per_s=9.65e6), *sources)
+    )
+    model.go_to(Screen.CULPRITS)
     model.selection = replace(model.selection, drawn=loud)
     listing = model.listing()
     assert (listing.at, listing.first_in(4), listing.first_in(2) > 0) == (3, 0, True)
@@ -176,11 +178,11 @@ def test_what_was_never_drawn_selected_does_not_stay_so() -> None:
     assert "soft" in _highlighted(model)
 
 
-@pytest.mark.parametrize("screen", [OVERVIEW, SOURCES])
+@pytest.mark.parametrize("screen", [Screen.OVERVIEW, Screen.CULPRITS])
 def test_enter_keeps_the_source_selected_on_the_screen_of_its_cpu(screen: str) -> None:
     model = _at(screen)
     model.drill_in()
-    assert (model.screen, model.cpu) == (CPU, 3)
+    assert (model.screen, model.cpu) == (Screen.CPU, 3)
     assert "24 eth0" in _highlighted(model)
 
 
@@ -190,7 +192,7 @@ def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix
         for name in ("one", "two", "new")
     )
     model = model_of(replace(frame(4), findings=(one, two)))
-    model.go_to(PREFLIGHT)
+    model.go_to(Screen.PREFLIGHT)
     model.select(1)
     model.add(replace(frame(4, second=2), findings=(new, one, two)))
     assert "two" in _highlighted(model)
@@ -199,7 +201,7 @@ def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix
     assert "two" in _highlighted(model)
     assert command_to_copy(model) == (
         None,
-        "nothing to copy: at this moment it neither fails nor warns, nor is it unknown",
+        "nothing to copy: in this snapshot it neither fails nor warns, and is not unknown",
     )
 
 
@@ -215,7 +217,7 @@ def test_a_chosen_event_that_is_forgotten_leaves_the_oldest_selected_not_the_new
 
 def test_enter_leads_to_the_event_that_was_drawn_selected_and_not_to_a_newer_one() -> None:
     model = model_of(*(frame(4, second=second) for second in range(1, 9)))
-    model.go_to(EVENTS)
+    model.go_to(Screen.EVENTS)
     model.log.add(Event(1, "device", "seen", 3))
     model.note_drawn()
     model.log.add(Event(2, "device", "not drawn yet", 6))

@@ -25,7 +25,7 @@ def test_a_step_back_shows_who_disturbed_then() -> None:
     model.step(-3)
     text = "\n".join(screen(model))
     assert "hog16 [4711]" in text
-    assert "FROZEN at 3 s ago" in text
+    assert "FROZEN 3 s ago" in text
     model.add(_frame(20))
     assert "hog16 [4711]" in "\n".join(screen(model))
     model.step(2)
