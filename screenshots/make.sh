@@ -29,7 +29,7 @@ done
 made=$recordings/16.nw
 draw map 140x40 "$made" --keys 2
 draw map 80x24 "$made" --keys 2
-draw sources 140x40 "$made" --at 25 --keys 3
+draw culprits 140x40 "$made" --at 25 --keys 3
 draw events 140x40 "$made" --keys 5
 draw events 80x24 "$made" --keys 5
 draw one-cpu 140x40 "$made" --at 25 --keys enter,f
