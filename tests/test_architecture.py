@@ -240,3 +240,18 @@ def test_a_command_for_scripts_loads_neither_textual_nor_plotext(command: list[s
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout != ""
     assert ran.stderr.splitlines()[-1] == "[]"
+
+
+_LIGHT = [
+    ("import noisewatch.operations.frame.frame", ("judgement.checks", "kernel", "surfaces")),
+    ("import noisewatch.surfaces.cli.show", ("judgement.checks", "judgement.verdict")),
+    ("import noisewatch.surfaces.tui.screens.overview", ("judgement.checks", "kernel.snapshot", "surfaces.tui.app")),
+]
+
+
+@pytest.mark.parametrize(("program", "rooms"), _LIGHT, ids=lambda value: str(value).rpartition(".")[2])
+def test_what_comes_first_is_imported_without_what_comes_later(program: str, rooms: tuple[str, ...]) -> None:
+    loaded = f"{program}, sys; print(*(name for name in sys.modules if name.startswith('noisewatch.')))"
+    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    heavy = tuple(f"noisewatch.{room}" for room in rooms)
+    assert [name for name in ran.stdout.split() if name.startswith(heavy)] == []

@@ -8,6 +8,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import Gravity, Status, label_of
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.system.platform import describe_machine
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.text import printable
 from noisewatch.units import describe_rate, describe_value
@@ -113,25 +114,7 @@ def measured_seconds(verdict: Verdict) -> float:
 
 def describe_host(snapshot: Snapshot) -> str:
     """The machine in a line that may be shown to strangers: without its name."""
-    return printable(" · ".join(describe_kind(snapshot)) or "unknown")
-
-
-def describe_kind(snapshot: Snapshot) -> list[str]:
-    """What kind of machine it is: kernel, processor, hypervisor, container."""
-    platform = snapshot.platform
-    words = [
-        f"Linux {platform.kernel}" if platform.kernel else None,
-        platform.cpu_model,
-        _said(platform.virtual, "bare metal", "virtual machine"),
-        f"container ({platform.container})" if platform.container not in (None, "none") else None,
-    ]
-    return [word for word in words if word]
-
-
-def _said(virtual: str | None, if_none: str, else_kind: str) -> str:
-    if virtual is None:
-        return "bare metal or virtual: unknown"
-    return if_none if virtual == "none" else f"{else_kind} ({virtual})"
+    return printable(" · ".join(describe_machine(snapshot.platform)) or "unknown")
 
 
 def describe_limit(limit: Limit) -> str:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.fixes.actions import run_command, write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
-from noisewatch.judgement.verdict import Counts
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
 from noisewatch.operations.frame.finding_line import FindingLine

@@ -117,3 +117,20 @@ def _read_container(reader: Reader) -> str | None:
         return None
     is_inside = is_inside_namespace(reader)
     return None if is_inside is None else UNIDENTIFIED if is_inside else NONE
+
+
+def describe_machine(platform: Platform) -> list[str]:
+    """What kind of machine it is, in words: kernel, processor, hypervisor, container."""
+    words = [
+        f"Linux {platform.kernel}" if platform.kernel else None,
+        platform.cpu_model,
+        _describe_virtual(platform.virtual),
+        f"container ({platform.container})" if platform.container not in (None, "none") else None,
+    ]
+    return [word for word in words if word]
+
+
+def _describe_virtual(virtual: str | None) -> str:
+    if virtual is None:
+        return "bare metal or virtual: unknown"
+    return "bare metal" if virtual == "none" else f"virtual machine ({virtual})"

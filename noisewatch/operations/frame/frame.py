@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.terms import Gravity
-from noisewatch.judgement.verdict import Counts
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.conditions import UNKNOWN_CONDITIONS, Conditions, decoded_conditions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.terms import Gravity
-from noisewatch.judgement.verdict import Counts
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.finding_line import FindingLine
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame

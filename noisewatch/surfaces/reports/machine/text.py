@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.judgement.finding_words import describe_kind
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.system.platform import describe_machine
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 from noisewatch.units import describe_mhz
@@ -38,7 +38,7 @@ def text_of_snapshot(snapshot: Snapshot) -> str:
 
 def describe_platform(snapshot: Snapshot) -> str:
     """The machine in one line."""
-    return " · ".join(word for word in (snapshot.machine_name, *describe_kind(snapshot)) if word)
+    return " · ".join(word for word in (snapshot.machine_name, *describe_machine(snapshot.platform)) if word)
 
 
 def _targets(snapshot: Snapshot) -> str:

@@ -1,4 +1,4 @@
-"""The keys of the monitor: what they do, and the footer, the help and the command palette that list them."""
+"""The keys of the monitor: what they do, and the help and the command palette that list them."""
 
 from __future__ import annotations
 
@@ -79,45 +79,6 @@ _NAMES = {
     "pagedown": "pgdn",
     "pageup": "pgup",
 }
-
-KEYS = (
-    ("q", "quit"),
-    ("?", "help"),
-    ("space", "freeze"),
-    ("enter", "CPU"),
-    ("1-6", "screens"),
-    ("p", "preflight"),
-    ("[ ]", "spikes"),
-    ("c", "calibrate"),
-    ("t", "trace"),
-)
-
-
-def snapshot_keys(model: ScreenModel) -> Sequence[tuple[str, str]]:
-    """Where another snapshot than the newest is shown."""
-    space = "play" if model.is_recorded and not model.plays else "stop" if model.is_recorded else "resume"
-    return (
-        ("q", "quit"),
-        ("?", "help"),
-        ("space", space),
-        ("enter", "CPU"),
-        ("[ ]", "spikes"),
-        ("left right", "step"),
-        ("end", "newest"),
-    )
-
-
-def key_row(width: int, keys: Sequence[tuple[str, str]] = KEYS) -> Row:
-    """As many keys as fit whole."""
-    row: Row = []
-    used = 0
-    for key, action in keys:
-        piece = f" {key} {action} "
-        if used + len(piece) > width:
-            break
-        used += len(piece)
-        row += [(f" {key} ", "key"), (f"{action} ", "plain")]
-    return row
 
 
 def name_of_key(key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from noisewatch.surfaces.tui.app.keys import KEYS, key_row, snapshot_keys
+from noisewatch.surfaces.tui.draw.footer import KEYS, key_row, snapshot_keys
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.header import header_rows
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
