@@ -102,9 +102,12 @@ def grade_cpus(
 ) -> Answer:
     """The worst CPU against two limits; without `passes` only 0 passes.
 
-    `said` and `culprits` are asked for the CPUs above the limit. What fails does so whatever else is unknown.
+    `said` and `culprits` are asked for the CPUs above the limit. What fails does so whatever else is unknown; of no
+    CPU at all nothing is known.
     """
-    worst = max(value_by_cpu.values(), default=0.0)
+    if not value_by_cpu:
+        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown or "there is no CPU to judge", evidence=evidence)
+    worst = max(value_by_cpu.values())
     most, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
     if worst <= bound and why_unknown is not None:
         return Answer(Status.UNKNOWN, "unknown", reason=why_unknown, evidence=evidence)

@@ -1,0 +1,48 @@
+"""The worst CPU against two limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import Answer, Limit
+from noisewatch.judgement.grading import grade_cpus
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
+
+_PASSES = Limit(key="passes", name="what passes", value=1.0, unit="share", reason="made up")
+_FAILS = Limit(key="fails", name="what fails", value=2.0, unit="share", reason="made up")
+
+
+def _graded(value_by_cpu: dict[int, float], why_unknown: str | None = None) -> Answer:
+    case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()))
+    return grade_cpus(
+        case, value_by_cpu, _FAILS, _PASSES, said=name_cpus, calm="calm", evidence={}, why_unknown=why_unknown
+    )
+
+
+@pytest.mark.parametrize(
+    ("value_by_cpu", "why_unknown", "status", "cpus"),
+    [
+        ({2: 0.0, 3: 1.0}, None, "pass", set()),
+        ({2: 0.0, 3: 1.1}, None, "warn", {3}),
+        ({2: 1.5, 3: 2.0}, None, "warn", {2, 3}),
+        ({2: 1.5, 3: 2.1}, None, "fail", {3}),
+        ({2: 0.0}, "CPU 3 was not counted", "unknown", set()),
+        ({2: 1.5}, "CPU 3 was not counted", "unknown", set()),
+        ({2: 2.1}, "CPU 3 was not counted", "fail", {2}),
+        ({}, None, "unknown", set()),
+    ],
+)
+def test_the_worst_cpu_decides_and_what_is_not_known_is_no_pass(
+    value_by_cpu: dict[int, float], why_unknown: str | None, status: str, cpus: CpuSet
+) -> None:
+    answer = _graded(value_by_cpu, why_unknown)
+    assert (answer.status, answer.cpus) == (status, cpus)
+
+
+def test_of_no_cpu_at_all_the_reason_is_told() -> None:
+    assert _graded({}).reason == "there is no CPU to judge"
+    assert _graded({}, "no column").reason == "no column"
