@@ -17,6 +17,7 @@ from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import WHEN, threads_while_calibrating
 from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.system.release import release_number
 from noisewatch.kernel.tasks.threads import Task
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
@@ -82,8 +83,13 @@ def _isolate(case: Case) -> Fix:
         delegate_in=None if root.delegates_cpuset else f"{root.folder}/cgroup.subtree_control",
         earlier=None if earlier is None else (earlier.kind, earlier.wanted),
     )
-    return Fix((partition,), (option,))
+    release = release_number(case.snapshot.platform.kernel)
+    resets_pins = partition.delegate_in is not None and (release is None or release < _KEEPS_PINS)
+    return Fix((partition,), (option, ByHand(_PIN_AGAIN)) if resets_pins else (option,))
 
+
+_KEEPS_PINS = (6, 2)  # "sched: Always preserve the user requested cpumask"
+_PIN_AGAIN = "before Linux 6.2, making or removing the partition resets what taskset has set: pin those threads again"
 
 INIT = frozenset({1, 2})  # and kthreadd
 DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or keep them away by an isolated cgroup partition"

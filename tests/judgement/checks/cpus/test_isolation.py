@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from noisewatch.kernel.tasks.threads import TaskReader, Tasks
 from noisewatch.model.interval.task_runs import run_tasks
 from tests.judgement.judging import answered, finding, judged
@@ -78,3 +80,23 @@ def test_a_task_whose_affinity_cannot_be_read_may_run_anywhere() -> None:
 def test_no_task_may_run_on_no_cpu() -> None:
     status = {"/proc/900/status": "Name:\thog\nCpus_allowed:\t\nCpus_allowed_list:\t\n"}
     assert answered("tasks-on-target", process(900, "hog", 0, 5) | status).status == "warn"
+
+
+@pytest.mark.parametrize(
+    ("release", "controllers", "is_told"),
+    [
+        ("6.1.0", "cpu", True),
+        ("5.15.0-91-generic", "cpu", True),
+        ("6.2.0", "cpu", False),
+        ("6.1.0", "cpuset cpu", False),
+    ],
+)
+def test_a_partition_that_resets_affinities_says_so(release: str, controllers: str, is_told: bool) -> None:
+    files = {
+        "/sys/devices/system/cpu/isolated": "\n",
+        "/proc/sys/kernel/osrelease": f"{release}\n",
+        "/sys/fs/cgroup/cgroup.subtree_control": f"{controllers}\n",
+    }
+    fix = answered("target-not-isolated", files).fix
+    assert fix is not None
+    assert ("resets what taskset has set" in (fix.persist or "")) is is_told
