@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.finding_words import commands_of, left_to_people
 from noisewatch.judgement.remedies import Remedy, remedy_of
+from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.kinds import Kind
+from noisewatch.kinds import THREADS, Kind
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.operations.culprit_words import describe_source
+from noisewatch.model.vocabulary import describe_action, explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.text import printable
 
 _ENDED = "It has ended since, or is not called so any more: there is nothing to move now."
 _ELSEWHERE = "For the machine that is shown, which is not this one:"
+_IRQ_THREAD = re.compile(r"irq/(\d+)-")
+_OF_QUOTA = (
+    "The group has used up its CPU quota, and the kernel stops its threads until the next period begins. The kernel "
+    "counts the time of all CPUs together: that it was lost here is inferred."
+)
+_MAY_HAVE_MOVED = (
+    "How long it ran is measured; how much of that was on this CPU is an estimate. It moved between CPUs, or may have, "
+    "and the kernel does not count a thread's time by CPU."
+)
+_MOVABLE = {
+    True: "it can be moved",
+    False: "it cannot be moved",
+    None: "whether it can be moved this kernel does not tell",
+}
 _AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")
 
 
@@ -54,7 +70,7 @@ def advise(
     if about.tid is not None and (task is None or task.name != about.name):
         return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
     commands, by_hand = commands_of(remedy.fix), left_to_people(remedy.fix)
-    said = [*describe_source(about, snapshot.irqs), remedy.said]
+    said = [*_describe(about, snapshot.irqs), remedy.said]
     if commands and not machine.is_live:
         said.append(_ELSEWHERE)
     said += [f"{name}: {command}" for name, command in commands]
@@ -92,9 +108,46 @@ def _disturbance(line: CulpritLine) -> Disturbance:
 
 def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:
     """Of a thread that is gone."""
-    said, commands = [*describe_source(about, snapshot.irqs), _ENDED], []
+    said, commands = [*_describe(about, snapshot.irqs), _ENDED], []
     if housekeeping and about.kind == Kind.THREAD:
         cpus = format_cpu_list(housekeeping)
         commands = [("next time", f"taskset -c {cpus} COMMAND")]
         said += [f"next time: taskset -c {cpus} COMMAND", f"for a service: AllowedCPUs={cpus} in its unit"]
     return Advice(about, tuple(map(printable, said)), tuple(commands))
+
+
+def _describe(about: CulpritLine, irqs: Irqs | None) -> list[str]:
+    """Sentences; none for a source whose name says it all, or says nothing to us."""
+    found: list[str] = []
+    if about.kind == Kind.KERNEL_THREAD:
+        does = explain_thread(about.name)
+        found += [f"{about.name} {does}."] if does is not None else []
+    if about.kind in THREADS and about.is_estimate:
+        found.append(_MAY_HAVE_MOVED)
+    if about.kind == Kind.QUOTA:
+        found.append(_OF_QUOTA)
+    number = _irq_of(about)
+    if number is not None:
+        irq = irqs.by_number.get(number) if irqs is not None else None
+        found += _describe_irq(number, irq) if irq is not None else [f"Nothing more is known about IRQ {number}."]
+    return found
+
+
+def _irq_of(about: CulpritLine) -> int | None:
+    of_thread = _IRQ_THREAD.match(about.name) if about.kind == Kind.KERNEL_THREAD else None
+    return int(of_thread[1]) if of_thread is not None else about.irq
+
+
+def _describe_irq(number: int, irq: Irq) -> Iterator[str]:
+    queues = [words for words in map(describe_action, irq.actions) if words is not None]
+    device = irq.device if irq.device not in (None, "none") else None
+    told = "; ".join([*queues, *([f"device: {device}"] if device is not None else [])])
+    if told:
+        yield f"IRQ {number}: {told}."
+    if irq.kind != Kind.IRQ:
+        return
+    yield f"It may go to {_cpus(irq.allowed)}, and goes to {_cpus(irq.effective)}; {_MOVABLE[irq.movable]}."
+
+
+def _cpus(cpus: CpuSet | None) -> str:
+    return "unknown CPUs" if cpus is None else name_cpus(cpus)

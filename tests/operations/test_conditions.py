@@ -6,8 +6,7 @@ from pathlib import Path
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import ClockLimits, Conditions, CoolingLine, Frame, Temperature, Throttled
 from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import record
 from tests.written import Files, WrittenMachine

@@ -13,9 +13,19 @@ from noisewatch.judgement.fixes.actions import run_command, write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, decode_frame, encode_frame
+from noisewatch.operations.frame.frame import (
+    ClockLimits,
+    Conditions,
+    CoolingLine,
+    CpuLine,
+    CulpritLine,
+    FindingLine,
+    Frame,
+    Temperature,
+    Throttled,
+    decode_frame,
+    encode_frame,
+)
 from noisewatch.operations.frame.making import frame_of
 from tests.judgement.judging import judged
 from tests.surfaces.reports.verdicts import failed_verdict

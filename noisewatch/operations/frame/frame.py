@@ -10,8 +10,6 @@ from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
-from noisewatch.operations.frame.conditions import UNKNOWN_CONDITIONS, Conditions, decoded_conditions
-from noisewatch.operations.frame.finding_line import FindingLine
 
 MOST_CULPRITS = 64
 KINDS = (
@@ -65,6 +63,72 @@ class CulpritLine:
 
 
 @dataclass(frozen=True, slots=True)
+class FindingLine:
+    """A check that did not pass. `gravity` is what that does to the verdict, `fix` a command, or what to do.
+
+    `status` and `weight` are the finding's: how it was answered, and what that weighs.
+    """
+
+    id: str
+    status: str
+    weight: str
+    gravity: Gravity
+    said: str
+    fix: str | None = None
+    is_command: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ClockLimits:
+    """Between what the clock of these CPUs may move."""
+
+    cpus: str
+    min_khz: int | None
+    max_khz: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """How often heat slowed down what these target CPUs share, a core or a package; None is unknown."""
+
+    what: str
+    cpus: str
+    times: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CoolingLine:
+    """The cooling devices of one kind that slow the processor down now; None where one of them cannot be known."""
+
+    kind: str
+    active: int | None
+    highest_state: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Temperature:
+    """One sensor of the processor that can be asked without interrupting a target CPU."""
+
+    name: str
+    celsius: float | None
+    critical_celsius: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What has nothing to tell is left out; None is unknown."""
+
+    mains_power: bool | str | None = None  # `none` where nothing tells of it
+    clock_limits: tuple[ClockLimits, ...] = ()
+    throttled: tuple[Throttled, ...] = ()  # in this interval
+    cooling: tuple[CoolingLine, ...] | None = None
+    temperatures: tuple[Temperature, ...] = ()
+
+
+_UNKNOWN_CONDITIONS = Conditions()
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """One interval of one machine. `seconds` is 0 for the first look, which has no rates."""
 
@@ -87,7 +151,7 @@ class Frame:
     sampler_wakeups: int | None = None  # times that it went to sleep so far
     is_last: bool = False
     remark: str | None = None
-    conditions: Conditions = UNKNOWN_CONDITIONS
+    conditions: Conditions = _UNKNOWN_CONDITIONS
     has_idle_probe: bool = False  # whether it is on; where it spins, the CPUs' lines tell
     no_idle_probe_reason: str | None = None  # why it is not, although it is wanted
     counts: Counts | None = None  # of all checks that were judged, by their status
@@ -137,6 +201,16 @@ def _decoded_culprit(found: dict[str, Any]) -> CulpritLine:
     return CulpritLine(**found)
 
 
+def _decoded_conditions(found: dict[str, Any]) -> Conditions:
+    return Conditions(
+        mains_power=found["mains_power"],
+        clock_limits=tuple(ClockLimits(**each) for each in found["clock_limits"]),
+        throttled=tuple(Throttled(**each) for each in found["throttled"]),
+        cooling=None if found["cooling"] is None else tuple(CoolingLine(**each) for each in found["cooling"]),
+        temperatures=tuple(Temperature(**each) for each in found["temperatures"]),
+    )
+
+
 def decode_frame(line: bytes) -> Frame:
     """The frame of a line that encode_frame made. Raises ValueError for any other line."""
     found = json.loads(line)
@@ -147,7 +221,7 @@ def decode_frame(line: bytes) -> Frame:
         found["counts"] = None if found["counts"] is None else Counts(**found["counts"])
         for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])
-        found["conditions"] = decoded_conditions(found["conditions"])
+        found["conditions"] = _decoded_conditions(found["conditions"])
         return Frame(**found)
     except (TypeError, KeyError) as error:
         raise ValueError(f"no frame: {error}") from error

@@ -8,8 +8,7 @@ from typing import Any
 
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import MOST_CULPRITS, CpuLine, CulpritLine, Frame
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CpuLine, CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

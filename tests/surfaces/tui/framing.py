@@ -8,8 +8,7 @@ from typing import Any
 from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row

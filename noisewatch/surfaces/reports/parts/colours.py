@@ -21,3 +21,8 @@ _CODES = {"bold": "1", "dim": "2", "reverse": "7", "magenta": "35", "cyan": "36"
 def painted(text: str, meaning: str) -> str:
     """The text between the escape sequences of a terminal."""
     return f"\x1b[{';'.join(_CODES[word] for word in STYLES[meaning].split())}m{text}\x1b[0m"
+
+
+def style_of_label(label: str) -> str:
+    """The style's name for a label."""
+    return {"FAIL": "grave", "WARN": "grave", "fail": "notable", "warn": "notable"}.get(label, "unknown")

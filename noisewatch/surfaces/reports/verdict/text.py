@@ -19,10 +19,9 @@ from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.operations.frame.finding_line import style_of_label
 from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.surfaces.reports.parts.colours import painted
+from noisewatch.surfaces.reports.parts.colours import painted, style_of_label
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 

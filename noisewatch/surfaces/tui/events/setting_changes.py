@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet, name_cpus, parse_cpu_list
 from noisewatch.errors import Malformed
-from noisewatch.operations.frame.conditions import ClockLimits
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import ClockLimits, Frame
 from noisewatch.surfaces.tui.events.kinds import CLOCK, POWER
 
 _GOVERNOR, _LOWEST, _HIGHEST, _TURBO, _MAINS = "governor", "minimum frequency", "maximum frequency", "turbo", "mains"

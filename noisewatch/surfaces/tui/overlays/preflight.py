@@ -12,10 +12,10 @@ from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.operations.frame.finding_line import style_of_label
 from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
+from noisewatch.surfaces.reports.parts.colours import style_of_label
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, QuietListener, Show, Sources, wrapped

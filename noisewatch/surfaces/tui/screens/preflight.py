@@ -6,8 +6,8 @@ import textwrap
 from functools import cache
 
 from noisewatch.judgement.terms import label_of
-from noisewatch.operations.frame.finding_line import FindingLine, style_of_label
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import FindingLine, Frame
+from noisewatch.surfaces.reports.parts.colours import style_of_label
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
 from noisewatch.surfaces.tui.screens.page import page

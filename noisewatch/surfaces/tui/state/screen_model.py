@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import CulpritLine, Frame
+from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of

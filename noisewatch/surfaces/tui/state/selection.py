@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from noisewatch.kinds import Kind
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.operations.frame.frame import CulpritLine, FindingLine
 
 Line = TypeVar("Line", CulpritLine, FindingLine)
 

@@ -13,8 +13,7 @@ from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.tui.app.keys import SCROLLING
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player

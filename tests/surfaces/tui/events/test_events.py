@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.conditions import ClockLimits, Conditions, CoolingLine, Temperature, Throttled
-from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
+from noisewatch.operations.frame.frame import (
+    ClockLimits,
+    Conditions,
+    CoolingLine,
+    CpuLine,
+    CulpritLine,
+    Frame,
+    Temperature,
+    Throttled,
+)
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event
 from noisewatch.surfaces.tui.events.log import EventLog
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of

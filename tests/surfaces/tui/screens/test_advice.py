@@ -13,8 +13,7 @@ from textual.pilot import Pilot
 from noisewatch.judgement.terms import Gravity
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import Advice, advise
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.operations.frame.frame import CulpritLine, FindingLine
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE

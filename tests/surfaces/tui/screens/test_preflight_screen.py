@@ -13,8 +13,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine import Machine
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments

@@ -9,8 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
-from noisewatch.operations.frame.finding_line import FindingLine
-from noisewatch.operations.frame.frame import CulpritLine, Frame
+from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.app.actions import show_event
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
