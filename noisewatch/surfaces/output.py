@@ -1,8 +1,9 @@
-"""Where an answer goes: standard output, or a file that is complete or not there at all."""
+"""Where an answer goes: standard output, and what that can show; or a file that is complete or not there at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from noisewatch.errors import UsageError
+
+_WIDTH_WITHOUT_TERMINAL = 100
 
 
 @contextmanager
@@ -79,3 +82,24 @@ def _reported(path: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+
+
+def width() -> int:
+    """The columns to wrap text at."""
+    return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
+
+
+def takes_colour(output: str | None) -> bool:
+    """Whether the answer goes to a terminal that shows colour (https://no-color.org)."""
+    if output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return sys.stdout.isatty()
+
+
+def is_interactive() -> bool:
+    """Whether a full screen can be drawn: Textual draws on standard error and reads keys from standard input.
+
+    Where standard output goes elsewhere, as in `noisewatch | head`, text is wanted there.
+    """
+    usable = os.environ.get("TERM", "dumb") not in ("dumb", "")
+    return usable and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

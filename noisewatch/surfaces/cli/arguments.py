@@ -9,7 +9,9 @@ from importlib import import_module
 
 from noisewatch import __version__
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.cli.option_groups import (
+from noisewatch.surfaces.cli.options import (
+    SHORTEST_CALIBRATION_S,
+    SHORTEST_SAMPLE_S,
     add_budget,
     add_idle_probe,
     add_interval,
@@ -17,15 +19,11 @@ from noisewatch.surfaces.cli.option_groups import (
     add_output,
     add_record,
     add_tracer,
-)
-from noisewatch.surfaces.cli.preflight_options import fill_preflight
-from noisewatch.surfaces.cli.values import (
-    SHORTEST_CALIBRATION_S,
-    SHORTEST_SAMPLE_S,
     calibration_seconds,
     seconds,
     words,
 )
+from noisewatch.surfaces.cli.preflight_options import fill_preflight
 
 MONITOR, PREFLIGHT = "monitor", "preflight"
 

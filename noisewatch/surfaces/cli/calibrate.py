@@ -17,8 +17,7 @@ from noisewatch.surfaces.cli.common import (
     report_damage,
 )
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.cli.terminal import width
-from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.output import opened_output, width
 from noisewatch.surfaces.reports.calibration.json import (
     describe_calibration,
     describe_comparison,

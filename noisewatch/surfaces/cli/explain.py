@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
 from noisewatch.surfaces.cli.rules import areas, check_named
-from noisewatch.surfaces.cli.terminal import width
-from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.output import print_answer, width
 from noisewatch.surfaces.reports.explain import (
     describe_check,
     markdown_of_catalogue,

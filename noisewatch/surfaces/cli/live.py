@@ -9,14 +9,13 @@ import time
 
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.surfaces.cli.terminal import ProgressLine
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12
 
 
-class LivePicture:
+class _LivePicture:
     """Watches a calibration. It draws to standard error, as standard output is for the answer."""
 
     def __init__(self) -> None:
@@ -59,20 +58,36 @@ class LivePicture:
         return f"\r\x1b[{self._drawn}A" if self._drawn else ""
 
 
+class _ProgressLine:
+    """One line on standard error that tells how far a wait is; nothing where nobody watches."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._shows = sys.stderr.isatty()
+
+    def show(self, done_s: float, total_s: float) -> None:
+        if self._shows:
+            print(f"\r{self._what} {done_s:.1f} of {total_s:.1f} s ", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self._shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 class TerminalListener:
     """Shows how far an operation is, on standard error: a line or a picture where somebody watches."""
 
     def __init__(self) -> None:
-        self._picture: LivePicture | None = None
-        self._line: ProgressLine | None = None
+        self._picture: _LivePicture | None = None
+        self._line: _ProgressLine | None = None
         self._waits_for = ""
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        self._line = self._line or ProgressLine(doing)
+        self._line = self._line or _ProgressLine(doing)
         self._line.show(done_s, total_s)
 
     def on_calibrating(self, progress: Progress) -> None:
-        self._picture = self._picture or LivePicture()
+        self._picture = self._picture or _LivePicture()
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:

@@ -13,8 +13,7 @@ from noisewatch.operations.machines import open_machine, parse_cpus, snapshot_op
 from noisewatch.operations.pinning import allowed_now
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.cli.common import machine_options
-from noisewatch.surfaces.cli.terminal import is_interactive, width
-from noisewatch.surfaces.output import print_answer
+from noisewatch.surfaces.output import is_interactive, print_answer, width
 
 if TYPE_CHECKING:
     from noisewatch.machine import Machine

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from argparse import Namespace
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 from noisewatch.cpus import CpuSet
+from noisewatch.errors import UsageError
 from noisewatch.judgement.finding_words import summary_of_verdict
+from noisewatch.judgement.verdict import Verdict
 from noisewatch.operations.lock import locked
 from noisewatch.operations.machines import MachineOptions, open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
@@ -23,11 +28,12 @@ from noisewatch.surfaces.cli.common import (
 )
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.cli.scripts import opened_scripts
-from noisewatch.surfaces.cli.step_summary import fill_step_summary
-from noisewatch.surfaces.cli.terminal import takes_colour, width
-from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.output import opened_output, takes_colour, width
+from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
+
+_PRINTED = "-"
+_MOST_BYTES = 1024 * 1024  # of a step's file; GitHub refuses one that is longer
 
 
 def run(arguments: Namespace) -> int:
@@ -35,7 +41,7 @@ def run(arguments: Namespace) -> int:
     options, listener = preflight_options(arguments), TerminalListener()
     machine = open_machine(options.machine)
     with ExitStack() as stack:
-        scripts = stack.enter_context(opened_scripts(arguments))
+        scripts = stack.enter_context(_opened_scripts(arguments))
         is_printed = any(script.is_printed for script in scripts)
         output = None if is_printed else stack.enter_context(opened_output(arguments.output))
         source = stack.enter_context(recorded_to(arguments.record, machine))
@@ -60,7 +66,7 @@ def run(arguments: Namespace) -> int:
         if lock is not None:
             lock.keep_if_stable(verdict, listener)
     if wanted.fills_step_summary:
-        fill_step_summary(verdict)
+        _fill_step_summary(verdict)
     report_damage(machine)
     return exit_status
 
@@ -85,3 +91,56 @@ def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOption
     """
     options = preflight_options(parse_arguments(["preflight"]))
     return replace(options, machine=machine, allowed=allowed, starts_benchmark=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """Where a script goes, and what makes it."""
+
+    output: BinaryIO
+    is_printed: bool
+    text_of: Callable[[Verdict], str]
+
+    def write(self, verdict: Verdict) -> None:
+        self.output.write(self.text_of(verdict).encode("utf-8", "replace"))
+
+
+@contextmanager
+def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
+    """Those that are wanted, opened before any measuring. Raises UsageError."""
+    wanted = [(arguments.fix_script, fix_script), (arguments.undo_script, undo_script)]
+    paths = [(path, text_of) for path, text_of in wanted if path is not None]
+    wishes = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
+    places = [path for path in wishes if path is not None]
+    if len(set(places)) < len(places):
+        raise UsageError("--output, --record, --fix-script, --undo-script: two of them cannot go to the same place")
+    if any(path == _PRINTED for path, _ in paths) and arguments.output is not None:
+        raise UsageError("--output: there is no report where a script is printed; give the script a FILE")
+    with ExitStack() as stack:
+        yield [
+            _Script(stack.enter_context(opened_output(None if path == _PRINTED else path)), path == _PRINTED, text_of)
+            for path, text_of in paths
+        ]
+
+
+def _fill_step_summary(verdict: Verdict) -> None:
+    """Appends the verdict in Markdown, as far as there is room, to the file that GitHub shows below a workflow's step.
+
+    $GITHUB_STEP_SUMMARY names it. What fails is told on standard error.
+    https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#adding-a-job-summary
+    """
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with open(path, "ab") as file:
+            file.write(_fitting(verdict, _MOST_BYTES - file.tell()))
+    except OSError as error:
+        print(f"noisewatch: {path}: {(error.strerror or str(error)).lower()}", file=sys.stderr)
+
+
+def _fitting(verdict: Verdict, most_bytes: int) -> bytes:
+    from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
+
+    separated = "\n" + markdown_of_verdict(verdict, most_bytes - 1)
+    return separated.encode("utf-8", "replace") if len(separated) > 1 else b""

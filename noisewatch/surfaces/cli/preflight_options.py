@@ -5,8 +5,15 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentParser
 
 from noisewatch.judgement.rules import MICRO, PROFILES
-from noisewatch.surfaces.cli.option_groups import add_budget, add_machine_options, add_output, add_record
-from noisewatch.surfaces.cli.values import calibration_seconds, sample_seconds, seconds
+from noisewatch.surfaces.cli.options import (
+    add_budget,
+    add_machine_options,
+    add_output,
+    add_record,
+    calibration_seconds,
+    sample_seconds,
+    seconds,
+)
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 
 

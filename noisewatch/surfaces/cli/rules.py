@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -13,7 +14,6 @@ from noisewatch.judgement.check import FAILS, Check, Limit
 from noisewatch.judgement.checks.tasks.lock import machine_locked
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
-from noisewatch.surfaces.cli.values import limit_value
 
 T = TypeVar("T")
 
@@ -104,11 +104,21 @@ def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
 def _value(name: str, text: str, limit: Limit) -> float:
     if limit.set_by is not None:
         raise UsageError(f"--limit {name}: it is set by {limit.set_by}")
-    value = limit_value(text, limit.unit)
+    value = _number(text, limit.unit)
     if value is None:
         example = "a share such as 2% or 0.02" if limit.unit == "share" else f"a number of {limit.unit}"
         raise UsageError(f"--limit {name}: wanted {example}, found {text!r}")
     return value
+
+
+def _number(text: str, unit: str) -> float | None:
+    """What a limit of that unit is set to, such as 2% or 0.02 of a share; None where the text is no such number."""
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(%?)", text)
+    if match is None or (match[2] and unit != "share"):
+        return None
+    value = float(match[1]) / (100 if match[2] else 1)
+    is_clear = unit != "share" or bool(match[2]) or value < 1
+    return value if is_clear and (unit != "share" or value <= 1) else None
 
 
 def _unknown(option: str, name: str, kind: str, known: Iterable[str]) -> str:

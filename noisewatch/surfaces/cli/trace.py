@@ -9,8 +9,7 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.cli.common import machine_options, recorded_to, report_damage
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.cli.terminal import width
-from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.output import opened_output, width
 from noisewatch.surfaces.reports.trace.json import describe_followed
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 
