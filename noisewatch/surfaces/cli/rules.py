@@ -11,7 +11,7 @@ from typing import TypeVar
 from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import FAILS, Check, Limit
-from noisewatch.judgement.checks.tasks.lock import machine_locked
+from noisewatch.judgement.checks.tasks.jobs import machine_locked
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
 

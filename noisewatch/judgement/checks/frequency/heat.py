@@ -1,4 +1,4 @@
-"""Area `heat`: whether the processor, or the kernel, slows the clock down to cool it."""
+"""Area `heat`: how hot the processor is, and whether it, or the kernel, slows the clock down to cool it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.cooling import FOLDER as COOLING
 from noisewatch.kernel.frequency.cooling import MOST_WATCHED, CoolingDevice
+from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
+from noisewatch.kernel.frequency.hwmon import Sensor
 from noisewatch.kernel.frequency.throttling import CPUS, cpus_of_core, cpus_of_package, throttle_path
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.platform import NONE
@@ -174,3 +176,89 @@ def _states(case: Case, device: CoolingDevice) -> list[int | None]:
     snapshots = [case.snapshot, *(each for interval in case.intervals for each in (interval.before, interval.after))]
     watched = [each.background.cooling_states for each in snapshots]
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
+
+
+_ROOM_PASSES = Limit(
+    key="passes",
+    name="room to the critical temperature that passes",
+    value=20,
+    unit="K",
+    reason="what a load of minutes adds to a desktop's",
+)
+_ROOM_FAILS = Limit(
+    key="fails",
+    name="room to the critical temperature that fails",
+    value=5,
+    unit="K",
+    reason="there the clock is lowered",
+)
+
+
+@check(
+    id="processor-hot",
+    area="heat",
+    question="Is the processor far from its critical temperature?",
+    severity=Severity.WARNING,
+    reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} at the start of the run",),
+    limits=(_ROOM_PASSES, _ROOM_FAILS),
+    why=(
+        "A processor that is hot before the benchmark starts has no room for turbo, and soon lowers its clock. It is "
+        "asked once, as asking interrupts a CPU."
+    ),
+    remedy="Wait until it has cooled down, and find out what heated it.",
+    sources=("https://docs.kernel.org/hwmon/sysfs-interface.html",),
+    answered_by="throughput-drifts",
+    is_hidden_from_guests=True,
+)
+def processor_hot(case: Case) -> Answer:
+    known = case.snapshot.hardware.sensors
+    sensors = known.read
+    if sensors is None:
+        return unknown(case.why_unknown(SENSORS))
+    evidence = {
+        "celsius_by_sensor": {each.path: [each.celsius, each.critical_celsius] for each in sensors},
+        "chips": sorted({each.chip for each in sensors}),
+    }
+    rooms = {each: room for each in sensors if (room := _room(each)) is not None}
+    worst = min(rooms, key=lambda each: rooms[each], default=None)
+    if worst is not None and rooms[worst] < case.bound(_ROOM_PASSES):
+        room, most = rooms[worst], case.bound(_ROOM_FAILS)
+        said = f"{worst.celsius:.0f} °C, {room:.0f} K below critical ({worst.label or worst.chip})"
+        return Answer(
+            Status.FAIL if room <= most else Status.WARN,
+            said,
+            measured=room,
+            limit=most,
+            unit="K",
+            evidence=evidence,
+            limit_role=MINIMUM,
+        )
+    silent = [each for each in sensors if each not in rooms]
+    if worst is None or silent:
+        return Answer(Status.UNKNOWN, "unknown", reason=_why_roomless(case, silent[0]), evidence=evidence)
+    if known.unread is not None:
+        return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(known.unread), evidence=evidence)
+    said = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
+    return Answer(
+        Status.PASS,
+        said,
+        measured=rooms[worst],
+        limit=case.bound(_ROOM_FAILS),
+        unit="K",
+        evidence=evidence,
+        limit_role=MINIMUM,
+    )
+
+
+def _room(sensor: Sensor) -> float | None:
+    """How far it is from its critical temperature, in kelvin."""
+    if sensor.celsius is None or sensor.critical_celsius is None:
+        return None
+    return sensor.critical_celsius - sensor.celsius
+
+
+def _why_roomless(case: Case, sensor: Sensor) -> str:
+    critical = sensor.path.removesuffix("input") + "crit"
+    if sensor.celsius is None or critical in case.snapshot.reason_by_path:
+        return case.why_unknown(sensor.path if sensor.celsius is None else critical)
+    return f"{sensor.celsius:.0f} °C, but {sensor.chip} tells no critical temperature"

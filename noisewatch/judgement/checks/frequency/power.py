@@ -1,11 +1,78 @@
-"""Area `power`: what heat and power take from the clock."""
+"""Areas `heat` and `power`: how much power the processor may take, and whether it comes from a battery."""
 
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.frequency.power_supply import FOLDER, NO_SUPPLY
+from noisewatch.kernel.frequency.power_supply import FOLDER as SUPPLIES
+from noisewatch.kernel.frequency.power_supply import NO_SUPPLY
+from noisewatch.kernel.frequency.powercap import FOLDER as POWER_LIMITS
+from noisewatch.kernel.frequency.powercap import PowerLimit
+
+_POWER_FAILS = Limit(
+    key="fails",
+    name="long-term power limit, as a share of the rated power",
+    value=0.8,
+    unit="share",
+    reason="the clock sinks after half a minute",
+)
+
+
+@check(
+    id="power-limit-lowered",
+    area="heat",
+    question="Are the power limits of the packages at their rated value?",
+    severity=Severity.INFORMATION,
+    reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
+    limits=(_POWER_FAILS,),
+    why=(
+        "Firmware and daemons lower the long-term limit at run time. A benchmark is then fast for as long as the "
+        "short-term limit lasts, and slower from there on."
+    ),
+    remedy="Raise the limit in the firmware's set-up, or stop the daemon that lowered it (thermald).",
+    sources=("https://docs.kernel.org/power/powercap/powercap.html",),
+    is_hidden_from_guests=True,
+)
+def power_limit_lowered(case: Case) -> Answer:
+    limits = case.snapshot.hardware.power_limits
+    if limits.has_none:
+        return hardware_without(case, "power limit")
+    if limits.zones is None:
+        return unknown(case.why_unknown(POWER_LIMITS))
+    evidence = {each.path: [each.limit_uw, each.rated_uw, each.is_enabled] for each in limits.zones}
+    rated_uw: dict[int, int] = {}
+    for zone in limits.zones:
+        rated_uw[zone.package] = max(rated_uw.get(zone.package, 0), zone.rated_uw or 0)
+    shares = {zone: share for zone in limits.zones if (share := _share(zone, rated_uw[zone.package])) is not None}
+    worst = min(shares, key=lambda zone: shares[zone], default=None)
+    if worst is not None and shares[worst] < case.bound(_POWER_FAILS):
+        watts, rated = (worst.limit_uw or 0) / 1e6, rated_uw[worst.package] / 1e6
+        said = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
+        least = case.bound(_POWER_FAILS)
+        return Answer(
+            Status.FAIL, said, measured=shares[worst], limit=least, unit="share", evidence=evidence, limit_role=MINIMUM
+        )
+    silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
+    if silent:
+        return unknown(case.why_unknown(*silent, POWER_LIMITS))
+    if limits.unread is not None:
+        return unknown(case.why_unknown(limits.unread))
+    return Answer(
+        Status.PASS,
+        "no power limit is lowered",
+        measured=min(shares.values(), default=None),
+        limit=case.bound(_POWER_FAILS),
+        unit="share",
+        evidence=evidence,
+        limit_role=MINIMUM,
+    )
+
+
+def _share(zone: PowerLimit, rated_uw: int) -> float | None:
+    """The limit as a share of the rated power; None where it is unknown, or does not hold."""
+    return zone.limit_uw / rated_uw if zone.is_enabled and zone.limit_uw is not None and rated_uw else None
 
 
 @check(
@@ -13,7 +80,7 @@ from noisewatch.kernel.frequency.power_supply import FOLDER, NO_SUPPLY
     area="power",
     question="Does the machine run on mains power?",
     severity=Severity.BLOCKING,
-    reads=(f"{FOLDER}/*/{{type,online,status,scope}}",),
+    reads=(f"{SUPPLIES}/*/{{type,online,status,scope}}",),
     why="On battery, firmware and desktop lower the clock and the power limits, and change their mind as it empties.",
     remedy="Plug the machine in.",
     sources=("https://docs.kernel.org/power/power_supply_class.html",),
@@ -24,7 +91,7 @@ def on_battery(case: Case) -> Answer:
     if mains.is_on == NO_SUPPLY:
         return not_applicable("no power supply tells, as on servers and virtual machines")
     if mains.is_on is None:
-        return unknown(case.why_unknown(FOLDER))
+        return unknown(case.why_unknown(SUPPLIES))
     if mains.is_on:
         return Answer(Status.PASS, f"on mains power ({mains.said_by})", evidence=evidence)
     return Answer(Status.FAIL, f"on battery ({mains.said_by})", evidence=evidence)
