@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cgroup.quota import lift
@@ -19,7 +19,7 @@ from noisewatch.judgement.grading import turned
 from noisewatch.judgement.programs import running
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance
+from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Culprit
 from noisewatch.program import as_root
 
 _OF_THE_WORK = (
@@ -40,16 +40,20 @@ class Remedy:
     fix: Fix | None = None
 
 
-def remedy_of(culprit: Disturbance, case: Case, at_work: Collection[int] = ()) -> Remedy:
+def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Remedy:
     """What keeps this culprit away from the target CPUs. Processes `at_work` are what the CPUs are there for."""
     if culprit.pid is not None and culprit.pid in at_work:
         return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _BESIDE_THE_WORK)
     return _BY_KIND[culprit.kind](culprit, case)
 
 
-def _irq(culprit: Disturbance, case: Case) -> Remedy:
+def _irq(culprit: Culprit, case: Case) -> Remedy:
+    return _irq_numbered(culprit.irq, case)
+
+
+def _irq_numbered(number: int | None, case: Case) -> Remedy:
     irqs = case.snapshot.irqs
-    known = irqs.by_number.get(culprit.irq) if irqs is not None and culprit.irq is not None else None
+    known = irqs.by_number.get(number) if irqs is not None and number is not None else None
     if known is None:
         return Remedy("Keep the device quiet, or its interrupt on other CPUs.")
     if known.movable is False:
@@ -57,17 +61,17 @@ def _irq(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy("Move the interrupt to the housekeeping CPUs.", steer(case, [known]))
 
 
-def _thread(culprit: Disturbance, case: Case) -> Remedy:
+def _thread(culprit: Culprit, case: Case) -> Remedy:
     said = "Have it run on the housekeeping CPUs; isolated CPUs are left alone by all that is not pinned to them."
     return Remedy(said, move_threads(case, (culprit,)))
 
 
-def _kernel_thread(culprit: Disturbance, case: Case) -> Remedy:
+def _kernel_thread(culprit: Culprit, case: Case) -> Remedy:
     if _CALLBACKS_THREAD.match(culprit.name):
         return _callbacks(case)
     of_irq = _IRQ_THREAD.match(culprit.name)
     if of_irq:  # it runs where its interrupt arrives
-        return _irq(replace(culprit, irq=int(of_irq[1])), case)
+        return _irq_numbered(int(of_irq[1]), case)
     if culprit.name.startswith("kworker/u"):
         fix = confine_work(case, case.snapshot.settings.kernel.workqueues)
         return Remedy("Keep unbound kernel work on the housekeeping CPUs.", fix)
@@ -82,7 +86,7 @@ def _callbacks(case: Case) -> Remedy:
     return Remedy("Have RCU's callbacks run on other CPUs (rcu_nocbs).", rcu_callbacks_on_target.answer(case).fix)
 
 
-def _tick(culprit: Disturbance, case: Case) -> Remedy:
+def _tick(culprit: Culprit, case: Case) -> Remedy:
     said = "The tick stops on a CPU that is booted tickless (nohz_full) while it has one thread to run."
     return Remedy(said, target_not_tickless.answer(case).fix)
 
@@ -98,7 +102,7 @@ _TIMERS = (
 _WHOSE_TIMER = "More than the tick: a profiler that samples by the clock, or a program that sleeps for microseconds."
 
 
-def _timer(culprit: Disturbance, case: Case) -> Remedy:
+def _timer(culprit: Culprit, case: Case) -> Remedy:
     known = next((said for pattern, said in _TIMERS if re.search(pattern, culprit.name)), None)
     found = running(case, PROFILERS)
     seen = f" {found[0].name} (pid {found[0].pid}) runs." if found else ""
@@ -120,11 +124,11 @@ _SOFTIRQS = {
 }
 
 
-def _softirq(culprit: Disturbance, case: Case) -> Remedy:
+def _softirq(culprit: Culprit, case: Case) -> Remedy:
     return _callbacks(case) if culprit.name == "RCU" else Remedy(_SOFTIRQS.get(culprit.name, "Move what asks for it."))
 
 
-def _ipi(culprit: Disturbance, case: Case) -> Remedy:
+def _ipi(culprit: Culprit, case: Case) -> Remedy:
     if culprit.pid is None:
         return Remedy("Other CPUs call this one: who, and for what, a trace tells from Linux 6.3 on.")
     said = "Keep all threads of the process that calls on the housekeeping CPUs: it calls the CPUs that it has run on."
@@ -144,7 +148,7 @@ def _keep_away(case: Case, pid: int) -> Fix | None:
     return Fix((move({task.tid: task.allowed for task in threads}, case.housekeeping, process=pid),))
 
 
-def _nmi(culprit: Disturbance, case: Case) -> Remedy:
+def _nmi(culprit: Culprit, case: Case) -> Remedy:
     said = "The watchdog for hard lock-ups, or a profiler: switch it off."
     is_on = case.snapshot.settings.knobs.integer(Knob.NMI_WATCHDOG)
     return Remedy(said, turned(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
@@ -167,20 +171,20 @@ _LOCALS = (
 )
 
 
-def _local(culprit: Disturbance, case: Case) -> Remedy:
+def _local(culprit: Culprit, case: Case) -> Remedy:
     said = next((said for pattern, said in _LOCALS if re.search(pattern, culprit.name)), "")
     return Remedy(f"{said} It is the CPU's own interrupt: no device sends it, and it cannot be moved.".strip())
 
 
-def _sibling(culprit: Disturbance, case: Case) -> Remedy:
+def _sibling(culprit: Culprit, case: Case) -> Remedy:
     return Remedy("Take the core's other hardware thread offline, or keep it idle.")
 
 
-def _outside(culprit: Disturbance, case: Case) -> Remedy:
+def _outside(culprit: Culprit, case: Case) -> Remedy:
     return Remedy("The host, or the firmware: nothing in here helps. Use a dedicated host, or measure at another time.")
 
 
-def _quota(culprit: Disturbance, case: Case) -> Remedy:
+def _quota(culprit: Culprit, case: Case) -> Remedy:
     """A group's file has the quota as it is named: who works on the CPUs may be in other groups than we are."""
     named = _QUOTA.fullmatch(culprit.name)
     version = case.snapshot.cgroup.version
@@ -191,12 +195,12 @@ def _quota(culprit: Disturbance, case: Case) -> Remedy:
     return Remedy(said, lift(named["folder"], f"{quota_us}" if version == 1 else f"{quota_us} {period_us}"))
 
 
-def _unexplained(culprit: Disturbance, case: Case) -> Remedy:
+def _unexplained(culprit: Culprit, case: Case) -> Remedy:
     trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
     return Remedy(f"Short-lived threads, as a rule: trace to learn which ({trace}).")
 
 
-_BY_KIND: Mapping[Kind, Callable[[Disturbance, Case], Remedy]] = {
+_BY_KIND: Mapping[Kind, Callable[[Culprit, Case], Remedy]] = {
     Kind.IRQ: _irq,
     Kind.SOFTIRQ: _softirq,
     Kind.THREAD: _thread,

@@ -17,7 +17,6 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.vocabulary import describe_action, explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.text import printable
@@ -80,7 +79,7 @@ def advise(
 
 def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
     """What helps; against softirqs that follow an interrupt, moving the one that is the most frequent there."""
-    remedy = remedy_of(_disturbance(about), case)
+    remedy = remedy_of(about, case)
     if about.kind != Kind.SOFTIRQ or about.name not in _AFTER_AN_INTERRUPT:
         return remedy
     interrupts = [line for line in beside if line.cpu == about.cpu and line.kind == Kind.IRQ]
@@ -88,22 +87,7 @@ def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case:
         return remedy
     interrupt = max(interrupts, key=lambda line: line.rate_per_s or 0)
     said = f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {interrupt.name}: its softirqs go with it."
-    return Remedy(said, remedy_of(_disturbance(interrupt), case).fix)
-
-
-def _disturbance(line: CulpritLine) -> Disturbance:
-    return Disturbance(
-        kind=line.kind,
-        name=line.name,
-        cpu=line.cpu,
-        stolen_ns=round(line.stolen_ns_per_s),
-        share=line.stolen_ns_per_s / 1e9,
-        rate_per_s=line.rate_per_s,
-        pid=line.pid,
-        tid=line.tid,
-        irq=line.irq,
-        is_inferred=line.is_estimate,
-    )
+    return Remedy(said, remedy_of(interrupt, case).fix)
 
 
 def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: CpuSet) -> Advice:

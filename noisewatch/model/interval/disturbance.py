@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
@@ -38,6 +39,23 @@ def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
 _TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}
 
 _FEWEST_TICKS = 5
+
+
+class Culprit(Protocol):
+    """Who takes time from a CPU, whatever else is known of it."""
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cpu(self) -> int: ...
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def tid(self) -> int | None: ...
+    @property
+    def irq(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kernel.tasks.threads import Task
 from noisewatch.kinds import THREADS, Kind
-from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.model.interval.disturbance import Culprit, Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
 
 
@@ -230,7 +230,7 @@ def _describe(culprit: Disturbance) -> str:
     return f"{culprit.name}{process}: {share}"
 
 
-def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
+def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
     """Threads that can be moved go to the housekeeping CPUs; back again with the affinity that was read.
 
     Never init: all that the system starts from then on would inherit the pin.
@@ -248,12 +248,12 @@ def move_threads(case: Case, culprits: tuple[Disturbance, ...]) -> Fix | None:
     return Fix((move({tid: task.allowed for tid, task in movable.items()}, case.housekeeping),), tuple(by_hand))
 
 
-def _movable(case: Case, culprits: tuple[Disturbance, ...]) -> dict[int, Task]:
+def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """By thread: those that taskset moves."""
     return {tid: task for tid, task in _blamed(case, culprits).items() if not task.has_deadline}
 
 
-def _blamed(case: Case, culprits: tuple[Disturbance, ...]) -> dict[int, Task]:
+def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """By thread. Those that are there still, and may be moved; who has started others that ended is not one of them."""
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
     tasks = {tid: task for look in looks if look is not None for tid, task in look.by_tid.items()}
