@@ -204,10 +204,10 @@ def test_what_breaks_a_rule_is_found(
                 "surfaces/cli/monitor.py",
             },
         ),
-        ("pyudev", {"kernel/interrupts/devices.py", "kernel/device_events.py"}),
+        ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {"surfaces/reports/verdict/prometheus.py"}),
         ("psutil", {"kernel/tasks/sessions.py", "kernel/tasks/threads.py"}),
-        ("cronsim", {"model/cron_schedule.py"}),
+        ("cronsim", {"judgement/checks/tasks/scheduled.py"}),
     ],
 )
 def test_a_library_has_its_place(package: str, only: set[str]) -> None:

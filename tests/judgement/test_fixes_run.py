@@ -11,7 +11,7 @@ import pytest
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Write
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.kernel.tasks.workqueues import FOLDER as WORKQUEUES
+from noisewatch.kernel.tasks.affinities import WORKQUEUES
 from tests.judgement.example import Example, all_examples
 from tests.judgement.fake_root import sh, tree_of
 from tests.written import write_tree

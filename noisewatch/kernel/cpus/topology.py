@@ -38,7 +38,7 @@ from noisewatch.cpus import (
 )
 from noisewatch.kernel.cpus.cpuinfo import design
 from noisewatch.kernel.cpus.online import read_cpu_folders
-from noisewatch.kernel.frequency.folders import read_cpufreq_folders
+from noisewatch.kernel.frequency.cpufreq import read_cpufreq_folders
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_hexadecimal, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
 

@@ -1,9 +1,11 @@
 """The clock of each CPU and who sets it: cpufreq.
 
-    /sys/devices/system/cpu/cpuN/cpufreq/scaling_driver        acpi-cpufreq     (or of the policy: cpufreq_folders.py)
+    /sys/devices/system/cpu/cpuN/cpufreq                       a link to ../cpufreq/policyM, which a copy may lack
+    …/scaling_driver                                           acpi-cpufreq
     …/scaling_governor                                         performance
     …/{scaling_min_freq,scaling_max_freq,cpuinfo_min_freq,cpuinfo_max_freq,scaling_cur_freq}   kHz
     …/energy_performance_preference                            balance_performance
+    /sys/devices/system/cpu/cpufreq/policyM/related_cpus       0 1 2 3          (affected_cpus: those that are online)
     /sys/devices/system/cpu/cpuN/acpi_cppc/nominal_freq        2600             MHz
 
 https://docs.kernel.org/admin-guide/pm/cpufreq.html
@@ -12,24 +14,60 @@ https://docs.kernel.org/admin-guide/pm/cpufreq.html
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from noisewatch.cpus import CpuSet
+from noisewatch.cpus import CpuSet, parse_cpu_words
 from noisewatch.errors import Malformed
-from noisewatch.kernel.frequency.folders import own_folder, read_cpufreq_folders
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_identifier, parse_khz
-from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.snapshot.intrusive import interrupts
+from noisewatch.kernel.reader import Reader, may_interrupt
 from noisewatch.kernel.system.release import release_number
 
 CPUS = "/sys/devices/system/cpu"
+POLICIES = f"{CPUS}/cpufreq"
+_POLICY = re.compile(r"policy[0-9]{1,5}")
 _BOOST = f"{CPUS}/cpufreq/boost"
 NO_DRIVER = "none"
 NO_PREFERENCE = "none"
 _PREFERENCE = re.compile(r"[a-z_]{2,40}|\d{1,3}", re.ASCII)
 _MOST_PREFERENCE = 255  # a byte of the register
 _MOST_MHZ = 20_000
+
+
+def own_folder(cpu: int) -> str:
+    """The folder as a live machine has it."""
+    return f"{CPUS}/cpu{cpu}/cpufreq"
+
+
+def read_cpufreq_folders(reader: Reader, cpus: Collection[int]) -> Mapping[int, str]:
+    """The folder of each CPU that has one."""
+    own = {cpu for cpu in cpus if reader.names_or_none(own_folder(cpu), expected=False) is not None}
+    shared = _read_policies(reader) if len(own) < len(cpus) else {}
+    return {cpu: own_folder(cpu) if cpu in own else shared[cpu] for cpu in cpus if cpu in own or cpu in shared}
+
+
+def read_any_driver(reader: Reader) -> str | None:
+    """The driver of the first policy that tells one, or else of CPU 0."""
+    folders = [*_policy_folders(reader), own_folder(0)]
+    drivers = (reader.parsed(f"{folder}/scaling_driver", parse_identifier, expected=False) for folder in folders)
+    return next((driver for driver in drivers if driver is not None), None)
+
+
+def _read_policies(reader: Reader) -> Mapping[int, str]:
+    return {cpu: folder for folder in _policy_folders(reader) for cpu in _cpus_of(reader, folder)}
+
+
+def _policy_folders(reader: Reader) -> list[str]:
+    names = reader.names_or_none(POLICIES, expected=False) or []
+    return [f"{POLICIES}/{name}" for name in names if _POLICY.fullmatch(name)]
+
+
+def _cpus_of(reader: Reader, folder: str) -> CpuSet:
+    for name in ("related_cpus", "affected_cpus"):
+        cpus = reader.parsed(f"{folder}/{name}", parse_cpu_words, expected=False)
+        if cpus:
+            return cpus
+    return frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +201,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
 
 def _is_asking_harmless(reader: Reader, cpu: int, release: str | None) -> bool:
     path = f"{own_folder(cpu)}/scaling_cur_freq"
-    return not reader.machine.is_live or not interrupts(path, {cpu}, release_number(release))
+    return not reader.machine.is_live or not may_interrupt(path, {cpu}, release_number(release))
 
 
 def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> str | None:

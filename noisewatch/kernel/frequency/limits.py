@@ -21,8 +21,7 @@ from dataclasses import dataclass
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
-from noisewatch.kernel.frequency.cpufreq import read_window
-from noisewatch.kernel.frequency.folders import own_folder, read_cpufreq_folders
+from noisewatch.kernel.frequency.cpufreq import own_folder, read_cpufreq_folders, read_window
 from noisewatch.kernel.numbers import parse_count, parse_khz
 from noisewatch.kernel.reader import Reader
 

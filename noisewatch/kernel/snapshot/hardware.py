@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
-from noisewatch.kernel.frequency.cooling import read_cooling_states
+from noisewatch.kernel.frequency.heat import Throttling, read_cooling_states, read_throttling
 from noisewatch.kernel.frequency.hwmon import Sensors, read_celsius, read_sensors
 from noisewatch.kernel.frequency.limits import Uncore, read_uncore
 from noisewatch.kernel.frequency.powercap import PowerLimits, read_power_limits
-from noisewatch.kernel.frequency.throttling import Throttling, read_throttling
 from noisewatch.kernel.memory.counters import Memory, read_memory
 from noisewatch.kernel.memory.limits import MemoryLimits, read_memory_limits
 from noisewatch.kernel.numbers import integer_from

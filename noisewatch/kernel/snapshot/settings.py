@@ -12,8 +12,8 @@ from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import Cgroup
 from noisewatch.kernel.cgroup.weights import CpuWeights, read_cpu_weights
 from noisewatch.kernel.cpus.topology import CpuPlace, read_core_ranking, read_memory_nodes
-from noisewatch.kernel.frequency.cooling import Cooling, read_cooling
 from noisewatch.kernel.frequency.cpufreq import Frequency
+from noisewatch.kernel.frequency.heat import Cooling, read_cooling
 from noisewatch.kernel.frequency.idle import Idle, read_idle
 from noisewatch.kernel.frequency.limits import FrequencyCap, read_frequency_caps
 from noisewatch.kernel.frequency.power_supply import MainsPower, read_mains_power
@@ -21,7 +21,6 @@ from noisewatch.kernel.interrupts.irqs import Irqs, read_irqs
 from noisewatch.kernel.interrupts.packet_steering import PacketSteering, read_packet_steering
 from noisewatch.kernel.interrupts.table import Interrupts
 from noisewatch.kernel.memory.counters import Swap, read_swaps
-from noisewatch.kernel.memory.temporary_files import read_temporary_files
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.knobs import Knobs, read_knobs
 from noisewatch.kernel.system.boot_configuration import BootConfiguration, read_boot_configuration
@@ -30,11 +29,11 @@ from noisewatch.kernel.system.clock import ClockRate, ClockSource, read_clock_ra
 from noisewatch.kernel.system.disks import Array, read_arrays
 from noisewatch.kernel.system.hardware_errors import ErrorCounters, read_error_counters
 from noisewatch.kernel.system.log import KernelLog, read_kernel_log
+from noisewatch.kernel.system.mounts import read_temporary_files
 from noisewatch.kernel.system.release import read_livepatches, read_uptime
+from noisewatch.kernel.tasks.affinities import Services, Workqueues, read_services, read_workqueues
 from noisewatch.kernel.tasks.own_process import OwnProcess, read_own_process, read_why_hidden
-from noisewatch.kernel.tasks.services import Services, read_services
 from noisewatch.kernel.tasks.sessions import Sessions, read_sessions
-from noisewatch.kernel.tasks.workqueues import Workqueues, read_workqueues
 from noisewatch.kernel.trace.active import Tracing, read_event_sources, read_tracing
 
 

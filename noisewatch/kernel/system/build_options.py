@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
-from noisewatch.machine.recording.compressed import gunzip
-from noisewatch.machine.recording.privacy import TELLING_CONFIG
+from noisewatch.machine.recording.privacy import TELLING_CONFIG, gunzip
 from noisewatch.text import clean
 
 PACKED = "/proc/config.gz"

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.cpuinfo import Flags, flags_of, is_another_architecture, value_of
-from noisewatch.kernel.frequency.folders import read_any_driver
+from noisewatch.kernel.frequency.cpufreq import read_any_driver
 from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.clock import AVAILABLE

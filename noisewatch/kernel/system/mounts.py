@@ -1,30 +1,28 @@
 """What is mounted where: /proc/self/mounts.
 
     proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
-    lxcfs /proc/stat fuse.lxcfs rw,nosuid,nodev 0 0
+    lxcfs /proc/stat fuse.lxcfs rw,nosuid,nodev 0 0          (this file shows the container alone)
+    server:/scratch /scratch\\040space nfs4 rw 0 0           (blanks are octal escapes)
 
-https://man7.org/linux/man-pages/man5/fstab.5.html: blanks in a field are written as octal digits.
-
-Files of /proc that lxcfs serves in a container: they tell of this container alone.
-
-    lxcfs /proc/stat fuse.lxcfs rw,nosuid,nodev 0 0
-
-https://linuxcontainers.org/lxcfs/introduction/
+https://man7.org/linux/man-pages/man5/proc_pid_mounts.5.html; https://linuxcontainers.org/lxcfs/introduction/
 """
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.numbers import lines_of
+from noisewatch.kernel.numbers import lines_of, parse_identifier
 from noisewatch.kernel.reader import Reader
 
 OWN_MOUNTS = "/proc/self/mounts"
 MOUNTS = "/proc/mounts"
 LONGEST_PATH = 4096  # of the kernel
 _FIELDS = 6
+TEMPORARY_FILES = "file system of temporary files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +70,38 @@ def _read_mounts(reader: Reader) -> list[Mount] | None:
         except Malformed:
             is_hidden = True
     return None if is_hidden and not mounts else mounts
+
+
+def read_temporary_files(reader: Reader) -> str | None:
+    """The type of the file system of temporary files, such as `ext4`; None is unknown."""
+    mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
+    kind = reader.ask(
+        TEMPORARY_FILES, lambda: file_system_at(os.path.realpath(os.environ.get("TMPDIR") or "/tmp"), mounts)
+    )
+    try:
+        return parse_identifier(kind) if isinstance(kind, str) else None
+    except Malformed:
+        return None
+
+
+def _folder() -> str:
+    """Where temporary files go. It may tell a user's name, and is not kept."""
+    return os.path.realpath(os.environ.get("TMPDIR") or "/tmp")
+
+
+def file_system_at(folder: str, mounts: str) -> str | None:
+    """The type of what is mounted at the folder, or at the nearest one above it; the last mount covers the others."""
+    found, longest = None, -1
+    for line in lines_of(mounts):
+        fields = line.split(" ")
+        place = _unescaped(fields[1]) if len(fields) > 2 else None
+        if place is None or len(place) < longest:
+            continue
+        if folder == place or folder.startswith(place.rstrip("/") + "/"):
+            found, longest = fields[2], len(place)
+    return found
+
+
+def _unescaped(text: str) -> str:
+    """Blanks and the like are written as three octal digits."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -30,7 +30,7 @@ from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
-from noisewatch.machine.recording.crontab_lines import NOT_UNDERSTOOD, OTHER_ZONE, without_commands
+from noisewatch.machine.recording.privacy import NOT_UNDERSTOOD, OTHER_ZONE, without_commands
 from noisewatch.text import clean
 
 QUESTION = "timers of systemd"

@@ -36,8 +36,7 @@ from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kernel.trace.timeline import CpuTrace, Source
 from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Json
-from noisewatch.machine.tracefs import osnoise
-from noisewatch.machine.tracefs.instance import Instance
+from noisewatch.machine.tracefs.instance import OSNOISE, Instance, how_to_follow
 from noisewatch.machine.tracefs.watcher import (
     MOUNTS,
     Watcher,
@@ -125,8 +124,8 @@ class TraceCollector:
     def _instance(self, tracefs: Path) -> Instance:
         if not self._by_osnoise:
             return Instance(tracefs, "target", self._cpus, _size_kb(self._cpus))
-        purpose, prepare = osnoise.how_to_follow(tracefs)
-        return Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus), osnoise.TRACER, prepare)
+        purpose, prepare = how_to_follow(tracefs)
+        return Instance(tracefs, purpose, self._cpus, _size_kb(self._cpus), OSNOISE, prepare)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()

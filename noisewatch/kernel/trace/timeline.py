@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from noisewatch.kernel.trace.events import kind_of_vector
-from noisewatch.kernel.trace.pieces import take_back
 from noisewatch.kernel.trace.records import (
     ENTER,
     EXIT,
@@ -30,6 +29,35 @@ IDLE = 0  # the number of the source that is none
 _MOST_PIECES = 400_000
 _COMM_WORDS = 4
 _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
+
+
+def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int | None, since_ns: int) -> int:
+    """Gives the time before `end_ns` to the source, as much as it took, and returns how much there was.
+
+    It comes from idleness, and from the giver. What others had in between has interrupted it in turn, and stays theirs.
+    """
+    later: list[tuple[int, int, int]] = []
+    rest = ns
+    while rest > 0 and end_ns > since_ns:
+        free_from = max(pieces[-2], since_ns) if pieces else since_ns
+        if free_from < end_ns:
+            taken = min(end_ns - free_from, rest)
+        elif pieces[-1] == giver:
+            taken = min(end_ns - max(pieces[-3], since_ns), rest)
+            pieces[-2] -= taken
+            if pieces[-2] == pieces[-3]:
+                del pieces[-3:]
+        else:
+            later.append((pieces[-3], pieces[-2], pieces[-1]))
+            end_ns = pieces[-3]
+            del pieces[-3:]
+            continue
+        later.append((end_ns - taken, end_ns, number))
+        end_ns -= taken
+        rest -= taken
+    for piece in reversed(later):
+        pieces += piece
+    return ns - rest
 
 
 @dataclass(frozen=True, slots=True)

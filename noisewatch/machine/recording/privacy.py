@@ -2,18 +2,36 @@
 
 Command lines of processes and users are never read in the first place. What is left is the host's name, and
 what may stand beside what matters: addresses and passwords in the kernel's command line, the mounts and crontabs, user
-numbers in the status of processes.
+numbers in the status of processes. A crontab (https://man7.org/linux/man-pages/man5/crontab.5.html) keeps schedules,
+and the names of what they start:
+
+    25 6 * * *  root  test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }
+    @daily  backup  TOKEN=secret /opt/backup --to //nas/share
 """
 
 from __future__ import annotations
 
 import os
 import re
+import zlib
 
 from noisewatch.machine import Json
-from noisewatch.machine.recording.compressed import gunzip
-from noisewatch.machine.recording.crontab_lines import without_commands
 
+NOT_UNDERSTOOD = "?"
+OTHER_ZONE = "CRON_TZ=?"
+UNNAMED = "a-command"
+
+_PART = r"(?:\*|\d{1,2}(?:[-~]\d{1,2})?|[A-Za-z]{3}(?:-[A-Za-z]{3})?)(?:/\d{1,3})?"
+_FIELD = re.compile(rf"{_PART}(?:,{_PART})*", re.ASCII)
+_NICKNAME = re.compile(r"@(?:reboot|yearly|annually|monthly|weekly|daily|midnight|hourly)")
+_ASSIGNMENT = re.compile(r"[\"']?(\w+)[\"']?\s*=")
+_RUN_PARTS = re.compile(r"\brun-parts\s+(?:-\S+\s+)*/(?:[\w.-]+/)*([\w.-]+)", re.ASCII)
+_PATH = re.compile(r"[\w./+-]*[\w.+-]", re.ASCII)
+_SHELL = frozenset({"[", "cd", "command", "env", "exec", "flock", "if", "ionice", "nice", "sh", "sleep", "test"})
+_LONGEST_LINE = 4096  # cron itself takes 1000 characters of a command
+_MAGIC = b"\x1f\x8b"
+_GZIP = 31  # zlib's number for its largest window in a gzip file
+_MOST_BYTES = 4 << 20  # ten times the largest configuration of a kernel
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
 GRUB = "/etc/default/grub"
@@ -66,6 +84,57 @@ _MOUNT_ROOT = (re.compile(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw
 _MOUNTS = {"/proc/mounts": _MOUNT, "/proc/self/mounts": _MOUNT, "/proc/self/mountinfo": _MOUNT_ROOT}
 _DAMAGED = "\0"  # stands for what no kernel says, so that it is no better in the recording than it was
 _LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32,768 more from a bootconfig
+
+
+def without_commands(text: str) -> str:
+    """Each job as its schedule, `user`, and the name of what it starts; what is no schedule as `?`.
+
+    Of its own result it is the same again.
+    """
+    lines = [_reduced(line.strip()) for line in text.split("\n")]
+    return "".join(f"{line}\n" for line in lines if line is not None)
+
+
+def _reduced(line: str) -> str | None:
+    if not line or line.startswith("#"):
+        return None
+    assigned = _ASSIGNMENT.match(line)
+    if assigned is not None:
+        return OTHER_ZONE if assigned[1] == "CRON_TZ" else None
+    if len(line) > _LONGEST_LINE:
+        return NOT_UNDERSTOOD
+    line = line.removeprefix("-")  # SUSE: without a line in the log
+    words = line.split(maxsplit=2 if line.startswith("@") else 6)
+    *schedule, _, command = words if len(words) > 2 else ("", "", "")
+    if len(schedule) == 5 and all(map(_FIELD.fullmatch, schedule)):
+        return f"{' '.join(schedule)} user {_name_of(command)}"
+    if len(schedule) == 1 and _NICKNAME.fullmatch(schedule[0]):
+        return f"{schedule[0]} user {_name_of(command)}"
+    return NOT_UNDERSTOOD
+
+
+def _name_of(command: str) -> str:
+    """The folder whose parts are run, else the first word without its folder: a program, as far as one can tell."""
+    folder = _RUN_PARTS.search(command)
+    if folder is not None:
+        return folder[1]
+    first = command.split(maxsplit=1)[0]
+    name = first.rpartition("/")[2]
+    return name if _PATH.fullmatch(first) and name not in _SHELL else UNNAMED
+
+
+def gunzip(content: bytes) -> bytes:
+    """The content of a gzip file; what is none comes back as it is. Raises ValueError where it is damaged or huge."""
+    if not content.startswith(_MAGIC):
+        return content
+    unpacking = zlib.decompressobj(wbits=_GZIP)
+    try:
+        unpacked = unpacking.decompress(content, _MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not unpacking.eof:
+        raise ValueError("incomplete or huge")
+    return unpacked
 
 
 class Scrubber:

@@ -5,6 +5,11 @@
 
 The global buffer, its clock and its events are neither read nor written. It leaves with us, and with whoever is killed
 too: see watcher.py. https://docs.kernel.org/trace/ftrace.html
+
+With the osnoise tracer an instance follows what runs on a CPU anyway, without the tracer's own load: it reports each
+interruption when it is over, less the nested ones. The load is one option for all users of the tracer, and is left
+alone while there are others. Where we switch it off, the instance's name says so, and whoever removes the instance
+puts the option back. https://docs.kernel.org/trace/osnoise-tracer.html
 """
 
 from __future__ import annotations
@@ -12,15 +17,44 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.tracefs.watcher import instance_path, remove, write_setting
+from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting
 
+OSNOISE = "osnoise"
+_PURPOSE = "target"  # of an instance with which nothing is to be put back
+_WITH_LOAD, _WITHOUT_LOAD = "OSNOISE_WORKLOAD", "NO_OSNOISE_WORKLOAD"
+_FAMILY = frozenset({OSNOISE, "timerlat"})  # that share the option
 FOR_ROOT = "tracing is for root"
 _LARGEST_PAGE = 1 << 16
+
+
+def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
+    """What the instance is for, and what is to be done before it gets the tracer. Raises CannotMeasure."""
+    options = tracefs / "osnoise/options"
+    try:
+        if OSNOISE not in (tracefs / "available_tracers").read_text().split():
+            raise CannotMeasure("this kernel has no osnoise tracer (CONFIG_OSNOISE_TRACER)")
+        if _is_in_use(tracefs):
+            raise CannotMeasure("somebody else uses the osnoise tracer")
+        has_workload = _WITH_LOAD in options.read_text().split()
+    except FileNotFoundError as error:
+        raise CannotMeasure("the osnoise tracer cannot do without a load of its own (Linux 6.2)") from error
+    except OSError as error:
+        raise CannotMeasure(f"the osnoise tracer: {(error.strerror or str(error)).lower()}") from error
+    return (WORKLOAD_OFF, partial(write_setting, options, _WITHOUT_LOAD)) if has_workload else (_PURPOSE, lambda: None)
+
+
+def _is_in_use(tracefs: Path) -> bool:
+    """By a tracer that runs, or by an instance that is just about to."""
+    instances = list((tracefs / "instances").glob("*"))
+    return any(tracer_of(each) in _FAMILY for each in (tracefs, *instances)) or any(
+        each.name.startswith("noisewatch-") and each.name.endswith(f"-{WORKLOAD_OFF}") for each in instances
+    )
 
 
 class Instance:

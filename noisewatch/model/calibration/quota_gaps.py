@@ -20,7 +20,7 @@ from noisewatch.kernel.calibration import CpuSamples, Samples
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.calibration.gap_causes import GapCause
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.interval.throttles import Throttle
+from noisewatch.model.interval.interval import Throttle
 from noisewatch.units import describe_ns
 
 HIDDEN = "what looks like a CPU quota of a cgroup that cannot be seen"

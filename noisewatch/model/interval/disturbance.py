@@ -21,9 +21,8 @@ from noisewatch.kernel.interrupts.kinds import kind_of
 from noisewatch.kernel.interrupts.table import InterruptRow
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.interval.interrupt_counts import RowCount
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, Throttle
 from noisewatch.model.interval.task_runs import TaskRun
-from noisewatch.model.interval.throttles import Throttle
 
 TIMER_INTERRUPTS = "timer interrupts"
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.finding_words import by_gravity, commands_of, left_to_people, sentence
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.kernel.frequency.throttling import cpus_of_core, cpus_of_package
+from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of

@@ -5,15 +5,21 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.frequency.cooling import FOLDER as THERMAL
-from noisewatch.kernel.frequency.cooling import MOST_WATCHED, read_cooling, read_cooling_states
+from noisewatch.kernel.frequency.heat import (
+    COOLING,
+    MOST_WATCHED,
+    Throttling,
+    read_cooling,
+    read_cooling_states,
+    read_throttling,
+    throttle_path,
+)
 from noisewatch.kernel.frequency.hwmon import FOLDER as HWMON
 from noisewatch.kernel.frequency.hwmon import read_sensors
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.limits import read_uncore
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
 from noisewatch.kernel.frequency.powercap import PowerLimit, read_power_limits
-from noisewatch.kernel.frequency.throttling import Throttling, read_throttling, throttle_path
 from tests.written import Files, reading
 
 _ANY: frozenset[int] = frozenset()
@@ -61,7 +67,7 @@ def test_nothing_is_asked_for_no_target() -> None:
 
 
 def _device(number: int, kind: str, state: str) -> dict[str, str]:
-    return {f"{THERMAL}/cooling_device{number}/{name}": text + "\n" for name, text in _files(kind, state)}
+    return {f"{COOLING}/cooling_device{number}/{name}": text + "\n" for name, text in _files(kind, state)}
 
 
 def _files(kind: str, state: str) -> tuple[tuple[str, str], tuple[str, str]]:

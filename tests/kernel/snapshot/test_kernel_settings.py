@@ -8,10 +8,8 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.system.build_options import Console, parse_consoles
 from noisewatch.kernel.system.release import NOT_SUPPORTED, read_livepatches
 from noisewatch.kernel.system.vulnerabilities import read_vulnerabilities
+from noisewatch.kernel.tasks.affinities import WORKQUEUES, ServiceGroup, read_services, read_workqueues
 from noisewatch.kernel.tasks.own_process import parse_seccomp_mode
-from noisewatch.kernel.tasks.services import ServiceGroup, read_services
-from noisewatch.kernel.tasks.workqueues import FOLDER as WORKQUEUES
-from noisewatch.kernel.tasks.workqueues import read_workqueues
 from noisewatch.kernel.trace.active import FOLDER, TraceInstance, Tracing, parse_events, read_tracing
 from tests.written import WrittenMachine, reading
 

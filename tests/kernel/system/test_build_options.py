@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.system.build_options import PACKED, KernelConfig, parse_kernel_config, read_kernel_config
-from noisewatch.machine.recording.compressed import gunzip
+from noisewatch.machine.recording.privacy import gunzip
 from tests.written import Files, reading
 
 TEXT = """\

@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
-from noisewatch.kernel.frequency.folders import POLICIES
+from noisewatch.kernel.frequency.cpufreq import POLICIES
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.firmware import DMI, UNIDENTIFIED, read_firmware
 from noisewatch.kernel.system.hypervisor import NONE, PCI, Hypervisor, read_hypervisor

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
-from noisewatch.kernel.memory.temporary_files import file_system_at, read_temporary_files
 from noisewatch.kernel.reader import Reader
+from noisewatch.kernel.system.mounts import TEMPORARY_FILES, file_system_at, read_temporary_files
 from noisewatch.kernel.system.pressure import LoadAverage, parse_load_average, read_load_average
 from noisewatch.kernel.tasks.sessions import QUESTION, Sessions, count_sessions, read_sessions
 from noisewatch.machine import Json

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.machine.recording.crontab_lines import NOT_UNDERSTOOD, OTHER_ZONE, UNNAMED, without_commands
-from noisewatch.machine.recording.privacy import Scrubber
+from noisewatch.machine.recording.privacy import NOT_UNDERSTOOD, OTHER_ZONE, UNNAMED, Scrubber, without_commands
 
 REAL = """\
 SHELL=/bin/sh

@@ -1,4 +1,4 @@
-"""An instance of the trace, in a folder that looks like tracefs; with the kernel's own: tests/test_live_trace.py."""
+"""An instance of the trace, in a folder that looks like tracefs; the kernel's own: `-m live`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.tracefs.osnoise import how_to_follow
+from noisewatch.machine.tracefs.instance import how_to_follow
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path
 
 _DEFAULT = "DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP\n"

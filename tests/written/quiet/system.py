@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.clock import QUESTION as CLOCK_RATE
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
+from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 
 PORT = "0000:00:1c.0"

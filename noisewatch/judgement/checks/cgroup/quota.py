@@ -16,7 +16,7 @@ from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.interrupt_counts import stood_still
-from noisewatch.model.interval.throttles import Throttle, uncounted_between
+from noisewatch.model.interval.interval import Throttle, uncounted_between
 from noisewatch.units import describe_ns
 
 _THROTTLED = Limit(

@@ -14,7 +14,7 @@ from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kernel.tasks.services import INIT_NAME, INIT_STATUS, ServiceGroup
+from noisewatch.kernel.tasks.affinities import INIT_NAME, INIT_STATUS, ServiceGroup
 from noisewatch.text import clean
 
 _INIT_SCOPE = "init.scope"

@@ -9,11 +9,17 @@ from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.frequency.cooling import FOLDER as COOLING
-from noisewatch.kernel.frequency.cooling import MOST_WATCHED, CoolingDevice
+from noisewatch.kernel.frequency.heat import (
+    COOLING,
+    CPUS,
+    MOST_WATCHED,
+    CoolingDevice,
+    cpus_of_core,
+    cpus_of_package,
+    throttle_path,
+)
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.frequency.hwmon import Sensor
-from noisewatch.kernel.frequency.throttling import CPUS, cpus_of_core, cpus_of_package, throttle_path
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.interval import Interval

@@ -11,8 +11,8 @@ from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Severity, Status
-from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
+from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.model.interval.interval import Interval
 
 _BUSY_PASSES = Limit(

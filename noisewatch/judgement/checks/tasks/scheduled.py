@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
@@ -15,8 +17,7 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
-from noisewatch.machine.recording.crontab_lines import UNNAMED
-from noisewatch.model.cron_schedule import seconds_until
+from noisewatch.machine.recording.privacy import UNNAMED
 
 _AHEAD = Limit(
     *("window", "time ahead that is looked at", 600, "s", "most benchmarks are over by then"),
@@ -27,6 +28,17 @@ _ANACRON = frozenset({"anacron"})
 _MOST_NAMED = 4
 _US_PER_S = 1_000_000
 _USERS = "timers and crontabs of users were not looked at"
+_FIELDS_BY_NICKNAME = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_AT_BOOT = "@reboot"
+_RANDOM = re.compile(r"(\d)~(\d)")  # cronie: any one of the range, so that it may be each of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +152,22 @@ def _stop(due: list[_Due], cron_pids: list[int]) -> Fix:
     if pids:
         actions.append(run_command(f"kill -STOP {pids}", f"kill -CONT {pids}"))
     return Fix(tuple(actions), tuple(lasting))
+
+
+def seconds_until(schedule: str, clock: WallClock) -> float | None:
+    """Seconds until the job's next start; None where it will not start again. Raises Malformed.
+
+    Local time is taken to stay as far ahead of UTC as it is: in the night of a change it is wrong by an hour.
+    """
+    from cronsim import CronSim, CronSimError  # 9 ms to import, and only for who has a cron
+
+    if schedule == _AT_BOOT:
+        return None
+    now = datetime.fromtimestamp(clock.now_us / 1e6, UTC) + timedelta(seconds=clock.ahead_s)
+    fields = _RANDOM.sub(r"\1-\2", _FIELDS_BY_NICKNAME.get(schedule, schedule))
+    try:
+        return (next(CronSim(fields, now)) - now).total_seconds()
+    except StopIteration:
+        return None  # not in fifty years
+    except (CronSimError, ValueError, OverflowError) as error:
+        raise Malformed("a schedule such as `17 * * * *`", schedule) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.judgement.verdict import Finding
-from noisewatch.kernel.frequency.throttling import MOST_CORES, throttle_path
+from noisewatch.kernel.frequency.heat import MOST_CORES, throttle_path
 from tests.judgement.judging import answered, finding, judged
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet.frequency import THERMAL

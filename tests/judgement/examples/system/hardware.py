@@ -6,11 +6,11 @@ from typing import Any
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
-from noisewatch.kernel.memory.temporary_files import QUESTION as TEMPORARY_FILES
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.clock import QUESTION as CLOCK
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_SERVICES, PORT_TOTAL
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
+from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.machine import Json
 from tests.judgement.example import VIRTUAL, Example
 from tests.written.quiet.system import MDSTAT, PORT, diskstats

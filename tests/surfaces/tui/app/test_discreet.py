@@ -11,8 +11,7 @@ from textual.pilot import Pilot
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
-from noisewatch.kernel.reader import NOT_ASKED
-from noisewatch.kernel.snapshot.intrusive import INTRUSIVE, interrupts
+from noisewatch.kernel.reader import INTRUSIVE, NOT_ASKED, may_interrupt
 from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Tracer
@@ -60,7 +59,7 @@ class _Host(WrittenMachine):
         """Of what was read, what interrupts a target CPU. The sensor of the package asks CPU 0, and wakes its core."""
         sensors = [path for path in self.reads[begin:] if path.startswith(f"{SENSORS}/hwmon1/temp1_")]
         number = _RELEASES[release]
-        asked = [path for path in self.reads[begin:] if interrupts(path, TARGET, number)]
+        asked = [path for path in self.reads[begin:] if may_interrupt(path, TARGET, number)]
         return asked + [path for path in sensors if path.endswith(("_input", "_crit"))]
 
 

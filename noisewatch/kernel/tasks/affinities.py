@@ -1,18 +1,24 @@
-"""Where the services and sessions that systemd starts may run.
+"""Where systemd's services and sessions, and the kernel's own unbound work, may run.
 
     /proc/1/comm                                          systemd
     /proc/1/status                                        Cpus_allowed_list:  0-1     (all that it starts inherit this)
-    /sys/fs/cgroup/system.slice/cpuset.cpus.effective     0-1    (not there: the group sets no limit)
+    /sys/fs/cgroup/system.slice/cpuset.cpus.effective     0-1    (absent: the group sets no limit)
     /sys/fs/cgroup/system.slice/cpuset.cpus               0-1    AllowedCPUs=, or empty
 
+    /sys/devices/virtual/workqueue/cpumask                f      all unbound work; Linux 4.2
+    /sys/devices/virtual/workqueue/cpumask_requested      f      minus the isolated CPUs, this is the former; Linux 6.8
+    /sys/devices/virtual/workqueue/writeback/cpumask      3      one queue's, effective where it overlaps the first
+
 https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html
+https://docs.kernel.org/core-api/workqueue.html
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask
 from noisewatch.kernel.cgroup.mounts import read_unified_mount
 from noisewatch.kernel.numbers import parse_word
 from noisewatch.kernel.reader import Reader
@@ -20,6 +26,7 @@ from noisewatch.kernel.tasks.files import parse_allowed
 
 INIT_NAME, INIT_STATUS = "/proc/1/comm", "/proc/1/status"
 _GROUPS = ("init.scope", "system.slice", "user.slice", "machine.slice", "kubepods.slice", "kubepods")
+WORKQUEUES = "/sys/devices/virtual/workqueue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +74,31 @@ def _read_group(reader: Reader, folder: str, name: str) -> ServiceGroup:
         allowed=allowed,
         wanted=reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list, expected=False),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Workqueues:
+    """None is unknown. Queues that do not show a mask of their own are bound by `allowed` alone."""
+
+    allowed: CpuSet | None
+    requested: CpuSet | None
+    own_by_queue: Mapping[str, CpuSet | None]
+
+    def allowed_to(self, queue: str) -> CpuSet | None:
+        """Where the queue's work may run: a mask of its own that lies all outside does not count."""
+        own = self.own_by_queue.get(queue)
+        return None if own is None or self.allowed is None else own & self.allowed or self.allowed
+
+
+def read_workqueues(reader: Reader) -> Workqueues:
+    """The masks now."""
+    allowed = reader.parsed(f"{WORKQUEUES}/cpumask", parse_cpu_mask)
+    own: dict[str, CpuSet | None] = {}
+    for name in (reader.names_or_none(WORKQUEUES, expected=False) or []) if allowed is not None else []:
+        path = f"{WORKQUEUES}/{name}/cpumask"
+        if name in ("power", "uevent") or name.startswith("cpumask"):
+            continue
+        mask = reader.parsed(path, parse_cpu_mask, expected=False)
+        if mask is not None or not reader.is_absent(path):
+            own[name] = mask
+    return Workqueues(allowed, reader.parsed(f"{WORKQUEUES}/cpumask_requested", parse_cpu_mask, expected=False), own)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Unreadable
-from noisewatch.kernel.reader import NOT_ASKED, Reader, Spared
-from noisewatch.kernel.snapshot.intrusive import interrupts
+from noisewatch.kernel.reader import NOT_ASKED, Reader, Spared, may_interrupt
 from tests.written import WrittenMachine
 
 CPUS = "/sys/devices/system/cpu"
@@ -26,9 +25,9 @@ _OLD, _NEW = (5, 18), (5, 19)
     ],
 )
 def test_what_the_cpu_itself_is_asked_for_interrupts_it_and_no_other(path: str, release: tuple[int, int]) -> None:
-    assert interrupts(path, {2, 3}, release)
-    assert interrupts(path, None, release)
-    assert not interrupts(path, {3}, release)
+    assert may_interrupt(path, {2, 3}, release)
+    assert may_interrupt(path, None, release)
+    assert not may_interrupt(path, {3}, release)
 
 
 @pytest.mark.parametrize(
@@ -41,21 +40,21 @@ def test_what_the_cpu_itself_is_asked_for_interrupts_it_and_no_other(path: str, 
     ],
 )
 def test_what_some_cpu_of_several_answers_may_interrupt_any(path: str) -> None:
-    assert interrupts(path, {3}, _NEW)
+    assert may_interrupt(path, {3}, _NEW)
 
 
 @pytest.mark.parametrize("path", [f"{CPUS}/cpu2/cpufreq/scaling_cur_freq", "/proc/cpuinfo"])
 def test_clocks_are_asked_for_without_an_interrupt_since_linux_5_19(path: str) -> None:
-    assert interrupts(path, {2}, _OLD)
-    assert interrupts(path, {2}, None)
-    assert not interrupts(path, {2}, _NEW)
+    assert may_interrupt(path, {2}, _OLD)
+    assert may_interrupt(path, {2}, None)
+    assert not may_interrupt(path, {2}, _NEW)
 
 
 @pytest.mark.parametrize(
     "path", [f"{CPUS}/cpu2/cpufreq/scaling_max_freq", f"{CPUS}/online", "/proc/interrupts", "/sys/class/thermal/x/type"]
 )
 def test_what_the_kernel_remembers_interrupts_nobody(path: str) -> None:
-    assert not interrupts(path, None, None)
+    assert not may_interrupt(path, None, None)
 
 
 def test_a_reader_that_spares_a_cpu_does_not_ask_and_says_why() -> None:
