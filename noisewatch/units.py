@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+NS_PER_S = 1_000_000_000
 _WHOLE_FROM = 1e5
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")

@@ -105,6 +105,17 @@ def _large(root: Path) -> set[str]:
     return long | {folder for folder, count in counts.items() if count > MOST_MODULES}
 
 
+def _shared_class_names(root: Path) -> set[str]:
+    """Public classes of one name, in several modules: a reader could not tell which one is meant."""
+    names = Counter(
+        node.name
+        for path in _modules_of(root).values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    return {name for name, count in names.items() if count > 1}
+
+
 def test_a_room_imports_only_from_the_rooms_to_its_left() -> None:
     assert all(len(_modules_of(ROOT, room)) > 1 for room in ROOMS)
     assert _wrong_directions(ROOT) == set()
@@ -141,6 +152,10 @@ def test_no_file_is_long_and_no_folder_a_pile() -> None:
     assert _large(TESTS) <= {"kernel/trace/test_timeline.py"}
 
 
+def test_no_two_public_classes_share_a_name() -> None:
+    assert _shared_class_names(ROOT) == set()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "check", "found"),
     [
@@ -167,6 +182,8 @@ def test_no_file_is_long_and_no_folder_a_pile() -> None:
         ("kernel/frequency/x.py", "", _strange_families, False),
         ("model/x.py", "pass\n" * (LONGEST_FILE + 1), _large, True),
         ("model/x.py", "pass\n" * LONGEST_FILE, _large, False),
+        ("model/x.py", "class Event: ...\nif True:\n    class Event: ...", _shared_class_names, True),
+        ("model/x.py", "class _Event: ...\nclass Event: ...\nclass Events(Event): ...", _shared_class_names, False),
     ],
 )
 def test_what_breaks_a_rule_is_found(

@@ -24,12 +24,12 @@ from noisewatch.operations.frame.making import frame_of
 from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.text import printable
+from noisewatch.units import NS_PER_S
 
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
 _FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
 _JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
 _NO_RATES = "a copied tree stands still"
-_NS_PER_S = 1_000_000_000
 _SHOWN = tuple(
     each for each in CATALOGUE if each.severity != Severity.INFORMATION
 )  # what else there is never gets to a frame
@@ -61,7 +61,7 @@ def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None])
     All threads are read once, and from then on as many as the budget allows.
     """
     yield sampler.next_frame()
-    sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * _NS_PER_S))
+    sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * NS_PER_S))
     wake_at = time.monotonic() + min(interval_s, _FIRST_INTERVAL_S)
     while True:
         sleep(max(wake_at - time.monotonic(), 0))

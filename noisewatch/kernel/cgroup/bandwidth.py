@@ -53,7 +53,7 @@ _parse_period_us = integer_from(1_000, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Throttling:
+class QuotaThrottling:
     """How often a group ran out of its quota, since it was made; and for how long its threads were stopped."""
 
     periods: int
@@ -67,7 +67,7 @@ class CgroupLevel:
 
     folder: str
     quota_share: float | None  # of one CPU; infinite without a quota
-    throttling: Throttling | None
+    throttling: QuotaThrottling | None
     limit_text: str | None = None
     period_us: int | None = None
 
@@ -105,7 +105,7 @@ class Cgroup:
 
 
 _UNSEEN = Cgroup(version=None, cpu_quota_share=None, throttled_periods=None, limited_by=None, limit_text=None)
-_NEVER = Throttling(0, 0)
+_NEVER = QuotaThrottling(0, 0)
 
 
 def read_cgroup(reader: Reader) -> Cgroup:
@@ -216,7 +216,7 @@ def parse_cpu_max(text: str) -> tuple[float, int | None]:
     return _parse_quota_us(words[0]) / period_us, period_us
 
 
-def parse_throttling(text: str) -> Throttling:
+def parse_throttling(text: str) -> QuotaThrottling:
     """The counters of cpu.stat. Raises Malformed, also where a line is missing: it was cut off."""
     counts = {}
     for number, line in enumerate(lines_of(text), start=1):
@@ -228,7 +228,7 @@ def parse_throttling(text: str) -> Throttling:
         raise Malformed("a line `nr_throttled 0`", text[-20:])
     usec = counts.get("throttled_usec")
     ns = usec * NS_PER_US if usec is not None else counts.get("throttled_time")
-    return Throttling(counts["nr_throttled"], ns, counts.get("nr_periods"))
+    return QuotaThrottling(counts["nr_throttled"], ns, counts.get("nr_periods"))
 
 
 def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool) -> Cgroup:

@@ -1,4 +1,4 @@
-"""How each CPU spent its time: /proc/stat.
+"""How each CPU spent its time, by state in /proc/stat and as run time of tasks in /proc/schedstat or cpuacct.
 
     cpu  1182 0 956 17500 183 0 19 9 0 0
     cpu0 249 0 280 9390 2 0 5 1 0 0
@@ -6,7 +6,7 @@
 https://docs.kernel.org/filesystems/proc.html (1.7): user, nice, system, idle, iowait, irq, softirq, steal, guest,
 guest_nice, in ticks of 1/USER_HZ. guest is contained in user, guest_nice in nice.
 
-Also: time that tasks spent running on each CPU, to the nanosecond: /proc/schedstat, else cgroup v1's cpuacct.
+The time that tasks ran is known to the nanosecond, from /proc/schedstat, else from cgroup v1's cpuacct:
 
     cpu1 0 0 0 0 0 0 281793214 16002335 366                 versions 15 to 17
     cpu1 0 0 0 0 0 0 0 0 0 281793214 16002335 366           versions 11 to 14

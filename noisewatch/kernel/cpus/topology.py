@@ -11,14 +11,11 @@
     /sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_max_freq        3900000  (kHz)
     /sys/devices/system/cpu/cpuN/regs/identification/midr_el1    0x00000000410fd0c0   (ARM; else /proc/cpuinfo)
 
-https://docs.kernel.org/admin-guide/cputopology.html
+    /sys/devices/system/cpu/cpuN/cpufreq/amd_pstate_prefcore_ranking         231      (Linux 6.9)
 
-Also: which cores the firmware prefers, as they clock higher than their likes.
-
-    /sys/devices/system/cpu/cpu3/cpufreq/amd_pstate_prefcore_ranking     231     (Linux 6.9)
-
-https://docs.kernel.org/admin-guide/pm/amd-pstate.html. The kernel keeps the figure: acpi_cppc/highest_perf, which says
-the same, may have to be asked of the CPU itself.
+https://docs.kernel.org/admin-guide/cputopology.html, https://docs.kernel.org/admin-guide/pm/amd-pstate.html. The
+ranking says which cores the firmware prefers, as they clock higher than the others. The kernel keeps that figure;
+acpi_cppc/highest_perf, which says the same, may have to be asked of the CPU itself.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | 
 
 
 @dataclass(frozen=True, slots=True)
-class Throttling:
+class ThermalThrottling:
     """Events since boot by the CPU that was asked for its core, or its package; None is unknown.
 
     `uncounted` are the target CPUs of the cores that were too many to ask.
@@ -110,20 +110,20 @@ def throttle_path(cpu: int, what: str) -> str:
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_count"
 
 
-def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> Throttling:
+def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
     """The counters of the cores and packages of the target CPUs; of the first alone where it has none."""
     if not target:
-        return Throttling({}, {})
+        return ThermalThrottling({}, {})
     first = min(target)
     if reader.parsed(throttle_path(first, "core"), parse_count) is None:
-        return Throttling({first: None}, {first: None})
+        return ThermalThrottling({first: None}, {first: None})
     cores = sorted({_first_of_core(cpu, target, topology) for cpu in target})
     asked, left = cores[:MOST_CORES], frozenset(cores[MOST_CORES:])
     packages: dict[int, int] = {}
     for cpu in sorted(target):
         package = topology[cpu].package if cpu in topology else None
         packages.setdefault(~cpu if package is None else package, cpu)  # of an unknown one each CPU is asked
-    return Throttling(
+    return ThermalThrottling(
         {cpu: reader.parsed(throttle_path(cpu, "core"), parse_count) for cpu in asked},
         {cpu: reader.parsed(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
         frozenset(cpu for cpu in target if _first_of_core(cpu, target, topology) in left),

@@ -1,16 +1,18 @@
-"""The clock of what a package's cores share, the last-level cache and the way to memory: Intel's uncore.
+"""Limits of clocks that are not the governor's: of Intel's uncore, and firmware's of each target CPU.
+
+The uncore is what a package's cores share, the last-level cache and the way to memory:
 
     /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/{min_freq_khz,max_freq_khz}   400000, 4000000
     /sys/devices/system/cpu/intel_uncore_frequency/uncore03/{package_id,min_freq_khz,max_freq_khz} 0, …  (Linux 6.5)
 
 https://docs.kernel.org/admin-guide/pm/intel_uncore_frequency_scaling.html. Asking interrupts a CPU of the package.
 
-How far firmware lets the clock of each target CPU go.
+Firmware limits the clock of a CPU:
 
     /sys/devices/system/cpu/cpuN/cpufreq/bios_limit                      2100000            kHz
     /sys/devices/system/cpu/cpuN/cpufreq/scaling_available_frequencies   2100000 1400000    kHz, without turbo
 
-https://docs.kernel.org/admin-guide/pm/cpufreq.html; both are told by acpi-cpufreq, the first by amd-pstate too.
+https://docs.kernel.org/admin-guide/pm/cpufreq.html; acpi-cpufreq shows both, amd-pstate the first.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The kernel's generic part (kernel/irq/proc.c) prints the numbered rows, and each architecture its own behind them. What
 a number stands for its chip and its action tell: many architectures number the CPU's own interrupts as well.
 
-Also: rows of /proc/interrupts that count again what other rows count, so that nothing is counted twice.
+Some rows count again what other rows count; they are told apart, so that nothing is counted twice:
 
     I/O: 900      and     QAI:  700  [I/O] QDIO Adapter Interrupt      (s390: classes, and what they consist of)
     HYP: 900      and      48:  700  xen-percpu -virq timer0           (Xen delivers all its events by one vector)

@@ -1,21 +1,19 @@
-"""Interrupts delivered to each CPU: /proc/interrupts.
+"""Interrupts and softirqs of each CPU: /proc/interrupts and /proc/softirqs.
 
                CPU0       CPU2
      36:          0      30557 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
     LOC:       5444       6957   Local timer interrupts
     ERR:          0
 
-https://docs.kernel.org/filesystems/proc.html (1.2). The header numbers the columns: offline CPUs have none. A label
-may touch its first count (`IPI0:2768808080`), a chip's name may hold a colon, and two rows may have one label.
-
-Also: softirqs run on each CPU: /proc/softirqs.
+The header numbers the columns: offline CPUs have none. A label may touch its first count (`IPI0:2768808080`), a chip's
+name may hold a colon, and two rows may have one label.
 
                     CPU0       CPU1
           HI:          0          2
        TIMER:     167067     167427
 
-https://docs.kernel.org/filesystems/proc.html (1.2). The kernel prints a column for each possible CPU, so there may
-be more columns than CPUs online; the header numbers them.
+Of softirqs the kernel prints a column for each possible CPU, so there may be more columns than CPUs online.
+https://docs.kernel.org/filesystems/proc.html (1.2)
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""How much memory is left, and what the kernel does to find more: /proc/meminfo, /proc/vmstat.
+"""Free memory, what the kernel does to find more, and where it swaps to: /proc/meminfo, /proc/vmstat, /proc/swaps.
 
     MemTotal:       16316412 kB            pswpin 0
     MemAvailable:   12094228 kB            compact_stall 17
 
 https://docs.kernel.org/filesystems/proc.html#meminfo; the counters of vmstat are since boot, and of the whole host.
-
-Also: where memory is swapped to.
 
     Filename                 Type        Size      Used   Priority
     /dev/dm-1                partition   999996    0      -2           below 0 the kernel has chosen it

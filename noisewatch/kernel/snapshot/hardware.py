@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CPUS, CpuPlace
-from noisewatch.kernel.frequency.heat import Throttling, read_cooling_states, read_throttling
+from noisewatch.kernel.frequency.heat import ThermalThrottling, read_cooling_states, read_throttling
 from noisewatch.kernel.frequency.hwmon import Sensors, read_celsius, read_sensors
 from noisewatch.kernel.frequency.limits import Uncore, read_uncore
 from noisewatch.kernel.frequency.powercap import PowerLimits, read_power_limits
@@ -72,7 +72,7 @@ class Background:
     """None is unknown, in all of them."""
 
     memory: Memory
-    throttling: Throttling
+    throttling: ThermalThrottling
     cooling_states: Mapping[str, int | None]  # by path, of the devices that the settings name
     memory_limits: MemoryLimits
     load_average: LoadAverage | None

@@ -6,7 +6,7 @@
 
 https://docs.kernel.org/kbuild/kconfig.html; an option whose conditions are not met is not mentioned at all.
 
-Also: where the kernel prints its messages: /proc/consoles.
+/proc/consoles says where the kernel prints its messages:
 
     ttyS0                -W- (EC  p a)    4:64
     tty0                 -WU (EC p  )    4:1

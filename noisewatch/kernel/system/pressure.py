@@ -1,12 +1,10 @@
-"""Time lost waiting for a resource: /proc/pressure/{cpu,memory,io}.
+"""How long tasks wait for CPU, memory and I/O, and how many want to run: /proc/pressure and /proc/loadavg.
 
     some avg10=0.00 avg60=0.00 avg300=0.00 total=1473177
     full avg10=0.00 avg60=0.00 avg300=0.00 total=0
 
 https://docs.kernel.org/accounting/psi.html: `total` is in microseconds. Linux 4.20, and off unless booted with `psi=1`
-where the kernel was built so.
-
-Also: how many tasks want to run: /proc/loadavg.
+where the kernel was built so. /proc/loadavg:
 
     0.52 0.58 0.59 3/1182 28916
 

@@ -1,20 +1,12 @@
-"""The kernel that runs: its release and its command line.
+"""The kernel that runs: its release, command line, uptime and live patches.
 
 /proc/sys/kernel/osrelease   6.1.0-18-amd64
 /proc/version                Linux version 6.1.0-18-amd64 (…)
 /proc/cmdline                BOOT_IMAGE=… isolcpus=managed_irq,domain,2-7 nohz_full=2-7
+/proc/uptime                 34521.77 66120.03        seconds since boot, and the idle seconds of all CPUs together
+/sys/kernel/livepatch/NAME/transition     0           (1: some tasks still run the old code)
 
-Also: for how long the machine has been up: /proc/uptime.
-
-    34521.77 66120.03
-
-https://docs.kernel.org/filesystems/proc.html: seconds since boot, and the idle seconds of all CPUs together.
-
-The live patches of the kernel, and whether each has reached all tasks.
-
-    /sys/kernel/livepatch/NAME/transition     0     (1: some tasks still run the old code)
-
-https://docs.kernel.org/livepatch/livepatch.html
+https://docs.kernel.org/filesystems/proc.html, https://docs.kernel.org/livepatch/livepatch.html
 """
 
 from __future__ import annotations

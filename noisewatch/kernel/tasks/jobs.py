@@ -1,15 +1,13 @@
-"""What is scheduled to start on this machine, and what the clock says that it goes by.
+"""Jobs that are scheduled to start on this machine, and the clock that they go by.
 
-Asked once a run, as a program has to be started for it.
-
-What cron will start on behalf of the system: /etc/crontab and the files in /etc/cron.d.
+Asked once a run, as a program has to be started for it. Cron's jobs of the system are in /etc/crontab and /etc/cron.d:
 
     17 *    * * *   root    cd / && run-parts --report /etc/cron.hourly
 
 https://man7.org/linux/man-pages/man5/crontab.5.html. The crontabs of users are their own business, and only root may
 read them; anacron's jobs start when it pleases.
 
-What systemd will start and when: `systemctl list-timers --all --output=json`, Linux distributions since 2020.
+systemd lists its timers: `systemctl list-timers --all --output=json`, Linux distributions since 2020.
 
     [{"next":1589485390891904,"left":…,"last":…,"passed":…,"unit":"dnf-makecache.timer","activates":"…"}, …]
 

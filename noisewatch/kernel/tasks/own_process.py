@@ -11,7 +11,7 @@
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html and the pages of the others. The files are those of the
 process's first thread, whichever thread reads them.
 
-Also: whether /proc shows the processes of others.
+Whether /proc shows the processes of others depends on how it is mounted:
 
     proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
 
@@ -69,7 +69,7 @@ class Scheduling:
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class OwnParent:
     """The process that started this one, as a rule the user's shell."""
 
     pid: int
@@ -97,7 +97,7 @@ class OwnProcess:
     """None is unknown, in all of them."""
 
     scheduling: Scheduling | None
-    parent: Parent | None
+    parent: OwnParent | None
     personality: int | None
     status: OwnStatus | None
     limits: Mapping[str, float] | None  # the soft ones, by the kernel's name; infinite is unlimited
@@ -200,12 +200,12 @@ def _negated(answer: Json) -> bool | None:
     return not answer if isinstance(answer, bool) else None
 
 
-def _parent(answer: Json) -> Parent | None:
+def _parent(answer: Json) -> OwnParent | None:
     """None where the answer is something else, as in a damaged recording."""
     if not isinstance(answer, list) or len(answer) != 3 or not all(type(each) is int for each in answer):
         return None
     pid, nice, policy = answer
-    return Parent(pid, Scheduling(nice, policy)) if pid > 0 else None
+    return OwnParent(pid, Scheduling(nice, policy)) if pid > 0 else None
 
 
 def ask_environment() -> Json:

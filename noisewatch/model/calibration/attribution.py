@@ -26,7 +26,7 @@ from noisewatch.model.calibration.gap_causes import (
 from noisewatch.model.calibration.quota_gaps import Quotas, long_stops, quota_on, with_quotas
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
 from noisewatch.model.interval.interval import Interval
-from noisewatch.model.trace.culprits import Culprit, Others, others_of, with_kinds
+from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
 
 ENDED = "threads that had ended before anybody looked"
 _LEAST_UNSEEN = 0.005  # of the time
@@ -49,7 +49,7 @@ class Attribution:
     """Who made the gaps of each CPU. `reason` says why there was no trace to tell; None where there was."""
 
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
-    culprits_by_cpu: Mapping[int, tuple[Culprit, ...]] = field(default_factory=dict)  # the costliest first
+    culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = field(default_factory=dict)  # the costliest first
     reason: str | None = None
     suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # where no gap tells
     quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
@@ -173,7 +173,7 @@ def _costliest_first(found: Iterable[Disturbance]) -> tuple[Disturbance, ...]:
     return tuple(sorted(found, key=lambda each: -(each.stolen_ns or 0)))
 
 
-def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Culprit, ...]:
+def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[MeasuredCulprit, ...]:
     """Who made the gaps of one CPU, the costliest first; lengths are those of the gaps."""
     together: dict[tuple[str, str, int | None, int | None], list[GapCause]] = defaultdict(list)
     for cause in causes:
@@ -183,7 +183,7 @@ def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Cu
     return tuple(sorted(found, key=lambda each: -(each.disturbance.stolen_ns or 0)))
 
 
-def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
+def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> MeasuredCulprit:
     first = causes[0]
     stolen_ns = sum(each.length_ns for each in causes)
     thread = first.thread
@@ -200,4 +200,4 @@ def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> Culprit:
         is_inferred=first.kernel_ns is None or first.kind == Kind.QUOTA,
     )
     lengths = Counter(rounded_ns(each.length_ns) for each in causes)
-    return Culprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)
+    return MeasuredCulprit(disturbance, len(causes), max(each.length_ns for each in causes), lengths)

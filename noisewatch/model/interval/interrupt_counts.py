@@ -30,7 +30,7 @@ class RowCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class InterruptCounts:
     """The rows that counted anything; None, with the reason, where the tables cannot be compared.
 
     `cpus` are those that are in both tables: of any other nothing is known.
@@ -62,24 +62,24 @@ class Counts:
         return sum(count for _, count in self.on_cpu(cpu)) if self.is_known(cpu) else None
 
 
-def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Counts:
+def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> InterruptCounts:
     """The interrupts between two tables, for the CPUs that are in both.
 
     A device's row may come, go and start anew with its driver; then what it shows now has been counted since. The
     architecture's rows never go: where one is missing or runs backwards, the file was not whole.
     """
     if before is None or after is None:
-        return Counts(None, f"{INTERRUPTS} could not be read")
+        return InterruptCounts(None, f"{INTERRUPTS} could not be read")
     uncounted = before.uncounted or after.uncounted
     if uncounted:
-        return Counts(None, f"{INTERRUPTS}: no counts in row {', '.join(uncounted)}")
+        return InterruptCounts(None, f"{INTERRUPTS}: no counts in row {', '.join(uncounted)}")
     old_rows = _numbered(before.rows)
     new_rows = _numbered(after.rows)
     came = [row for key, row in new_rows.items() if key not in old_rows and row.label not in _SHOWN_LATE]
     went = [row for key, row in old_rows.items() if key not in new_rows]
     missing = [row for row in came + went if row.irq is None]
     if missing:
-        return Counts(None, f"{INTERRUPTS} was not whole: row {missing[0].label} is missing")
+        return InterruptCounts(None, f"{INTERRUPTS} was not whole: row {missing[0].label} is missing")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for key, row in new_rows.items():
@@ -89,12 +89,12 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Cou
         old_counts = before_of(old.counts) if old is not None and old.counts is not None else None
         count_by_cpu = _difference(shared, old_counts, after_of(row.counts), row.irq is not None)
         if any(count < 0 for count in count_by_cpu.values()):
-            return Counts(None, f"{INTERRUPTS} was not whole: row {row.label} ran backwards")
+            return InterruptCounts(None, f"{INTERRUPTS} was not whole: row {row.label} ran backwards")
         if count_by_cpu:
             counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
     if shared and not counted:
-        return Counts(None, stood_still(INTERRUPTS))
-    return Counts(tuple(_each_once(counted)), None, frozenset(shared))
+        return InterruptCounts(None, stood_still(INTERRUPTS))
+    return InterruptCounts(tuple(_each_once(counted)), None, frozenset(shared))
 
 
 def _each_once(rows: Sequence[RowCount]) -> Iterator[RowCount]:
@@ -155,24 +155,24 @@ def _difference(cpus: Sequence[int], old: Sequence[int] | None, new: Sequence[in
     return difference
 
 
-def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Counts:
+def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> InterruptCounts:
     """The softirqs between two tables, for the CPUs that are in both."""
     if before is None or after is None:
-        return Counts(None, f"{SOFTIRQS} could not be read")
+        return InterruptCounts(None, f"{SOFTIRQS} could not be read")
     if [row.label for row in before.rows] != [row.label for row in after.rows]:
-        return Counts(None, f"{SOFTIRQS} was not whole")
+        return InterruptCounts(None, f"{SOFTIRQS} was not whole")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for old, new in zip(before.rows, after.rows, strict=True):
         moved = zip(shared, before_of(old.counts), after_of(new.counts), strict=True)
         difference = {cpu: count - was for cpu, was, count in moved if count != was}
         if any(count < 0 for count in difference.values()):
-            return Counts(None, f"{SOFTIRQS} was not whole: row {new.label} ran backwards")
+            return InterruptCounts(None, f"{SOFTIRQS} was not whole: row {new.label} ran backwards")
         if difference:
             counted.append(RowCount(new.label, new.label, None, difference))
     if shared and not counted:
-        return Counts(None, stood_still(SOFTIRQS))
-    return Counts(tuple(counted), None, frozenset(shared))
+        return InterruptCounts(None, stood_still(SOFTIRQS))
+    return InterruptCounts(tuple(counted), None, frozenset(shared))
 
 
 def stood_still(path: str) -> str:

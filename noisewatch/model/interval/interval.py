@@ -13,11 +13,11 @@ from noisewatch.kernel.system.pressure import Stall
 from noisewatch.kernel.tasks.threads import Tasks
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.ended import ended_runs
-from noisewatch.model.interval.interrupt_counts import Counts, count_interrupts, count_softirqs
+from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
 from noisewatch.model.interval.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns
+from noisewatch.units import NS_PER_S
 
 _FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
-NS_PER_S = 1_000_000_000
 
 T = TypeVar("T")
 
@@ -86,8 +86,8 @@ class Interval:
     after: Snapshot
     length_ns: int
     load_by_cpu: Mapping[int, CpuLoad]
-    interrupts: Counts
-    softirqs: Counts
+    interrupts: InterruptCounts
+    softirqs: InterruptCounts
     runs: tuple[TaskRun, ...]
     stall_by_resource: Mapping[str, StallShare]
     throttled_periods: int | None  # of all cgroups that this process is in

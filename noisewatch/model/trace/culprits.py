@@ -62,7 +62,7 @@ _NAME_OF_VECTOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class Culprit:
+class MeasuredCulprit:
     """A source on one CPU. Lengths are ns, rounded down by less than a quarter, and without what interrupted it."""
 
     disturbance: Disturbance
@@ -87,8 +87,8 @@ class TracedCpu:
     cpu: int
     lost_events: int | None  # None is unknown
     unseen_switches: int
-    main_thread: Culprit | None
-    culprits: tuple[Culprit, ...]  # the costliest first
+    main_thread: MeasuredCulprit | None
+    culprits: tuple[MeasuredCulprit, ...]  # the costliest first
 
     @property
     def stolen_ns(self) -> int:
@@ -218,7 +218,7 @@ def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int)
     return found
 
 
-def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid: int | None = None) -> Culprit:
+def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid: int | None = None) -> MeasuredCulprit:
     """All of them as one; `pid` is who has started a crowd."""
     _, name, tid = key
     source = cpu.sources[numbers[0]]
@@ -239,4 +239,4 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid:
         tid=tid,
         irq=source.irq,
     )
-    return Culprit(disturbance, count, max(each.max_ns for each in spells), lengths)
+    return MeasuredCulprit(disturbance, count, max(each.max_ns for each in spells), lengths)

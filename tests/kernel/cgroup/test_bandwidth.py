@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Throttling, parse_cpu_max, parse_throttling, read_cgroup
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, QuotaThrottling, parse_cpu_max, parse_throttling, read_cgroup
 from noisewatch.kernel.cgroup.mounts import (
     MOUNT_ROOTS,
     parse_cgroup_mounts,
@@ -188,10 +188,10 @@ def test_where_nobody_tells_what_a_mount_shows_no_limit_is_no_answer() -> None:
 
 def test_a_group_tells_for_how_long_it_was_stopped() -> None:
     (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", "50000 100000", 12))).levels
-    assert (level.throttling, level.described) == (Throttling(12, 1_000, 9), f"{ROOT}/a: 50 ms in each 100 ms")
+    assert (level.throttling, level.described) == (QuotaThrottling(12, 1_000, 9), f"{ROOT}/a: 50 ms in each 100 ms")
     (level, _) = read_cgroup(reading(_v1("/a") | _v1_level("", "-1") | _v1_level("/a", "1500", "2500", 5))).levels
-    assert (level.throttling, level.described) == (Throttling(5, 0, 9), f"{V1}/a: 1.5 ms in each 2.5 ms")
-    assert parse_throttling("nr_throttled 3\n") == Throttling(3, None)
+    assert (level.throttling, level.described) == (QuotaThrottling(5, 0, 9), f"{V1}/a: 1.5 ms in each 2.5 ms")
+    assert parse_throttling("nr_throttled 3\n") == QuotaThrottling(3, None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.frequency.heat import (
     COOLING,
     MOST_WATCHED,
-    Throttling,
+    ThermalThrottling,
     read_cooling,
     read_cooling_states,
     read_throttling,
@@ -46,24 +46,24 @@ def test_a_core_is_asked_once_and_so_is_a_package() -> None:
     files = _counters(core0="1", core1="2", core3="4", package0="10", package1="11", package3="13")
     places = {0: _place(0, 0, 1), 1: _place(1, 0, 0), 3: _place(3, 1)}
     throttling = read_throttling(reading(files), frozenset(places), places)
-    assert throttling == Throttling({0: 1, 3: 4}, {0: 10, 3: 13})
+    assert throttling == ThermalThrottling({0: 1, 3: 4}, {0: 10, 3: 13})
 
 
 def test_a_processor_that_counts_nothing_is_asked_for_one_file() -> None:
     reader = reading({})
     throttling = read_throttling(reader, frozenset(range(100)), {})
-    assert throttling == Throttling({0: None}, {0: None})
+    assert throttling == ThermalThrottling({0: None}, {0: None})
     assert list(reader.reason_by_path) == [throttle_path(0, "core")]
 
 
 def test_one_counter_that_makes_no_sense_is_unknown_and_the_others_are_not() -> None:
     places = {0: _place(0, 0), 1: _place(1, 0)}
     throttling = read_throttling(reading(_counters(core0="1", core1="x", package0="2")), frozenset({0, 1}), places)
-    assert throttling == Throttling({0: 1, 1: None}, {0: 2})
+    assert throttling == ThermalThrottling({0: 1, 1: None}, {0: 2})
 
 
 def test_nothing_is_asked_for_no_target() -> None:
-    assert read_throttling(reading({}), frozenset(), {}) == Throttling({}, {})
+    assert read_throttling(reading({}), frozenset(), {}) == ThermalThrottling({}, {})
 
 
 def _device(number: int, kind: str, state: str) -> dict[str, str]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from noisewatch.kernel.interrupts.table import parse_interrupts, parse_softirqs
-from noisewatch.model.interval.interrupt_counts import Counts, count_interrupts, count_softirqs
+from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
 
 
-def _counts(before: str, after: str) -> Counts:
+def _counts(before: str, after: str) -> InterruptCounts:
     first = parse_interrupts(before)
     return count_interrupts(first, parse_interrupts(after, first))
 
 
-def _by_label(counts: Counts) -> dict[str, dict[int, int]]:
+def _by_label(counts: InterruptCounts) -> dict[str, dict[int, int]]:
     assert counts.rows is not None, counts.reason
     return {row.label: dict(row.count_by_cpu) for row in counts.rows}
 

@@ -12,7 +12,8 @@ from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import kind_of_row
-from noisewatch.model.interval.interval import NS_PER_S, Interval
+from noisewatch.model.interval.interval import Interval
+from noisewatch.units import NS_PER_S
 
 _LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
 

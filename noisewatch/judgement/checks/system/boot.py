@@ -14,8 +14,8 @@ from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG_QUESTION
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import COMMAND_LINE
 from noisewatch.kernel.system.release import PATH as UPTIME
-from noisewatch.model.interval.interval import NS_PER_S
 from noisewatch.text import clean
+from noisewatch.units import NS_PER_S
 
 _US_PER_S = 1_000_000
 _RECENT = Limit(

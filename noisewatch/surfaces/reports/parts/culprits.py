@@ -9,7 +9,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.calibration.gap_causes import GapCause, Part
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.trace.culprits import Culprit
+from noisewatch.model.trace.culprits import MeasuredCulprit
 from noisewatch.model.trace.interruptions import Interruption
 from noisewatch.program import as_root
 from noisewatch.surfaces.reports.parts.tables import align
@@ -21,7 +21,7 @@ _FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds
 _MOST_PARTS = 4
 
 
-def culprit_lines(culprits: Sequence[Culprit], most: int) -> list[str]:
+def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int) -> list[str]:
     """A table of the first of them, and how many more there are."""
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", "0.5 µs … 16 ms"]
     rows = [["", *_row(each)] for each in culprits[:most]]
@@ -36,7 +36,7 @@ def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
     return [f"    {as_root(arguments, is_here=True)}"]
 
 
-def _row(culprit: Culprit) -> list[str]:
+def _row(culprit: MeasuredCulprit) -> list[str]:
     each = culprit.disturbance
     return [
         each.kind,
@@ -51,7 +51,7 @@ def _row(culprit: Culprit) -> list[str]:
     ]
 
 
-def _bars(culprit: Culprit) -> str:
+def _bars(culprit: MeasuredCulprit) -> str:
     """How many of each length, a column for each doubling; any at all can be seen."""
     counts = [0] * (_LAST_BIT - _FIRST_BIT + 1)
     for length, count in culprit.count_by_length.items():
@@ -135,7 +135,7 @@ def describe_culprit(culprit: Disturbance) -> dict[str, Any]:
     }
 
 
-def describe_source(culprit: Culprit) -> dict[str, Any]:
+def describe_source(culprit: MeasuredCulprit) -> dict[str, Any]:
     """The same with how often it had the CPU, and for how long each time."""
     lengths = sorted(culprit.count_by_length.items())
     return {
