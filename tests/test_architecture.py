@@ -209,7 +209,7 @@ def test_what_breaks_a_rule_is_found(
                     "app/keys",
                     "app/player",
                     "draw/line_view",
-                    "overlays/stack",
+                    "overlays/host",
                 )
             },
         ),

@@ -1,4 +1,4 @@
-"""What is known about a source of noise, and what helps against it: the machine is asked on demand."""
+"""What is known about a culprit, and what helps against it: the machine is asked on demand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is known about a source of noise, and what helps against it."""
+    """What is known about a culprit, and what helps against it."""
 
     about: CulpritLine
     lines: tuple[str, ...]
@@ -54,7 +54,7 @@ class Advice:
 def advise(
     open_machine: Callable[[], Machine], target: CpuSet, about: CulpritLine, beside: Iterable[CulpritLine] = ()
 ) -> Advice:
-    """What helps, with the commands for this machine; `beside` are the sources of that moment. Nothing is executed."""
+    """What helps, with commands for this machine, none of them run; `beside` are the snapshot's other culprits."""
     try:
         machine = open_machine()
         if isinstance(machine, Recording):
@@ -101,7 +101,7 @@ def _for_the_next_time(about: CulpritLine, snapshot: Snapshot, housekeeping: Cpu
 
 
 def _describe(about: CulpritLine, irqs: Irqs | None) -> list[str]:
-    """Sentences; none for a source whose name says it all, or says nothing to us."""
+    """Sentences; none for a culprit whose name says it all, or says nothing to us."""
     found: list[str] = []
     if about.kind == Kind.KERNEL_THREAD:
         does = explain_thread(about.name)

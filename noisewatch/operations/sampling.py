@@ -135,12 +135,12 @@ class _Sampler:
         return {
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
-            "source": self._source(),
+            "origin": self._origin(),
             "is_last": is_last,
             "remark": self._remark,
         }
 
-    def _source(self) -> str | None:
+    def _origin(self) -> str | None:
         if self._machine.is_live:
             return None
         kind = "replay of" if isinstance(self._machine, Recording) else "copied tree"

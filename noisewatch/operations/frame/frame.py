@@ -41,7 +41,7 @@ class CpuLine:
 
 @dataclass(frozen=True, slots=True)
 class CulpritLine:
-    """One source of noise on one CPU."""
+    """One culprit on one CPU."""
 
     cpu: int
     role: Role
@@ -147,7 +147,7 @@ class Frame:
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
-    source: str | None = None  # a replay or a copied tree; None is this host
+    origin: str | None = None  # a replay or a copied tree; None is this host
     sampler_wakeups: int | None = None  # times that it went to sleep so far
     is_last: bool = False
     remark: str | None = None
@@ -168,11 +168,11 @@ class Frame:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there may be more sources than the costliest, which it holds: first those of target CPUs."""
+        """Whether there may be more culprits than the costliest, which it holds: first those of target CPUs."""
         return len(self.culprits) >= MOST_CULPRITS
 
     def tells_all_of(self, cpu: int) -> bool:
-        """Whether all sources on the CPU are in it: what a housekeeping CPU has comes last, and is cut first."""
+        """Whether all culprits on the CPU are in it: what a housekeeping CPU has comes last, and is cut first."""
         line = next((line for line in self.cpus if line.cpu == cpu), None)
         if line is None or line.stolen_ns_per_s is None:
             return False

@@ -18,7 +18,7 @@ from noisewatch.surfaces.output import is_interactive, print_answer, width
 if TYPE_CHECKING:
     from noisewatch.machine import Machine
     from noisewatch.operations.preflight import PreflightOptions
-    from noisewatch.surfaces.tui.overlays.overlay import Sources
+    from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _PLAIN_HEIGHT = 40
@@ -50,14 +50,14 @@ def run(arguments: Namespace) -> int:
     from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
 
     glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
-    app = MonitorApp(sampler, glyphs, sources_of(arguments), arguments.interval)
+    app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval)
     app.run(mouse=not arguments.no_mouse)
     return 0
 
 
-def sources_of(arguments: Namespace) -> Sources:
+def machine_access(arguments: Namespace) -> MachineAccess:
     """What the monitor's overlays measure, and with which options."""
-    from noisewatch.surfaces.tui.overlays.overlay import Sources
+    from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
     machine, allowed = machine_options(arguments), allowed_now()
 
@@ -66,7 +66,7 @@ def sources_of(arguments: Namespace) -> Sources:
 
         return monitor_options(machine, allowed)
 
-    return Sources(partial(open_machine, machine), preflight_options)
+    return MachineAccess(partial(open_machine, machine), preflight_options)
 
 
 def _print_once(arguments: Namespace) -> int:

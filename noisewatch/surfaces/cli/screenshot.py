@@ -15,7 +15,7 @@ from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.common import machine_options, report_damage
-from noisewatch.surfaces.cli.monitor import sources_of
+from noisewatch.surfaces.cli.monitor import machine_access
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.picture import png_of
 
@@ -86,7 +86,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
     if arguments.at is not None and arguments.replay is None:
         raise UsageError("--at: only a recording has other moments (--replay FILE)")
     read_options = snapshot_options(machine_options(arguments), machine)
-    app = MonitorApp(glyphs=UNICODE, sources=sources_of(arguments))
+    app = MonitorApp(glyphs=UNICODE, access=machine_access(arguments))
     begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:
         for frame in sample_frames(machine, read_options, arguments.interval):

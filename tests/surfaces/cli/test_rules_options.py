@@ -83,7 +83,7 @@ busy-sibling.passes = 0.5
 """
 
 
-def test_options_may_stand_in_a_file_here_or_above(run: Run, boosted: str) -> None:
+def test_options_may_stand_in_a_file_here_or_overlays(run: Run, boosted: str) -> None:
     Path("../noisewatch.toml").write_text(_FILE)
     found = _turbo(run, boosted)
     assert (found["profile"], found["exit"]) == ("strict", 1)
@@ -113,12 +113,12 @@ def test_another_tools_file_may_hold_a_table_for_us(run: Run, boosted: str) -> N
     assert _turbo(run, boosted)["profile"] == "micro"
 
 
-def test_nothing_is_looked_for_above_the_repository(run: Run, boosted: str) -> None:
+def test_nothing_is_looked_for_overlays_the_repository(run: Run, boosted: str) -> None:
     Path("../../noisewatch.toml").write_text(_FILE)
     assert _turbo(run, boosted)["file"] is None
 
 
-def test_outside_of_a_repository_the_file_of_a_folder_above_may_be_anybodys(run: Run, boosted: str) -> None:
+def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(run: Run, boosted: str) -> None:
     Path("../noisewatch.toml").write_text(_FILE)
     Path("../.git").rmdir()
     assert _turbo(run, boosted)["file"] is None

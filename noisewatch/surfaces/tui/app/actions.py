@@ -17,11 +17,11 @@ from textual.worker import Worker
 
 from noisewatch.faults import contained, reason_of
 from noisewatch.surfaces.tui.app.export import command_to_copy, export, pictures_of, window_reports
-from noisewatch.surfaces.tui.app.keys import ABOVE, BINDINGS, SCROLLING, WHILE_TYPING, KeyCommands
+from noisewatch.surfaces.tui.app.keys import BINDINGS, IN_OVERLAY, SCROLLING, WHILE_TYPING, KeyCommands
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
-from noisewatch.surfaces.tui.overlays.overlay import Sources, overlay_named
-from noisewatch.surfaces.tui.overlays.stack import Above
+from noisewatch.surfaces.tui.overlays.host import OverlayHost
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, overlay_named
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import number_at
@@ -37,10 +37,10 @@ class KeyedApp(App[None]):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
     model: ScreenModel
-    _sources: Sources
+    _access: MachineAccess
     _sampler: SamplerProcess | None
     _player: Player | None
-    _above: Above
+    _overlays: OverlayHost
     _shows_help: bool
     _help_offset: int
 
@@ -67,7 +67,7 @@ class KeyedApp(App[None]):
 
     def _cannot(self, reason: str, what: str = "do that") -> None:
         """Tells it on the screen that is in front."""
-        (self._above.screen or self.model).notice = f"could not {what}: {reason}"
+        (self._overlays.shown or self.model).notice = f"could not {what}: {reason}"
         self.draw()
 
     def on_mouse_down(self, event: MouseDown) -> None:
@@ -75,7 +75,7 @@ class KeyedApp(App[None]):
         contained(lambda: self._press(event), self._cannot)
 
     def _press(self, event: MouseDown) -> None:
-        is_covered = self._above.screen is not None or self._shows_help or self.model.is_typing
+        is_covered = self._overlays.shown is not None or self._shows_help or self.model.is_typing
         at = number_at(self.model, event.x, event.y, *self.size)
         if at is not None and not is_covered:
             self._changed(lambda: self.model.go_to_number(at))
@@ -99,7 +99,7 @@ class KeyedApp(App[None]):
         """While a filter is typed all keys belong to it; what is shown above the monitor leaves the monitor alone."""
         if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
             return action in WHILE_TYPING
-        return self._above.screen is None or action in ABOVE
+        return self._overlays.shown is None or action in IN_OVERLAY
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -152,14 +152,14 @@ class KeyedApp(App[None]):
         self._tell(contained(self._exported, lambda reason: f"nothing was written: {reason}"))
 
     def _exported(self) -> str:
-        shown = self._above.screen
+        shown = self._overlays.shown
         reports = shown.reports() if shown is not None else window_reports(self.model, self._intervals())
         return export({**pictures_of(self.picture()), **reports}, time.localtime())
 
     def _tell(self, notice: str) -> None:
         """On the screen that is in front."""
-        if self._above.screen is not None:
-            self._above.screen.notice = notice
+        if self._overlays.shown is not None:
+            self._overlays.shown.notice = notice
             self.draw()
         else:
             self._changed(lambda: setattr(self.model, "notice", notice))
@@ -171,7 +171,7 @@ class KeyedApp(App[None]):
     def action_advise(self) -> None:
         """Asks for a fix for the culprit that the user sees selected; the machine is read in a thread."""
         selected, frame = self.model.selected(), self.model.frame
-        open_machine = self._sources.open_machine
+        open_machine = self._access.open_machine
         if self.model.screen not in WITH_CULPRITS:
             said = "its fix, if there is one, is below: y copies it"
             self._tell(
@@ -206,25 +206,25 @@ class KeyedApp(App[None]):
 
     def action_ask(self, name: str) -> None:
         """Announces what it will cost; nothing is started yet."""
-        self._changed(lambda: self._above.announce(overlay_named(name, self.model.newest)))
+        self._changed(lambda: self._overlays.announce(overlay_named(name, self.model.newest)))
 
     def action_idle_probe(self) -> None:
         """Has the idle target CPUs measured from now on, or no longer."""
         self._changed(lambda: setattr(self.model, "notice", toggle_idle_probe(self._sampler, self.model.newest)))
 
     def action_start(self) -> None:
-        if self._above.screen is None:
+        if self._overlays.shown is None:
             is_log = self.model.screen == Screen.EVENTS
             self._changed((lambda: show_event(self.model)) if is_log else self.model.drill_in)
         else:
-            self._above.start()
+            self._overlays.start()
             self.draw()
 
     def action_leave(self) -> None:
-        if self._above.screen is None:
+        if self._overlays.shown is None:
             self._changed(self.model.go_back)
         else:
-            self._above.leave()
+            self._overlays.leave()
             self.draw()
 
     def action_scroll(self, lines: int) -> None:
@@ -232,8 +232,8 @@ class KeyedApp(App[None]):
             self._help_offset = max(self._help_offset + lines, 0)
             self.draw()
             return
-        if self._above.screen is not None:
-            self._above.screen.offset += lines
+        if self._overlays.shown is not None:
+            self._overlays.shown.offset += lines
             self.draw()
             return
         if self.model.screen in _SELECTING or (self.model.screen == Screen.OVERVIEW and abs(lines) == 1):

@@ -54,6 +54,7 @@ def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> 
 
 
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
+_EXPORTED_NAMES = {"origin": "source"}  # of a frame's fields
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
@@ -69,7 +70,8 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """The interval as it came, and the noise of each CPU in those before it, the oldest first; null is unknown."""
     lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
-    return json.dumps({"schema": 1, **json.loads(encode_frame(frame)), "window": window}, indent=1) + "\n"
+    described = {_EXPORTED_NAMES.get(name, name): value for name, value in json.loads(encode_frame(frame)).items()}
+    return json.dumps({"schema": 1, **described, "window": window}, indent=1) + "\n"
 
 
 def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]:
@@ -80,7 +82,7 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     yield from (f"{prose(said)}\n" for said in (doubt, frame.remark) if said)
     yield f"{prose(frame.machine)}, {frame.online_count} CPUs, {prose(target)}"
     moment = "" if is_now else f", {model.behind_s():.0f} s before the newest"
-    yield f"{prose(frame.source or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
+    yield f"{prose(frame.origin or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
     yield _cpu_table(model, frame, numbers)
     if frame.culprits:
         yield _culprit_table(frame.culprits[:_MOST_CULPRITS])

@@ -55,7 +55,7 @@ BINDINGS = [
 ]
 SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
-ABOVE = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export"})
+IN_OVERLAY = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export"})
 _PALETTE = ("ctrl+p", "command palette")  # bound by Textual
 KEYS_IN_HELP = [*((each.key, each.description) for each in BINDINGS if each.show), _PALETTE]
 KEY_NAMES = tuple(key.value for key in Keys)  # of those that are no characters

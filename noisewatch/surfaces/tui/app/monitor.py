@@ -23,8 +23,8 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.surfaces.tui.events.kinds import MONITOR, Event, kind_of_device
-from noisewatch.surfaces.tui.overlays.overlay import Overlay, Sources, wrapped
-from noisewatch.surfaces.tui.overlays.stack import Above
+from noisewatch.surfaces.tui.overlays.host import OverlayHost
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, wrapped
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -44,7 +44,7 @@ class MonitorApp(KeyedApp):
         self,
         sampler: SamplerProcess | None = None,
         glyphs: Glyphs = UNICODE,
-        sources: Sources | None = None,
+        access: MachineAccess | None = None,
         pace_s: float = 1.0,
     ) -> None:
         super().__init__(ansi_color=True)
@@ -53,13 +53,13 @@ class MonitorApp(KeyedApp):
         self._sampler = sampler
         self._draws_soon = False
         self._meter = OwnCostMeter()
-        self._sources = sources or Sources()
+        self._access = access or MachineAccess()
         self._glyphs = glyphs
         self._view = LineView(self.rows, self.rows_of_fault)
         self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
         self._shows_help, self._help_offset = False, 0
-        self._above = Above(
-            self, self._sources, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
+        self._overlays = OverlayHost(
+            self, self._access, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
         )
         self._aside: tuple[int, ...] = ()
         self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
@@ -85,7 +85,7 @@ class MonitorApp(KeyedApp):
         def read() -> None:
             frame = self.model.newest
             for said in listener.read():
-                if frame is not None and frame.source is None:
+                if frame is not None and frame.origin is None:
                     kind = kind_of_device(said.subsystem)
                     self.model.log.add(Event(frame.taken_at_ns, kind, said.text, self.model.history.count))
             self.draw()
@@ -118,7 +118,7 @@ class MonitorApp(KeyedApp):
 
     def _check(self) -> None:
         self._leave_without_terminal()
-        if self._above.screen is None:  # a calibration pauses the sampler
+        if self._overlays.shown is None:  # a calibration pauses the sampler
             self.model.notice_silence(time.monotonic() - self._framed_s)
             if self.model.silence is not None:
                 self.draw()
@@ -182,7 +182,7 @@ class MonitorApp(KeyedApp):
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
         """The screen where it cannot be drawn."""
-        screen = self._above.screen
+        screen = self._overlays.shown
         if screen is not None:
             return self._as_shown(screen.rows_of_fault(reason, width, height))
         name = "help" if self._shows_help else self.model.screen
@@ -196,7 +196,7 @@ class MonitorApp(KeyedApp):
         return [[(in_ascii(text), style) for text, style in row] for row in rows]
 
     def _rows(self, width: int, height: int) -> list[Row]:
-        screen = self._above.screen
+        screen = self._overlays.shown
         if screen is not None:
             return screen.rows(width, height, self._glyphs is UNICODE)
         if self._shows_help:

@@ -100,7 +100,7 @@ def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> st
     """Asks the sampler to switch it on, or off; the reason where there is nothing to spin on."""
     if sampler is None or frame is None:
         return "no idle probe: there is no sampler yet"
-    if frame.source is not None:
-        return f"no idle probe: a {frame.source} cannot be spun on"
+    if frame.origin is not None:
+        return f"no idle probe: a {frame.origin} cannot be spun on"
     sampler.ask("idle_probe", sampler.asked.get("idle_probe", frame.has_idle_probe) is not True)
     return None

@@ -28,8 +28,8 @@ def header_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         left.append((f"  {model.trouble or model.silence}", "doubt"))
     elif model.cursor is None and model.pauses_on_spike:
         left.append(("  PAUSES ON SPIKE", "doubt"))
-    if frame.source is not None:
-        left.append((f"  {frame.source}", "faint"))
+    if frame.origin is not None:
+        left.append((f"  {frame.origin}", "faint"))
     if not model.is_stale:  # without the sampler there is no idle probe
         left += header_words(frame)
     return [ends(left, [_verdict(model)], width), _target_row(model, width, glyphs), _failed_row(model, width)]

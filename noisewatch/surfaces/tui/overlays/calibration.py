@@ -17,29 +17,29 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines
 from noisewatch.surfaces.reports.calibration.text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, QuietListener, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
 SECONDS = 5.0
 _LEAST_CHART = 8  # rows: a heading, four for bars, and the axes
 
 
 @dataclass(slots=True)
-class CalibrationScreen(Overlay):
+class CalibrationOverlay(Overlay):
     """A calibration, whose histogram can be seen growing."""
 
     live: LiveGaps = field(default_factory=LiveGaps)
     result: Calibrated | None = None
     drawn: dict[tuple[int, int], list[str]] = field(default_factory=dict)  # by size: a chart is dear to draw
 
-    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """The calibration, or that of the recording."""
 
-        result = _calibrated(sources, frozenset(self.target), _Listener(self, show))
+        result = _calibrated(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Calibrated | str) -> None:
         """Takes in what came of it."""
-        self.state = OVER
+        self.state = OverlayState.OVER
         if isinstance(result, str):
             self.failure = f"Nothing was measured: {result}"
         else:
@@ -56,7 +56,7 @@ class CalibrationScreen(Overlay):
     def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
         if self.refusal is not None:
             return wrapped([self.refusal], width)
-        if self.state == RUNNING:
+        if self.state == OverlayState.RUNNING:
             return live_lines(self.live, width, height, in_unicode)
         if self.result is None:
             return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
@@ -74,8 +74,8 @@ class CalibrationScreen(Overlay):
         return [*text, *charts, *cause_lines(result, width)]
 
     def _announcement(self) -> list[str]:
-        if self.source is not None:
-            return [f"Shows the calibration that belongs to the {self.source}, if there is one."]
+        if self.origin is not None:
+            return [f"Shows the calibration that belongs to the {self.origin}, if there is one."]
         listed = format_cpu_list(self.target)
         return [
             f"For {SECONDS:g} s a loop keeps CPU {listed} busy, all of it, to measure what takes time from it.",
@@ -87,7 +87,7 @@ class CalibrationScreen(Overlay):
 class _Listener(QuietListener):
     """Has the histogram grow."""
 
-    def __init__(self, screen: CalibrationScreen, show: Show) -> None:
+    def __init__(self, screen: CalibrationOverlay, show: Show) -> None:
         super().__init__(show)
         self._screen = screen
 
@@ -95,12 +95,12 @@ class _Listener(QuietListener):
         self._show(lambda: self._screen.live.take(progress))
 
 
-def _calibrated(sources: Sources, cpus: CpuSet, listener: ProgressListener) -> Calibrated | str:
+def _calibrated(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Calibrated | str:
     """The calibration of the machine, or that of its recording; the reason where there is none."""
     options = CalibrateOptions(
         machine=MachineOptions(cpus=format_cpu_list(cpus)), calibration=CalibrationOptions(SECONDS)
     )
     try:
-        return calibrate(sources.opened(), options, listener).calibrated
+        return calibrate(access.opened(), options, listener).calibrated
     except NoisewatchError as error:
         return str(error)

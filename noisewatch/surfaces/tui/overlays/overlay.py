@@ -6,6 +6,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -20,16 +21,23 @@ if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
     from noisewatch.operations.preflight import PreflightOptions
 
-ANNOUNCED, RUNNING, OVER = "announced", "running", "over"
 _NO_TARGET = "There is no target CPU."
+
+
+class OverlayState(StrEnum):
+    """Between the key that asks for an overlay and the one that goes back."""
+
+    ANNOUNCED = "announced"
+    RUNNING = "running"
+    OVER = "over"
 
 
 Show = Callable[[Callable[[], None]], None]  # changes the screen and draws it; raises CannotMeasure once it was left
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What overlays measure, and a preflight's options; None where there is no machine for it."""
+class MachineAccess:
+    """How overlays open the machine that is shown, and a preflight's options; None where there is none."""
 
     open_machine: Callable[[], Machine] | None = None
     preflight_options: Callable[[], PreflightOptions] | None = None
@@ -43,13 +51,13 @@ class Sources:
 
 @dataclass(slots=True)
 class Overlay(ABC):
-    """Between the key that asks for it and the one that goes back."""
+    """What a key asks for: announced with its cost, started by another key, and left again."""
 
     pauses_sampler: ClassVar[bool] = True
     target: tuple[int, ...]
     refusal: str | None = None
-    source: str | None = None  # what is looked at instead of this host
-    state: str = ANNOUNCED
+    origin: str | None = None  # what is looked at instead of this host
+    state: OverlayState = OverlayState.ANNOUNCED
     failure: str | None = None
     offset: int = 0
     notice: str | None = None  # what a key has done
@@ -59,10 +67,10 @@ class Overlay(ABC):
         """For the CPUs that the frame is about."""
         if frame is None or not frame.target:
             return cls((), _NO_TARGET)
-        return cls(frame.target, source=frame.source)
+        return cls(frame.target, origin=frame.origin)
 
     @abstractmethod
-    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Does in a thread what was asked for; what has the screen take in the result. Again while it is running."""
 
     @abstractmethod
@@ -83,7 +91,7 @@ class Overlay(ABC):
 
     def fail(self, reason: str) -> None:
         """It is over, and nothing came of it."""
-        self.state, self.failure = OVER, f"It failed: {reason}"
+        self.state, self.failure = OverlayState.OVER, f"It failed: {reason}"
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
         """The screen where it cannot be drawn."""
@@ -91,7 +99,7 @@ class Overlay(ABC):
 
     @property
     def can_start(self) -> bool:
-        return self.state == ANNOUNCED and self.refusal is None
+        return self.state == OverlayState.ANNOUNCED and self.refusal is None
 
     def framed(self, title: str, lines: list[str], width: int, height: int, doing: str = "") -> list[Row]:
         """The lines, as far as they are scrolled, between a title and the keys; `doing` is told while it runs."""
@@ -112,9 +120,9 @@ class Overlay(ABC):
             yield "enter starts"
         if count > room:
             yield f"arrows scroll: {self.offset + 1} to {min(self.offset + room, count)} of {count}"
-        if self.state == OVER and self.failure is None:
+        if self.state == OverlayState.OVER and self.failure is None:
             yield "e exports"
-        yield "esc stops" if self.state == RUNNING else "esc goes back"
+        yield "esc stops" if self.state == OverlayState.RUNNING else "esc goes back"
         if doing:
             yield doing
 
@@ -152,9 +160,9 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 _MODULES = {
-    "calibration": ("calibration", "CalibrationScreen"),
-    "trace": ("trace", "TraceScreen"),
-    "preflight": ("preflight", "GateScreen"),
+    "calibration": ("calibration", "CalibrationOverlay"),
+    "trace": ("trace", "TraceOverlay"),
+    "preflight": ("preflight", "PreflightOverlay"),
 }
 
 

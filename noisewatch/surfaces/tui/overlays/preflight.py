@@ -18,7 +18,7 @@ from noisewatch.surfaces.reports.calibration.live_lines import live_lines
 from noisewatch.surfaces.reports.parts.colours import style_of_label
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, QuietListener, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
 _STYLES = {  # of the words that lines of the report begin with
     "noisewatch: STABLE": "good",
@@ -30,7 +30,7 @@ _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 
 
 @dataclass(slots=True)
-class GateScreen(Overlay):
+class PreflightOverlay(Overlay):
     """A preflight, whose histogram can be seen growing."""
 
     doing: str = "looking"
@@ -38,14 +38,14 @@ class GateScreen(Overlay):
     verdict: Verdict | None = None
     remarks: list[str] = field(default_factory=list)
 
-    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """The gate, or what it says of the recording."""
-        result = _verdict(sources, frozenset(self.target), _Listener(self, show))
+        result = _verdict(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Verdict | str) -> None:
         """Takes in what came of it."""
-        self.state = OVER
+        self.state = OverlayState.OVER
         if isinstance(result, str):
             self.failure = f"Nothing was judged: {result}"
         else:
@@ -80,14 +80,14 @@ class GateScreen(Overlay):
             *report, summary = FORMATS["text"].render(self.verdict, options).splitlines()
             lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
             return wrapped(lines, width)
-        if self.state == RUNNING:
+        if self.state == OverlayState.RUNNING:
             return live_lines(self.live, width, height, in_unicode) if self.live.by_cpu else [self.doing]
         said = [self.refusal or self.failure or ""]
         return wrapped(self._announcement() if said == [""] else said, width)
 
     def _announcement(self) -> list[str]:
-        if self.source is not None:
-            return [f"Judges the {self.source}, all of it, with the calibration that belongs to it, if there is one."]
+        if self.origin is not None:
+            return [f"Judges the {self.origin}, all of it, with the calibration that belongs to it, if there is one."]
         return [
             "Does what `noisewatch preflight` does, with the same options file: looks at the machine, then runs the "
             "microbenchmark on the target CPUs, and says whether a benchmark may start.",
@@ -99,7 +99,7 @@ class GateScreen(Overlay):
 class _Listener(QuietListener):
     """Takes what a preflight tells to the screen."""
 
-    def __init__(self, screen: GateScreen, show: Show) -> None:
+    def __init__(self, screen: PreflightOverlay, show: Show) -> None:
         super().__init__(show)
         self._screen = screen
 
@@ -113,12 +113,12 @@ class _Listener(QuietListener):
         self._show(lambda: self._screen.remarks.append(text))
 
 
-def _verdict(sources: Sources, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
+def _verdict(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
     """The verdict on the machine, whose target CPUs are `cpus` as announced; the reason where there is none."""
-    if sources.preflight_options is None:
+    if access.preflight_options is None:
         return "there is no machine"
     try:
-        options = replace(sources.preflight_options(), announced=cpus)
-        return preflight(sources.opened(), options, listener).verdict
+        options = replace(access.preflight_options(), announced=cpus)
+        return preflight(access.opened(), options, listener).verdict
     except NoisewatchError as error:
         return str(error)

@@ -16,7 +16,7 @@ from noisewatch.surfaces.reports.parts.culprits import parts_in_words
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Overlay, QuietListener, Show, Sources, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 from noisewatch.units import describe_ns
 
 STRETCH_S = 5.0
@@ -34,7 +34,7 @@ class _Remembered:
 
 
 @dataclass(slots=True)
-class TraceScreen(Overlay):
+class TraceOverlay(Overlay):
     """What was followed last, while more is; and the longest interruptions of the last minute."""
 
     done_s: float = 0.0
@@ -45,10 +45,10 @@ class TraceScreen(Overlay):
 
     pauses_sampler = False
 
-    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """A stretch."""
 
-        result = _followed(sources, frozenset(self.target), _Listener(self, show), self.kept)
+        result = _followed(access, frozenset(self.target), _Listener(self, show), self.kept)
         return lambda: self.take(result)
 
     def end(self) -> None:
@@ -58,11 +58,11 @@ class TraceScreen(Overlay):
         """A stretch is over; of a recording there is but one, and after a failure no other."""
         self.done_s, self.count = 0.0, self.count + 1
         if isinstance(result, str):
-            self.state, self.failure = OVER, f"Nothing could be followed: {result}"
+            self.state, self.failure = OverlayState.OVER, f"Nothing could be followed: {result}"
         else:
             self.followed = result
             self._remember(result)
-            self.state = OVER if self.source is not None else RUNNING
+            self.state = OverlayState.OVER if self.origin is not None else OverlayState.RUNNING
 
     def _remember(self, followed: TraceRun) -> None:
         """Keeps the longest of the last minute, and forgets what is older."""
@@ -79,7 +79,9 @@ class TraceScreen(Overlay):
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
         stretch = f"stretch {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
-        return self.framed("following", self._lines(width), width, height, stretch if self.state == RUNNING else "")
+        return self.framed(
+            "following", self._lines(width), width, height, stretch if self.state == OverlayState.RUNNING else ""
+        )
 
     def _lines(self, width: int) -> list[str]:
         if self.followed is not None and self.failure is None:
@@ -87,7 +89,7 @@ class TraceScreen(Overlay):
         said = [self.refusal or self.failure or ""]
         if said == [""]:
             running = [f"following: {self.done_s:.1f} of {STRETCH_S:g} s"]
-            said = running if self.state == RUNNING else self._announcement()
+            said = running if self.state == OverlayState.RUNNING else self._announcement()
         return wrapped(said, width)
 
     def _past_lines(self) -> list[str]:
@@ -105,8 +107,8 @@ class TraceScreen(Overlay):
         return ["", "the longest interruptions of the last minute", *table]
 
     def _announcement(self) -> list[str]:
-        if self.source is not None:
-            return [f"Shows what was followed in the {self.source}, if anything was."]
+        if self.origin is not None:
+            return [f"Shows what was followed in the {self.origin}, if anything was."]
         listed = format_cpu_list(self.target)
         return [
             f"Follows CPU {listed} by the kernel's trace, {STRETCH_S:g} s and then again, while your benchmark runs.",
@@ -119,7 +121,7 @@ class TraceScreen(Overlay):
 class _Listener(QuietListener):
     """Counts the seconds of a stretch."""
 
-    def __init__(self, screen: TraceScreen, show: Show) -> None:
+    def __init__(self, screen: TraceOverlay, show: Show) -> None:
         super().__init__(show)
         self._screen = screen
 
@@ -128,10 +130,10 @@ class _Listener(QuietListener):
         self._show(lambda: setattr(self._screen, "done_s", done_s) if is_news else None)
 
 
-def _followed(sources: Sources, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
+def _followed(access: MachineAccess, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
     """One stretch of the machine, or what was followed in its recording; the reason where there is none."""
     options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(cpus)), seconds=STRETCH_S)
     try:
-        return follow(sources.opened(), options, listener, kept)
+        return follow(access.opened(), options, listener, kept)
     except NoisewatchError as error:
         return str(error)

@@ -77,7 +77,7 @@ class ScreenModel:
     @property
     def is_recorded(self) -> bool:
         """Whether it is a recording, or a copied tree, that is shown."""
-        return self.newest is not None and self.newest.source is not None
+        return self.newest is not None and self.newest.origin is not None
 
     @property
     def has_room(self) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from noisewatch.surfaces.tui.app.keys import BINDINGS
-from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
-from noisewatch.surfaces.tui.overlays.overlay import OVER, Overlay
-from noisewatch.surfaces.tui.overlays.preflight import GateScreen
-from noisewatch.surfaces.tui.overlays.trace import TraceScreen
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
+from noisewatch.surfaces.tui.overlays.overlay import Overlay, OverlayState
+from noisewatch.surfaces.tui.overlays.preflight import PreflightOverlay
+from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
-ABOVE: Mapping[str, type[Overlay]] = {"c": CalibrationScreen, "t": TraceScreen, "p": GateScreen}
+OVERLAYS: Mapping[str, type[Overlay]] = {"c": CalibrationOverlay, "t": TraceOverlay, "p": PreflightOverlay}
 QUITTING = ("q", "ctrl+c")
 KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
 Change = dict[str, object]
@@ -97,9 +97,9 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "M": _same(baseline=None),
     "S": _same(notice="no idle probe"),
     "a": _same(shows_all_cpus=True),
-    "c": _same(above="CalibrationScreen announced"),
-    "t": _same(above="TraceScreen announced"),
-    "p": _same(above="GateScreen announced"),
+    "c": _same(above="CalibrationOverlay announced"),
+    "t": _same(above="TraceOverlay announced"),
+    "p": _same(above="PreflightOverlay announced"),
     **{str(number): _same(screen=name) for number, name in enumerate(SCREENS, start=1)},
     "tab": _beside(1),
     "shift+tab": _beside(-1),
@@ -130,8 +130,8 @@ EFFECTS_RECORDED: dict[str, Change] = {
     "H": {"pauses_on_spike": True},
 }
 # Above the monitor; all other keys do nothing there.
-EFFECTS_ABOVE: dict[str, Change] = {
-    "enter": {"above": OVER},
+EFFECTS_IN_OVERLAY: dict[str, Change] = {
+    "enter": {"above": OverlayState.OVER},
     "escape": {"above": None},
     "e": {"notice": "written"},
 }
@@ -156,5 +156,5 @@ MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
     RECORDED: ("1", "escape"),
     HELP: _SCROLL,
     TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),
-    **{place: tuple(key for key in KEYS if key not in ("enter", "escape", "e")) for place in ABOVE},
+    **{place: tuple(key for key in KEYS if key not in ("enter", "escape", "e")) for place in OVERLAYS},
 }

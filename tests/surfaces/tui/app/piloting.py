@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import LineView
-from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 10.0
@@ -21,13 +21,13 @@ def with_monitor(
     steps: Steps,
     sampler: list[str] | None = None,
     size: tuple[int, int] = (100, 30),
-    sources: Sources | None = None,
+    access: MachineAccess | None = None,
     patience_s: float = PATIENCE_S * 2,
 ) -> MonitorApp:
     """The monitor, after these steps; it has ended by then."""
 
     async def follow() -> MonitorApp:
-        app = MonitorApp(SamplerProcess(sampler) if sampler is not None else None, glyphs=UNICODE, sources=sources)
+        app = MonitorApp(SamplerProcess(sampler) if sampler is not None else None, glyphs=UNICODE, access=access)
         async with app.run_test(size=size) as pilot:
             await steps(app, pilot)
         return app

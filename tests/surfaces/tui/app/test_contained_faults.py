@@ -17,8 +17,8 @@ from noisewatch.operations.frame.frame import encode_frame
 from noisewatch.operations.preflight import PreflightOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.line_view import LineView
-from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
-from noisewatch.surfaces.tui.overlays.overlay import OVER, Overlay, Show, Sources
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, Show
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.app.test_app_sampler import sampler_program
 from tests.surfaces.tui.framing import culprit, frame
@@ -54,7 +54,7 @@ def _after(
     keys: list[str],
     holds: Callable[[MonitorApp], bool],
     sampler: list[str],
-    sources: Sources | None = None,
+    access: MachineAccess | None = None,
     announced: type[Overlay] | None = None,
 ) -> list[str]:
     """The rows when it holds, after these keys, which may be those of an overlay that is `announced`."""
@@ -63,14 +63,14 @@ def _after(
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: app.model.newest is not None)
         if announced is not None:
-            app._above.announce(announced.of(app.model.newest))
+            app._overlays.announce(announced.of(app.model.newest))
         for key in keys:
             await pilot.press(key)
         await until(pilot, lambda: holds(app))
         await pilot.pause()
         rows.extend(shown(app))
 
-    with_monitor(steps, sampler, sources=sources)
+    with_monitor(steps, sampler, access=access)
     return rows
 
 
@@ -83,20 +83,20 @@ def test_a_screen_whose_work_raises_says_so_and_the_sampler_runs_again(
     key: str, starts: int, tmp_path: Path, as_for_users: None
 ) -> None:
     program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
-    sources = Sources(_boom, PreflightOptions)
+    access = MachineAccess(_boom, PreflightOptions)
 
     def is_over(app: MonitorApp) -> bool:
-        screen = app._above.screen
-        return screen is not None and screen.state == OVER and _starts(tmp_path) == starts
+        screen = app._overlays.shown
+        return screen is not None and screen.state == OverlayState.OVER and _starts(tmp_path) == starts
 
-    rows = _after([key, "enter"], is_over, sampler_program(program), sources)
+    rows = _after([key, "enter"], is_over, sampler_program(program), access)
     assert "It failed: internal error: KeyError: 'boom' (test_contained_faults.py:" in " ".join(rows)
 
 
-class _Unusable(CalibrationScreen):
+class _Unusable(CalibrationOverlay):
     """Its result cannot be taken in."""
 
-    def measure(self, sources: Sources, show: Show) -> Callable[[], None]:
+    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         def take() -> None:
             _boom()
 
@@ -107,8 +107,8 @@ def test_a_screen_that_cannot_take_in_its_result_says_so_too(tmp_path: Path, as_
     program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); time.sleep(60)"
 
     def is_told(app: MonitorApp) -> bool:
-        screen = app._above.screen
-        return screen is not None and screen.state == OVER and _starts(tmp_path) == 2
+        screen = app._overlays.shown
+        return screen is not None and screen.state == OverlayState.OVER and _starts(tmp_path) == 2
 
     rows = _after(["enter"], is_told, sampler_program(program), announced=_Unusable)
     assert "internal error: KeyError: 'boom'" in " ".join(rows)
@@ -116,8 +116,8 @@ def test_a_screen_that_cannot_take_in_its_result_says_so_too(tmp_path: Path, as_
 
 def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> None:
     program = f"os.write(1, {_LIVE!r}); time.sleep(60)"
-    sources = Sources(_boom)
-    rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), sources)
+    access = MachineAccess(_boom)
+    rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), access)
     assert "No fix could be found: internal error: KeyError: 'boom'" in " ".join(rows)
 
 
@@ -179,7 +179,7 @@ def test_what_cannot_be_imported_any_more_costs_the_key_that_asked_for_it(
         await pilot.press("5")
         assert app.model.screen == "events"
 
-    with_monitor(steps, sources=Sources(_boom))
+    with_monitor(steps, access=MachineAccess(_boom))
 
 
 def test_a_frame_that_cannot_be_taken_in_costs_that_frame(as_for_users: None) -> None:
@@ -265,7 +265,7 @@ def test_a_sampler_that_ends_again_is_left_and_says_why(tmp_path: Path) -> None:
 
 
 def test_a_recording_whose_sampler_ends_is_not_read_anew(tmp_path: Path) -> None:
-    line = encode_frame(frame(4, source="replay of x.nw"))
+    line = encode_frame(frame(4, origin="replay of x.nw"))
     program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {line!r}); sys.exit('boom')"
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:

@@ -21,7 +21,7 @@ from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from tests.operations.listening import SilentListener
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
@@ -177,5 +177,5 @@ def test_no_other_key_asks_anything(release: str, tmp_path: Path, monkeypatch: p
             if key in _ANNOUNCED:
                 await pilot.press("escape")
 
-    with_monitor(steps, sources=Sources(opened))
+    with_monitor(steps, access=MachineAccess(opened))
     assert {key for key, count in read_by_key.items() if count} == {"f"}

@@ -19,20 +19,20 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, Sources
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection
 from tests.surfaces.tui.app.key_effects import (
-    ABOVE,
     CHARACTERS,
     EFFECTS,
-    EFFECTS_ABOVE,
+    EFFECTS_IN_OVERLAY,
     EFFECTS_RECORDED,
     EFFECTS_WHILE_TYPING,
     HELP,
     KEYS,
     MAY_BE_UNSEEN,
+    OVERLAYS,
     QUITTING,
     RECORDED,
     TYPING,
@@ -73,7 +73,7 @@ class _Look:
 
 
 def _look(app: MonitorApp) -> _Look:
-    model, above = app.model, app._above.screen
+    model, above = app.model, app._overlays.shown
     notice = model.notice if above is None else above.notice
     return _Look(
         model.screen,
@@ -134,20 +134,20 @@ def _thirty_intervals() -> ScreenModel:
 def _begin(app: MonitorApp, place: str) -> None:
     """Shows the place, as it is before each key."""
     app.model = model = copy(_thirty_intervals())
-    app._shows_help, app._above.screen = place == HELP, None
+    app._shows_help, app._overlays.shown = place == HELP, None
     model.screen = Screen(place) if place in SCREENS else Screen.CULPRITS if place == TYPING else Screen.OVERVIEW
     model.cpu, model.offset, model.cursor = 30, 5, 15
     model.selection = _sixth(model)
     model.log.filter, model.log.chosen = "", None if place == TYPING else model.log.listed()[5]
     model.baseline = baseline_of(model.history, 5)
     if place == RECORDED and model.newest is not None:
-        model.newest = replace(model.newest, source="replay of x.nw")
+        model.newest = replace(model.newest, origin="replay of x.nw")
         app._player = Player(app, model, SamplerProcess(()), app.draw)
     if place == TYPING:
         model.filter, model.filter_before, model.is_typing = "ho", "before", True
         model.selection = Selection()
-    if place in ABOVE:
-        app._above.screen = ABOVE[place].of(model.newest)
+    if place in OVERLAYS:
+        app._overlays.shown = OVERLAYS[place].of(model.newest)
     app.draw()
 
 
@@ -159,9 +159,9 @@ def _expected(place: str, key: str, before: _Look) -> _Look:
     elif place == HELP:
         change = {} if key in SCROLLING else {"shows_help": False}
     else:
-        change = (EFFECTS_WHILE_TYPING if place == TYPING else EFFECTS_ABOVE).get(key, {})
-    if change.get("above") == OVER:
-        change = {"above": (before.above or "").replace(ANNOUNCED, OVER)}
+        change = (EFFECTS_WHILE_TYPING if place == TYPING else EFFECTS_IN_OVERLAY).get(key, {})
+    if change.get("above") == OverlayState.OVER:
+        change = {"above": (before.above or "").replace(OverlayState.ANNOUNCED, OverlayState.OVER)}
     if "screen" in change:
         change = {"event": None, "row": 0, "chosen": None, **change}
     return replace(before, **change)  # type: ignore[arg-type]  # a name that is none fails here
@@ -178,7 +178,7 @@ def test_the_table_has_a_row_for_every_key() -> None:
     assert sorted(EFFECTS) == sorted(KEYS)
 
 
-@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, TYPING, *ABOVE])
+@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, TYPING, *OVERLAYS])
 def test_every_key_does_what_it_should_and_nothing_else(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,12 +200,12 @@ def test_every_key_does_what_it_should_and_nothing_else(
             for written in tmp_path.iterdir():
                 written.unlink()
 
-    with_monitor(press_all, size=SIZE, sources=Sources(lambda: WrittenMachine(quiet_files())))
+    with_monitor(press_all, size=SIZE, access=MachineAccess(lambda: WrittenMachine(quiet_files())))
     assert wrong == []
 
 
 @pytest.mark.parametrize("key", QUITTING)
-@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, *ABOVE])
+@pytest.mark.parametrize("place", [*SCREENS, RECORDED, HELP, *OVERLAYS])
 def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
     async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
         _begin(app, place)

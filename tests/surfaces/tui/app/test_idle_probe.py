@@ -145,7 +145,7 @@ def test_of_a_replay_there_is_nothing_to_spin_on() -> None:
     heads: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(source="replay of machine.nw"))
+        app.show_frame(frame(origin="replay of machine.nw"))
         await pilot.press("S")
         heads.append(shown(app)[-1])
 

@@ -17,8 +17,8 @@ from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
-from noisewatch.surfaces.tui.overlays.trace import TraceScreen
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
+from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
@@ -74,11 +74,11 @@ def _help(width: int, height: int) -> list[Row]:
 
 
 def _calibration(width: int, height: int) -> list[Row]:
-    return CalibrationScreen.of(crowded(64).frame).rows(width, height, in_unicode=True)
+    return CalibrationOverlay.of(crowded(64).frame).rows(width, height, in_unicode=True)
 
 
 def _trace(width: int, height: int) -> list[Row]:
-    return TraceScreen.of(crowded(64).frame).rows(width, height, in_unicode=True)
+    return TraceOverlay.of(crowded(64).frame).rows(width, height, in_unicode=True)
 
 
 DRAWN: dict[str, Draw] = {

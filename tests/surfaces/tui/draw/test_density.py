@@ -112,7 +112,7 @@ def test_a_cell_that_several_share_is_that_of_the_target_and_not_of_who_keeps_ho
     assert "█" not in cells
 
 
-def test_above_the_cells_stands_what_they_show() -> None:
+def test_overlays_the_cells_stands_what_they_show() -> None:
     assert any("noise/s now, two CPUs a cell, side by side" in line for line in _screen(512, 0))
     assert any("noise/s now, worst of 8 CPUs a cell" in line for line in _screen(2048, 0))
     assert any("one CPU a cell   T target" in line for line in _screen(64, 0))

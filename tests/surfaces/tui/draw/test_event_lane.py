@@ -38,7 +38,7 @@ def test_an_event_has_its_letter_below_the_interval_that_it_happened_in() -> Non
     assert screen_of(model, Screen.OVERVIEW, glyphs=ASCII)[-3] == lane
 
 
-def test_it_moves_and_narrows_with_the_lane_above() -> None:
+def test_it_moves_and_narrows_with_the_lane_overlays() -> None:
     model = _model(12, count=120)
     model.zoom = 10
     model.step(-10)
@@ -182,6 +182,6 @@ def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -
 
 
 def test_in_a_recording_an_event_has_the_time_since_its_beginning() -> None:
-    model = model_of(*(replace(each, source="replay of machine.nw") for each in _frames(5)))
+    model = model_of(*(replace(each, origin="replay of machine.nw") for each in _frames(5)))
     rows = [line for line in screen_of(model, Screen.EVENTS) if " c clock " in line]
     assert [line.split()[:2] for line in rows] == [["6", "s"], ["5", "s"]]

@@ -92,7 +92,7 @@ def test_on_a_narrow_screen_the_other_columns_give_way_to_the_name(width: int, r
 
 
 @pytest.mark.parametrize("width", [15, 20, 40, 60, 80])
-def test_the_heading_stands_above_the_columns_and_a_gone_source_keeps_its_name(width: int) -> None:
+def test_the_heading_stands_overlays_the_columns_and_a_gone_source_keeps_its_name(width: int) -> None:
     listing = Listing((culprit("gone", pid=None),), 0, is_gone=True)
     heading, row = map(text_of, culprit_table(listing, "who", width, 2, UNICODE))
     assert "gone" in row

@@ -10,7 +10,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.calibrate import CalibrateOptions, calibrate
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from tests import MACHINES
 from tests.operations.listening import SilentListener
 from tests.surfaces.tui.crowd import crowded
@@ -28,7 +28,7 @@ def _recorded() -> Calibrated:
 
 def _pages(width: int, height: int) -> list[list[str]]:
     """What is seen, scrolled a screen at a time."""
-    screen = CalibrationScreen.of(crowded(4).frame)
+    screen = CalibrationOverlay.of(crowded(4).frame)
     screen.finish(_recorded())
     pages: list[list[str]] = []
     for offset in range(0, 10 * height, height - 2):

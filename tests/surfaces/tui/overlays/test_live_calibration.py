@@ -17,8 +17,8 @@ from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.overlays.calibration import CalibrationScreen
-from noisewatch.surfaces.tui.overlays.overlay import OVER, RUNNING, Sources
+from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
 from tests.surfaces.tui.framing import frame, model_of, screen_of
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
@@ -107,39 +107,39 @@ def test_the_progress_is_told_in_seconds() -> None:
     assert progress_line(LiveGaps(), 100).startswith("calibrating 0.0 of 0.0 s")
 
 
-def _text(screen: CalibrationScreen, width: int = 100, height: int = 40) -> str:
+def _text(screen: CalibrationOverlay, width: int = 100, height: int = 40) -> str:
     return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
 
 
 def test_the_screen_announces_what_it_will_cost() -> None:
-    said = _text(CalibrationScreen.of(frame(4)))
+    said = _text(CalibrationOverlay.of(frame(4)))
     assert "keeps CPU" in said
     assert "enter starts" in said
 
 
 def test_of_a_replay_the_recorded_calibration_is_offered() -> None:
-    assert "the replay of x.nw" in _text(CalibrationScreen.of(frame(4, source="replay of x.nw")))
-    assert not CalibrationScreen.of(None).can_start
-    assert "no target CPU" in _text(CalibrationScreen.of(None))
+    assert "the replay of x.nw" in _text(CalibrationOverlay.of(frame(4, origin="replay of x.nw")))
+    assert not CalibrationOverlay.of(None).can_start
+    assert "no target CPU" in _text(CalibrationOverlay.of(None))
 
 
 def test_the_screen_shows_what_came_of_it() -> None:
-    screen = CalibrationScreen.of(frame(4))
+    screen = CalibrationOverlay.of(frame(4))
     screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
-    assert screen.state == OVER
+    assert screen.state == OverlayState.OVER
     assert "Trust" in _text(screen)
 
 
 def test_the_screen_says_why_nothing_came_of_it() -> None:
-    screen = CalibrationScreen.of(frame(4))
+    screen = CalibrationOverlay.of(frame(4))
     screen.finish("there is no target CPU to calibrate")
     assert "Nothing was measured: there is no target CPU" in _text(screen)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
 def test_the_screen_keeps_to_any_size(width: int, height: int) -> None:
-    screen = CalibrationScreen.of(frame(4))
-    for state in ("announced", RUNNING):
+    screen = CalibrationOverlay.of(frame(4))
+    for state in (OverlayState.ANNOUNCED, OverlayState.RUNNING):
         screen.state = state
         assert len(screen.rows(width, height, in_unicode=True)) == height
     screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
@@ -155,9 +155,9 @@ def _pressed(*keys: str, machine: Machine) -> list[str]:
     """What the screen showed after each key."""
 
     async def press() -> list[str]:
-        app = MonitorApp(sources=Sources(lambda: machine))
+        app = MonitorApp(access=MachineAccess(lambda: machine))
         async with app.run_test(size=(120, 40)) as pilot:
-            app.show_frame(frame(4, source="replay of x.nw"))
+            app.show_frame(frame(4, origin="replay of x.nw"))
             shown = []
             for key in keys:
                 await pilot.press(key)
@@ -197,7 +197,7 @@ def test_what_was_calibrated_stands_on_the_screen_of_that_cpu() -> None:
 
 
 def test_a_calibration_that_is_over_is_kept_for_the_screens_of_its_cpus() -> None:
-    screen = CalibrationScreen((2, 3))
+    screen = CalibrationOverlay((2, 3))
     assert screen.calibration is None
     screen.finish(_calibrated())
     assert screen.calibration is not None

@@ -14,8 +14,8 @@ from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.trace import KeptTrace
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.overlays.overlay import ANNOUNCED, OVER, RUNNING, Sources
-from noisewatch.surfaces.tui.overlays.trace import TraceScreen
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
+from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.framing import frame
@@ -28,29 +28,29 @@ def recording(tmp_path: Path) -> Path:
     return record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=written_trace())
 
 
-def _text(screen: TraceScreen, width: int = 120, height: int = 40) -> str:
+def _text(screen: TraceOverlay, width: int = 120, height: int = 40) -> str:
     return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
 
 
-def _measure(screen: TraceScreen, open_machine: Callable[[], Machine] | None) -> None:
+def _measure(screen: TraceOverlay, open_machine: Callable[[], Machine] | None) -> None:
     """A stretch, as the monitor has it measured."""
-    screen.measure(Sources(open_machine), lambda change: change())()
+    screen.measure(MachineAccess(open_machine), lambda change: change())()
 
 
 def test_the_screen_announces_what_it_will_cost() -> None:
-    said = _text(TraceScreen.of(frame(4, target=(2,))))
+    said = _text(TraceOverlay.of(frame(4, target=(2,))))
     assert "a microsecond longer" in said
     assert "enter starts" in said
-    assert not TraceScreen.of(None).can_start
-    assert "no target CPU" in _text(TraceScreen.of(None))
+    assert not TraceOverlay.of(None).can_start
+    assert "no target CPU" in _text(TraceOverlay.of(None))
 
 
 def test_one_stretch_follows_the_other_until_it_is_left(recording: Path) -> None:
-    screen = TraceScreen.of(frame(4, target=(2,)))
-    screen.state = RUNNING
+    screen = TraceOverlay.of(frame(4, target=(2,)))
+    screen.state = OverlayState.RUNNING
     assert "0.0 of 5 s" in _text(screen)
     _measure(screen, lambda: Recording(str(recording)))
-    assert screen.state == RUNNING
+    assert screen.state == OverlayState.RUNNING
     said = _text(screen)
     assert "bench (pid 890, thread 900) had 95.0%" in said
     assert "flush_tlb_func, called by mapper" in said
@@ -58,8 +58,8 @@ def test_one_stretch_follows_the_other_until_it_is_left(recording: Path) -> None
 
 
 def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_path: Path) -> None:
-    screen = TraceScreen.of(frame(4, target=(2,)))
-    screen.state = RUNNING
+    screen = TraceOverlay.of(frame(4, target=(2,)))
+    screen.state = OverlayState.RUNNING
     seen: list[list[str]] = []
     for begin_s in (0, 30, 95):
         trace = written_trace(begin_ns=begin_s * 10**9)
@@ -75,27 +75,27 @@ def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_pa
 
 
 def test_of_a_replay_there_is_one_stretch(recording: Path) -> None:
-    screen = TraceScreen.of(frame(4, target=(2,), source="replay of x.nw"))
+    screen = TraceOverlay.of(frame(4, target=(2,), origin="replay of x.nw"))
     assert "the replay of x.nw" in _text(screen)
     _measure(screen, lambda: Recording(str(recording)))
-    assert screen.state == OVER
+    assert screen.state == OverlayState.OVER
 
 
 def test_the_screen_says_why_nothing_came_of_it(tmp_path: Path) -> None:
     still = record(tmp_path / "still.nw", quiet_files())
-    screen = TraceScreen.of(frame(4, target=(2,)))
+    screen = TraceOverlay.of(frame(4, target=(2,)))
     _measure(screen, lambda: Recording(str(still)))
-    assert screen.state == OVER
+    assert screen.state == OverlayState.OVER
     assert "Nothing could be followed: the recording has one snapshot only" in _text(screen)
-    nowhere = TraceScreen.of(frame(4, target=(2,)))
+    nowhere = TraceOverlay.of(frame(4, target=(2,)))
     _measure(nowhere, None)
     assert "Nothing could be followed: there is no machine" in _text(nowhere)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
 def test_the_screen_keeps_to_any_size(recording: Path, width: int, height: int) -> None:
-    screen = TraceScreen.of(frame(4, target=(2,)))
-    for state in (ANNOUNCED, RUNNING):
+    screen = TraceOverlay.of(frame(4, target=(2,)))
+    for state in (OverlayState.ANNOUNCED, OverlayState.RUNNING):
         screen.state = state
         assert len(screen.rows(width, height, in_unicode=True)) == height
     _measure(screen, lambda: Recording(str(recording)))
@@ -120,14 +120,14 @@ def test_what_is_kept_for_the_next_stretch_is_given_back_when_there_is_none(reco
     kept = _Kept()
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(4, source="replay of x.nw"))
+        app.show_frame(frame(4, origin="replay of x.nw"))
         await pilot.press("t")
-        assert isinstance(app._above.screen, TraceScreen)
-        app._above.screen.kept = kept
+        assert isinstance(app._overlays.shown, TraceOverlay)
+        app._overlays.shown.kept = kept
         await pilot.press("enter")
         await app.workers.wait_for_complete()
 
-    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    with_monitor(steps, access=MachineAccess(lambda: Recording(str(recording))))
     assert kept.closed == 1
 
 
@@ -137,10 +137,10 @@ def test_the_key_shows_it_enter_starts_and_escape_goes_back(tmp_path: Path) -> N
     recording = record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=said)
 
     async def press() -> list[str]:
-        app = MonitorApp(sources=Sources(lambda: Recording(str(recording))))
+        app = MonitorApp(access=MachineAccess(lambda: Recording(str(recording))))
         seen = []
         async with app.run_test(size=(120, 40)) as pilot:
-            app.show_frame(frame(4, source="replay of x.nw"))
+            app.show_frame(frame(4, origin="replay of x.nw"))
             for key in ("t", "enter", "escape"):
                 await pilot.press(key)
                 await app.workers.wait_for_complete()

@@ -18,7 +18,7 @@ from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
@@ -217,6 +217,6 @@ def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None
         await pilot.press("y")
         found.extend([app.clipboard, shown(app)[-1]])
 
-    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    with_monitor(steps, access=MachineAccess(lambda: Recording(str(recording))))
     assert found[:2] == ["", "sudo taskset -pc 0-1 900"]
     assert "copied" in found[2]

@@ -16,7 +16,7 @@ _LOUD = 900e6
 @pytest.mark.parametrize("zoom", [1, 2])
 @pytest.mark.parametrize("count", [4, 64])
 @pytest.mark.parametrize("shown", [149, 130, 100, 75, 30])
-def test_a_spike_stands_above_its_place_on_the_timeline(width: int, zoom: int, count: int, shown: int) -> None:
+def test_a_spike_stands_overlays_its_place_on_the_timeline(width: int, zoom: int, count: int, shown: int) -> None:
     model = model_of(
         *(
             frame(

@@ -18,10 +18,10 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.common import machine_options
-from noisewatch.surfaces.cli.monitor import sources_of
+from noisewatch.surfaces.cli.monitor import machine_access
 from noisewatch.surfaces.cli.preflight import monitor_options
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
@@ -90,21 +90,21 @@ def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> Non
     assert model.selected_finding() is None
 
 
-def _recorded(tmp_path: Path) -> Sources:
+def _recorded(tmp_path: Path) -> MachineAccess:
     arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0)))])
-    return sources_of(arguments)
+    return machine_access(arguments)
 
 
 def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = _recorded(tmp_path)
+    access = _recorded(tmp_path)
     (tmp_path / "written").mkdir()
     monkeypatch.chdir(tmp_path / "written")
     texts: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(4, target=(2, 3), source="replay of machine.nw"))
+        app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
         await pilot.press("p")
         texts.append("\n".join(shown(app)))
         await pilot.press("enter")
@@ -113,7 +113,7 @@ def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
         await pilot.press("e", "escape")
         texts.append("\n".join(shown(app)))
 
-    with_monitor(steps, sources=sources, size=(100, 40))
+    with_monitor(steps, access=access, size=(100, 40))
     assert "Judges the replay of machine.nw" in texts[0]
     assert "noisewatch: STABLE" in texts[1].splitlines()[1]
     assert "CPUs 2-3 (isolated)" in texts[1]
@@ -157,7 +157,7 @@ def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
         await until(pilot, lambda: "Nothing was judged" in "".join(shown(app)))
         texts.append("".join(shown(app)))
 
-    with_monitor(steps, sources=Sources(refuse, PreflightOptions))
+    with_monitor(steps, access=MachineAccess(refuse, PreflightOptions))
     with_monitor(steps)
     assert "Nothing was judged: the machine is gone" in texts[0]
     assert "Nothing was judged: there is no machine" in texts[1]

@@ -18,7 +18,7 @@ from noisewatch.surfaces.tui.app.export import export, window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
@@ -139,7 +139,7 @@ def test_cpus_that_share_a_row_or_a_cell_are_not_calm_where_one_is_unknown() -> 
 
 
 @pytest.mark.parametrize("key", ["2", "slash", "f", "left", "w", "H", "tab", "space"])
-def test_what_is_shown_above_the_monitor_leaves_it_alone(key: str) -> None:
+def test_what_is_shown_overlays_the_monitor_leaves_it_alone(key: str) -> None:
     before, after = _after("c")[0].model, _after("c", key)[0].model
     state = [
         (model.screen, model.cursor, model.zoom, model.pauses_on_spike, model.is_typing) for model in (before, after)
@@ -225,7 +225,7 @@ def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_pa
         await until(pilot, lambda: "taskset" in "".join(shown(app)))
         found.extend(shown(app))
 
-    with_monitor(steps, sources=Sources(lambda: Recording(str(recording))))
+    with_monitor(steps, access=MachineAccess(lambda: Recording(str(recording))))
     assert any("now: sudo taskset -pc 0-1 900" in line for line in found)
 
 
@@ -245,6 +245,18 @@ def test_the_screen_is_exported_beside_what_is_there(tmp_path: Path, monkeypatch
     assert found["taken_at_ns"] == 3_000_000_000
     assert found["window"] == {"intervals": 4, "lost_ns_per_s_by_cpu": {str(cpu): [20_000.0] * 4 for cpu in range(4)}}
     assert "| 3 | thread | `hog [4711]` |  | 90 ms | 9.0% |" in written[".md"].read_text()
+
+
+def test_the_exported_json_keeps_its_keys() -> None:
+    model = model_of(frame(4, (culprit("hog", cpu=3),), origin="replay of x.nw"))
+    found = json.loads(str(window_reports(model, 10)["json"]))
+    assert " ".join(found) == (
+        "schema taken_at_ns seconds machine target target_chosen_by housekeeping online_count turbo verdict findings "
+        "passed judged_s cpus culprits sampler_cpu_s source sampler_wakeups is_last remark conditions has_idle_probe "
+        "no_idle_probe_reason counts window"
+    )
+    assert found["source"] == "replay of x.nw"
+    assert " ".join(found["culprits"][0]) == "cpu role kind name pid tid rate_per_s stolen_ns_per_s is_estimate irq"
 
 
 def test_nothing_that_is_there_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

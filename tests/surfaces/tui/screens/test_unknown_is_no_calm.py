@@ -86,7 +86,7 @@ def test_without_softirqs_nobody_knows_what_a_cpu_lost() -> None:
         quiet_files() | {"/proc/softirqs": "rubbish"}, quiet_files(3.0) | {"/proc/softirqs": "rubbish"}, answers=ANSWERS
     )
     case = judged(machine, is_calibrated=False).case
-    rest = {"sampler_cpu_s": None, "source": None, "is_last": False, "remark": None}
+    rest = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
     shown = frame_of(case.snapshot, case.interval, None, **rest)
     assert {line.stolen_ns_per_s for line in shown.cpus} == {None}
     assert {line.taken_ns_per_s for line in shown.cpus} == {None}
@@ -103,7 +103,7 @@ def test_lanes_of_frames_that_were_not_looked_into_are_unknown_and_not_blank() -
 
 def test_before_there_is_an_interval_a_recording_does_not_play() -> None:
     model = ScreenModel()
-    model.add(frame(seconds=0.0, source="replay of x.nw"))
+    model.add(frame(seconds=0.0, origin="replay of x.nw"))
     Playback(model).toggle()
     assert (model.cursor, model.plays) == (None, False)
 
@@ -176,7 +176,7 @@ def test_against_a_process_that_has_ended_no_command_is_given(tmp_path: Path) ->
     assert found.commands == (("next time", "taskset -c 0-1 COMMAND"),)
 
 
-def test_a_click_on_what_is_above_the_monitor_leaves_the_monitor_alone() -> None:
+def test_a_click_on_what_is_overlays_the_monitor_leaves_the_monitor_alone() -> None:
     cursors: list[int | None] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:

@@ -63,7 +63,7 @@ def test_a_sampler_that_says_nothing_makes_the_picture_unknown(silent_s: float, 
 
 
 def test_a_recording_that_ends_and_a_slow_pace_are_no_silence() -> None:
-    for each, pace_s in ((frame(is_last=True), 1.0), (frame(source="replay of x.nw"), 1.0), (frame(), 30.0)):
+    for each, pace_s in ((frame(is_last=True), 1.0), (frame(origin="replay of x.nw"), 1.0), (frame(), 30.0)):
         model = model_of(each)
         model.pace_s = pace_s
         model.notice_silence(60.0)

@@ -26,7 +26,7 @@ from tests.written.quiet_machine import quiet_files
 def _frame(second: int, lost_ns: float = 20_000.0, is_last: bool = False) -> Frame:
     lines = (cpu_line(0), cpu_line(1, "target", lost_ns))
     seconds = 1.0 if second else 0.0
-    return frame(lines, second=second, seconds=seconds, source="replay of x.nw", is_last=is_last)
+    return frame(lines, second=second, seconds=seconds, origin="replay of x.nw", is_last=is_last)
 
 
 def _read(model: ScreenModel, *seconds: int, last: int | None = None) -> None:

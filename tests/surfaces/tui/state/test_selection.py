@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import style_named
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.overlays.overlay import Sources
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import until, with_monitor
@@ -235,7 +235,7 @@ def _with_pending_frame(screen: str, key: str) -> Iterator[str]:
         if key == "f":
             await until(pilot, lambda: app.model.advice is not None)
 
-    app = with_monitor(steps, sources=Sources(lambda: WrittenMachine(quiet_files())))
+    app = with_monitor(steps, access=MachineAccess(lambda: WrittenMachine(quiet_files())))
     yield app.model.advice.about.name if app.model.advice is not None else ""
     yield _highlighted(app.model)
 
