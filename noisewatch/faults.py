@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import TypeVar
 
 import noisewatch
@@ -22,10 +23,10 @@ T = TypeVar("T")
 def _installed() -> tuple[int, int] | None:
     """Which file the package begins with: another one once pip has installed it anew; None where it is gone."""
     try:
-        found = os.stat(noisewatch.__file__)
+        status = os.stat(noisewatch.__file__)
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 _INSTALLED_AT_START = _installed()
@@ -39,7 +40,7 @@ def describe_fault(error: BaseException) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """What to tell the user of it. Raises it where faults are raised.
+    """What to tell the user about the error. Raises it where faults are raised.
 
     What is imported at a key press may be of another version than what has been running since before an update.
     """
@@ -52,9 +53,25 @@ def reason_of(error: Exception) -> str:
     return f"{describe_fault(error)}; please report it"
 
 
+class Boundary:
+    """A context manager that ends faults: `tell` gets the reason of what was raised in it, and the caller goes on."""
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self._tell = tell
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
+        if not isinstance(error, Exception):  # such as KeyboardInterrupt, or none at all
+            return False
+        self._tell(reason_of(error))
+        return True
+
+
 def contained(work: Callable[[], T], instead: Callable[[str], T]) -> T:
     """What `work` gives; where it raises, what `instead` makes of the reason."""
-    try:
+    answers: list[T] = []
+    with Boundary(lambda reason: answers.append(instead(reason))):
         return work()
-    except Exception as error:  # noqa: BLE001 - this is the boundary
-        return instead(reason_of(error))
+    return answers[0]

@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from textual.events import Key, MouseDown
 from textual.worker import Worker
 
-from noisewatch.faults import contained, reason_of
+from noisewatch.faults import Boundary, contained
 from noisewatch.surfaces.tui.app.export import command_to_copy, export, pictures_of, window_reports
 from noisewatch.surfaces.tui.app.keys import BINDINGS, IN_OVERLAY, SCROLLING, WHILE_TYPING, KeyCommands
 from noisewatch.surfaces.tui.app.player import Player
@@ -59,11 +59,9 @@ class KeyedApp(App[None]):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """A fault costs what the key, or the palette, asked for."""
-        try:
+        with Boundary(self._cannot):
             return await super().run_action(action, default_namespace, namespaces)
-        except Exception as error:  # noqa: BLE001 - the boundary, as `contained` is: that one cannot await
-            self._cannot(reason_of(error))
-            return True
+        return True
 
     def _cannot(self, reason: str, what: str = "do that") -> None:
         """Tells it on the screen that is in front."""
