@@ -104,3 +104,14 @@ def test_nothing_is_said_of_rates_that_nobody_asked_for() -> None:
     ignored = {each.check.id for each in verdict.findings if each.status == "ignored"}
     assert ignored == {each.id for each in CATALOGUE if each.asks_rates or each.asks_calibration}
     assert verdict.verdict == "stable"
+
+
+def test_every_check_is_declared_in_full() -> None:
+    incomplete = [
+        each.id
+        for each in CATALOGUE
+        if not (each.question.endswith("?") and each.why and each.remedy and each.reads and each.sources)
+    ]
+    unreasoned = [limit.name for each in CATALOGUE for limit in each.limits if not limit.reason or not limit.unit]
+    assert len({each.id for each in CATALOGUE}) == len(CATALOGUE)
+    assert (incomplete, unreasoned) == ([], [])

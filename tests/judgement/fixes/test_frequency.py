@@ -1,34 +1,51 @@
-"""Fixes of the areas `frequency` and `idle`: what is written, and what brings it back."""
+"""What the checks of frequency and idle states propose, how it is undone, and how much they weigh."""
 
 from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
 from noisewatch.kernel.snapshot.knobs import Knob
-from tests.judgement.judging import finding, judged
+from tests.judgement.fixes.proposed import fix_of
+from tests.judgement.judging import answered, finding, judged
 from tests.written import WrittenMachine
 from tests.written.quiet.frequency import UNCORE
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
 
 
-def _fix(check_id: str, changed: dict[str, str]) -> Fix | None:
-    machine = WrittenMachine(quiet_files() | changed, quiet_files(3.0) | changed, answers=ANSWERS)
-    return finding(judged(machine, frozenset({2, 3})), check_id).answer.fix
+def test_the_governor_goes_back_to_what_each_cpu_had() -> None:
+    fix = fix_of(
+        "governor-not-performance",
+        {
+            f"{CPUS}/cpu2/cpufreq/scaling_governor": "schedutil\n",
+            f"{CPUS}/cpu3/cpufreq/scaling_governor": "ondemand\n",
+        },
+    )
+    path = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
+    assert fix.now == f'for c in 2 3; do echo performance | sudo tee "{path.format("$c")}"; done'
+    assert fix.undo == f"echo schedutil | sudo tee {path.format(2)}; echo ondemand | sudo tee {path.format(3)}"
 
 
-def _sure_fix(check_id: str, changed: dict[str, str]) -> Fix:
-    fix = _fix(check_id, changed)
-    assert fix is not None
-    return fix
+def test_what_lasts_is_a_file_of_ours_and_goes_again() -> None:
+    governor = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
+    fix = fix_of("governor-not-performance", {governor.format(cpu): "schedutil\n" for cpu in (2, 3)})
+    path = "/etc/tmpfiles.d/noisewatch-cpu2-3.cpufreq.scaling_governor.conf"
+    assert fix.persist == f"echo 'w {governor.format('[23]')} - - - - performance' | sudo tee {path}"
+    assert fix.undo_persist == f"sudo rm -f {path}"
+
+
+def test_turbo_is_switched_by_the_knob_that_told_of_it() -> None:
+    assert fix_of("turbo-enabled", {f"{CPUS}/cpufreq/boost": "1\n"}).now == f"echo 0 | sudo tee {CPUS}/cpufreq/boost"
+    no_turbo = f"{CPUS}/intel_pstate/no_turbo"
+    fix = fix_of("turbo-enabled", {no_turbo: "0\n"})
+    assert (fix.now, fix.undo) == (f"echo 1 | sudo tee {no_turbo}", f"echo 0 | sudo tee {no_turbo}")
 
 
 def test_each_cpu_gets_back_the_preference_that_it_had() -> None:
     name = "energy_performance_preference"
     changed = {f"{CPUS}/cpu2/cpufreq/{name}": "balance_power\n", f"{CPUS}/cpu3/cpufreq/{name}": "128\n"}
-    fix = _sure_fix("energy-preference-not-performance", changed)
+    fix = fix_of("energy-preference-not-performance", changed)
     assert fix.now == f'for c in 2 3; do echo performance | sudo tee "{CPUS}/cpu$c/cpufreq/{name}"; done'
     assert fix.undo == (
         f"echo balance_power | sudo tee {CPUS}/cpu2/cpufreq/{name}; echo 128 | sudo tee {CPUS}/cpu3/cpufreq/{name}"
@@ -37,43 +54,43 @@ def test_each_cpu_gets_back_the_preference_that_it_had() -> None:
 
 def test_the_bias_of_one_cpu_is_written_and_brought_back() -> None:
     path = f"{CPUS}/cpu3/power/energy_perf_bias"
-    fix = _sure_fix("energy-bias-not-performance", {path: "6\n"})
+    fix = fix_of("energy-bias-not-performance", {path: "6\n"})
     assert (fix.now, fix.undo) == (f"echo 0 | sudo tee {path}", f"echo 6 | sudo tee {path}")
     assert f"w {path} - - - - 0" in (fix.persist or "")
 
 
 def test_a_profile_is_only_chosen_where_the_platform_offers_it() -> None:
     balanced: dict[str, str] = {Knob.PLATFORM_PROFILE: "balanced\n"}
-    fix = _sure_fix("platform-profile-saves-power", balanced)
+    fix = fix_of("platform-profile-saves-power", balanced)
     assert fix.now == f"echo performance | sudo tee {Knob.PLATFORM_PROFILE}"
     assert fix.undo == f"echo balanced | sudo tee {Knob.PLATFORM_PROFILE}"
     without: dict[str, str] = {Knob.PLATFORM_PROFILES: "quiet balanced\n"}
-    assert _fix("platform-profile-saves-power", balanced | without) is None
+    assert answered("platform-profile-saves-power", balanced | without).fix is None
 
 
 def test_daemons_are_stopped_and_started_by_the_names_of_their_units() -> None:
-    fix = _sure_fix("frequency-daemon-runs", process(900, "thermald", 0, 0) | process(901, "power-profiles-", 0, 0))
+    fix = fix_of("frequency-daemon-runs", process(900, "thermald", 0, 0) | process(901, "power-profiles-", 0, 0))
     assert fix.now == "sudo systemctl stop power-profiles-daemon thermald"
     assert fix.undo == "sudo systemctl start power-profiles-daemon thermald"
-    assert _fix("frequency-daemon-runs", process(900, "gamemoded", 0, 0)) is None
+    assert answered("frequency-daemon-runs", process(900, "gamemoded", 0, 0)).fix is None
 
 
 def test_the_share_of_the_highest_clock_goes_back_to_what_it_was() -> None:
-    fix = _sure_fix("clock-capped", {Knob.PSTATE_MAX_PERF: "70\n"})
+    fix = fix_of("clock-capped", {Knob.PSTATE_MAX_PERF: "70\n"})
     assert fix.now == f"echo 100 | sudo tee {Knob.PSTATE_MAX_PERF}"
     assert fix.undo == f"echo 70 | sudo tee {Knob.PSTATE_MAX_PERF}"
 
 
 def test_the_uncore_is_held_at_its_highest_frequency() -> None:
     path = f"{UNCORE}/min_freq_khz"
-    fix = _sure_fix("uncore-frequency-moves", {path: "800000\n"})
+    fix = fix_of("uncore-frequency-moves", {path: "800000\n"})
     assert (fix.now, fix.undo) == (f"echo 2400000 | sudo tee {path}", f"echo 800000 | sudo tee {path}")
 
 
 def test_deep_states_are_disabled_on_the_cpus_that_may_enter_them_and_enabled_again() -> None:
     files = {f"{CPUS}/cpu{cpu}/cpuidle/state3/disable": "0\n" for cpu in range(4)}
     files[f"{CPUS}/cpu2/cpuidle/state2/latency"] = "20\n"
-    fix = _sure_fix("deep-idle-states", files)
+    fix = fix_of("deep-idle-states", files)
     both, c6 = f"{CPUS}/cpu2/cpuidle/state$s/disable", f"{CPUS}/cpu3/cpuidle/state3/disable"
     assert fix.now == f'for s in 2 3; do echo 1 | sudo tee "{both}"; done; echo 1 | sudo tee {c6}'
     assert fix.undo == f'for s in 2 3; do echo 0 | sudo tee "{both}"; done; echo 0 | sudo tee {c6}'

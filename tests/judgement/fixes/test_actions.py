@@ -1,4 +1,4 @@
-"""Of any CPUs and values: one readable line, which may be run twice, and which its undo undoes exactly."""
+"""Actions as commands: one readable line for any CPUs, that may run twice, and that its undo undoes exactly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from noisewatch.judgement.fixes.actions import Run, Setting, Write, move, run_co
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments, set_for_good
 from noisewatch.judgement.fixes.lasting import AtBoot, BootOptions, ByHand, at_boot, boot_without
 from noisewatch.judgement.fixes.shell import boxes, boxes_of_paths, glob_of, list_of_numbers
-from tests.judgement.fake_root import sh, tree_of
+from tests.judgement.fixes.fake_root import sh, tree_of
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS
 

@@ -1,8 +1,9 @@
-"""Every fix that is a command, run by a shell below a folder of its own: twice is as once, and the undo undoes all."""
+"""Every command of every fix, run by a shell below a folder: twice is as once, and the undo undoes all."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -11,11 +12,14 @@ import pytest
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Action, MakePartition, Move, Write
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.kernel.tasks.affinities import WORKQUEUES
+from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example, all_examples
-from tests.judgement.fake_root import sh, tree_of
-from tests.written import write_tree
-from tests.written.quiet_machine import CPUS, quiet_files
+from tests.judgement.fixes.fake_root import sh, tree_of
+from tests.judgement.judging import judged
+from tests.written import WrittenMachine, write_tree
+from tests.written.quiet.cpus import WORKQUEUES
+from tests.written.quiet.system import TRACING
+from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, quiet_files
 
 # What the kernel has and no check reads.
 _NEVER_READ = {
@@ -128,3 +132,49 @@ def test_what_lasts_for_other_cpus_stays(check_id: str, name: str, text: str, tm
     both = sh(tmp_path / "machine", second.persist)
     assert (len(earlier), len(both), first.undo_persist == second.undo_persist) == (1, 2, False)
     assert sh(tmp_path / "machine", second.undo_persist, second.undo_persist) == earlier
+
+
+_FAULTS_OF_SETTINGS: dict[str, str] = {
+    f"{CPUS}/isolated": "\n",
+    f"{CPUS}/cpufreq/boost": "1\n",
+    f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n",
+    f"{CPUS}/cpu2/cpufreq/scaling_max_freq": "3600000\n",
+    f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n",
+    "/proc/irq/default_smp_affinity": "f\n",
+    "/proc/irq/24/effective_affinity_list": "2\n",
+    "/proc/irq/25/effective_affinity_list": "3\n",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n",
+    "/sys/fs/cgroup/cpu.max": "50000 100000\n",
+    "/sys/fs/cgroup/cpu.stat": "nr_throttled 0\n",
+}
+_FAULTS_OF_THE_KERNEL: dict[str, str] = {
+    "/proc/1/status": "Cpus_allowed_list:\t0-3\n",
+    f"{CPUS}/isolated": "\n",
+    f"{CPUS}/nohz_full": "\n",
+    f"{WORKQUEUES}/cpumask": "f\n",
+    f"{TRACING}/set_event": "sched:sched_switch\n",
+    f"{TRACING}/current_tracer": "function\n",
+    Knob.SCHED_EXT_STATE: "enabled\n",
+    Knob.WATCHDOG_CPUS: "0-3\n",
+    Knob.TIMER_MIGRATION: "1\n",
+    Knob.STAT_INTERVAL: "1\n",
+    Knob.MACHINE_CHECK_INTERVAL: "1\n",
+    Knob.REALTIME_RUNTIME: "950000\n",
+    Knob.PRINTK: "7\t4\t1\t7\n",
+    Knob.CURSOR_BLINK: "1\n",
+    Knob.BPF_STATISTICS: "1\n",
+    "/proc/sys/kernel/osrelease": "6.1.0\n",
+}
+
+
+@pytest.mark.parametrize("name", ["now", "undo"])
+@pytest.mark.parametrize(
+    ("faults", "fewest"), [(_FAULTS_OF_SETTINGS, 7), (_FAULTS_OF_THE_KERNEL, 10)], ids=["settings", "kernel"]
+)
+def test_with_many_faults_at_once_every_command_is_valid_shell(faults: dict[str, str], fewest: int, name: str) -> None:
+    verdict = judged(WrittenMachine(quiet_files() | faults, quiet_files(3.0) | faults, answers=ANSWERS), TARGET)
+    fixes = [each.answer.fix for each in verdict.findings if each.answer.fix is not None]
+    commands = [command for fix in fixes if (command := getattr(fix, name)) is not None]
+    refused = [command for command in commands if subprocess.run(["sh", "-n", "-c", command], check=False).returncode]
+    assert len(commands) >= fewest
+    assert refused == []

@@ -1,0 +1,31 @@
+"""What a check proposes for the quiet machine with a few files changed."""
+
+from __future__ import annotations
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.fixes.fix import Fix
+from tests.judgement.example import Example, all_examples
+from tests.judgement.judging import finding, judged
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, TARGET, quiet_files
+
+
+def fix_of(check_id: str, changed: dict[str, str], cpus: CpuSet = TARGET, modes: dict[str, int] | None = None) -> Fix:
+    """The fix for these target CPUs; there has to be one."""
+    machine = WrittenMachine(quiet_files() | changed, quiet_files(3.0) | changed, answers=ANSWERS, modes=modes)
+    fix = finding(judged(machine, cpus), check_id).answer.fix
+    assert fix is not None
+    return fix
+
+
+def fix_of_example(example: Example) -> Fix:
+    """The fix for the example's machine; there has to be one."""
+    fix = example.found().answer.fix
+    assert fix is not None
+    return fix
+
+
+def example_named(check_id: str, status: str, named: str) -> Example:
+    """The one example of the check that is answered so."""
+    (example,) = [each for each in all_examples() if (each.id, each.status, each.named) == (check_id, status, named)]
+    return example

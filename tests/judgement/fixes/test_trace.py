@@ -1,0 +1,43 @@
+"""What the check of tracing proposes, and how it is undone."""
+
+from __future__ import annotations
+
+import shlex
+
+from noisewatch.kernel.snapshot.knobs import Knob
+from tests.judgement.fixes.proposed import fix_of
+from tests.written.quiet.system import TRACING
+
+
+def test_only_the_events_that_cost_are_switched_off_and_on_again() -> None:
+    own = f"{TRACING}/instances/rasdaemon"
+    changed = {f"{own}/set_event": "ras:mc_event\nirq:softirq_entry\nirq:softirq_exit\n"}
+    fix = fix_of("kernel-traced", changed | {f"{TRACING}/current_tracer": "function\n"})
+    assert fix.now == (
+        f"echo nop | sudo tee {TRACING}/current_tracer && "
+        + _in_a_shell(f"printf '%s\\n' '!irq:softirq_entry' '!irq:softirq_exit' >>{own}/set_event")
+    )
+    assert fix.undo == (
+        _in_a_shell(f"printf '%s\\n' irq:softirq_entry irq:softirq_exit >>{own}/set_event")
+        + f"; echo function | sudo tee {TRACING}/current_tracer"
+    )
+
+
+def test_the_tracers_beside_the_tracer_are_switched_off_and_on_again() -> None:
+    profile = f"{TRACING}/function_profile_enabled"
+    fix = fix_of("kernel-traced", {profile: "1\n", Knob.STACK_TRACER: "1\n"})
+    assert fix.now == f"echo 0 | sudo tee {profile}; echo 0 | sudo tee {Knob.STACK_TRACER}"
+    assert fix.undo == f"echo 1 | sudo tee {profile}; echo 1 | sudo tee {Knob.STACK_TRACER}"
+
+
+def test_the_folder_of_an_instance_is_quoted() -> None:
+    own = f"{TRACING}/instances/a b;reboot"
+    fix = fix_of("kernel-traced", {f"{own}/current_tracer": "nop\n", f"{own}/set_event": "a:b\n"})
+    words = shlex.split(fix.now or "")
+    assert words[:3] == ["sudo", "sh", "-c"]
+    assert f"'{own}/set_event'" in words[3]
+
+
+def _in_a_shell(command: str) -> str:
+    """As tracefs does not let `tee -a` seek the end."""
+    return f"sudo sh -c {shlex.quote(command)}"
