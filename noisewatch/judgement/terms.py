@@ -1,7 +1,11 @@
-"""The words of a verdict: each a type, defined here and nowhere else."""
+"""The words of a verdict, each a type, and how many checks have each status.
+
+Frames carry them before the first picture is drawn, so nothing of the checks is imported here.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -75,3 +79,38 @@ def label_of(status: str, gravity: str) -> str:
     """The status in a word, in capitals where it decides the verdict."""
     label = _LABELS.get(status, status)
     return label.upper() if gravity in _DECIDING else label
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Checks by status, whatever their severity; of those that fail, or are unknown, how many block.
+
+    An unknown that a measurement has answered does not block.
+    """
+
+    fail: int
+    blocking_fail: int
+    warn: int
+    unknown: int
+    blocking_unknown: int
+    passed: int
+    not_applicable: int
+    ignored: int
+
+    @property
+    def failing(self) -> str:
+        """`14 fail (4 blocking)`."""
+        return _with_blocking(self.fail, "fail", self.blocking_fail)
+
+    @property
+    def unanswered(self) -> str:
+        """`59 unknown (0 blocking)`."""
+        return _with_blocking(self.unknown, "unknown", self.blocking_unknown)
+
+    def __str__(self) -> str:
+        """`14 fail (4 blocking), 3 warn, 59 unknown (0 blocking), 40 pass`."""
+        return f"{self.failing}, {self.warn} warn, {self.unanswered}, {self.passed} pass"
+
+
+def _with_blocking(number: int, status: str, blocking: int) -> str:
+    return f"{number} {status} ({blocking} blocking)" if number else f"0 {status}"

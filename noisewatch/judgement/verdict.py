@@ -7,6 +7,7 @@ information never counts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,9 +16,8 @@ from noisewatch.faults import contained
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
-from noisewatch.judgement.counts import Counts, count
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
-from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
+from noisewatch.judgement.terms import Counts, Gravity, Outcome, Severity, Status
 
 ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
@@ -114,7 +114,7 @@ class Verdict:
 
     @property
     def counts(self) -> Counts:
-        return count(self.findings)
+        return _count(self.findings)
 
     @property
     def failures(self) -> list[Finding]:
@@ -135,6 +135,20 @@ class Verdict:
     @property
     def passes(self) -> list[Finding]:
         return [finding for finding in self.findings if finding.status == Status.PASS]
+
+
+def _count(findings: tuple[Finding, ...]) -> Counts:
+    by_status = Counter(finding.status for finding in findings)
+    return Counts(
+        fail=by_status[Status.FAIL],
+        blocking_fail=sum(finding.is_blocking_failure for finding in findings),
+        warn=by_status[Status.WARN],
+        unknown=by_status[Status.UNKNOWN],
+        blocking_unknown=sum(finding.is_blocking_unknown for finding in findings),
+        passed=by_status[Status.PASS],
+        not_applicable=by_status[Status.NOT_APPLICABLE],
+        ignored=by_status[Status.IGNORED],
+    )
 
 
 def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False) -> Verdict:

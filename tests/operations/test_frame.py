@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noisewatch.judgement.counts import Counts
 from noisewatch.judgement.fixes.actions import run_command, write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.terms import Counts
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import (
     ClockLimits,

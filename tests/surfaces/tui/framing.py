@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from noisewatch.judgement.counts import Counts
-from noisewatch.judgement.terms import Gravity
+from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
