@@ -1,4 +1,4 @@
-"""How the CPUs lie: cores, packages, nodes, caches and kinds of core."""
+"""How the CPUs lie: cores, packages, nodes, caches, kinds of core and their ranks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.kernel.cpus.topology import CPUS, CpuPlace, kinds_by_strength, read_topology
+from noisewatch.kernel.cpus.topology import CPUS, NAME, CpuPlace, kinds_by_strength, read_core_ranking, read_topology
 from tests.written import Files, reading
 
 _DESIGNS = {0: 0x410FD050, 1: 0x410FD0B0}  # midr_el1 of a Cortex-A55 and of a Cortex-A76
@@ -200,3 +200,8 @@ def test_the_strongest_core_is_never_an_efficiency_core(strengths: dict[int, int
 @pytest.mark.parametrize("capacity", ["0 0", "0 5", "-5 0", "-5 5"])
 def test_a_capacity_that_makes_no_sense_is_no_reason_to_stop(capacity: str) -> None:
     assert len(_kinds(capacity=capacity)) == 2
+
+
+def test_only_cores_that_are_ranked_have_a_rank() -> None:
+    files = {f"{CPUS}/cpu{cpu}/{NAME}": text for cpu, text in {1: "236\n", 2: "0\n", 3: "rubbish\n"}.items()}
+    assert read_core_ranking(reading(files), frozenset({0, 1, 2, 3})) == {1: 236}

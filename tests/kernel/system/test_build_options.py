@@ -1,4 +1,4 @@
-"""The options that the kernel was built with, packed or plain, whole or not."""
+"""The options that the kernel was built with, packed or plain, whole or not; and where it prints its messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import gzip
 import pytest
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.system.build_options import PACKED, KernelConfig, parse_kernel_config, read_kernel_config
+from noisewatch.kernel.system.build_options import (
+    PACKED,
+    Console,
+    KernelConfig,
+    parse_consoles,
+    parse_kernel_config,
+    read_kernel_config,
+)
 from noisewatch.machine.recording.privacy import gunzip
 from tests.written import Files, reading
 
@@ -27,6 +34,7 @@ CONFIG_KASAN_SHADOW_OFFSET=0xdffffc0000000000
 # CONFIG_RUNTIME_TESTING_MENU is not set
 CONFIG_IO_URING_ZCRX=y
 """
+
 _BOOT = "/boot/config-6.18.44"
 
 
@@ -119,3 +127,31 @@ def test_what_is_not_compressed_stays_as_it_is() -> None:
 def test_what_is_huge_or_damaged_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"huge|header|method"):
         gunzip(content)
+
+
+_CONSOLES = """\
+ttyS0                -W- (EC  p a)    4:64
+tty0                 -WU (E   p  )    4:1
+netcon0              -W- (    p  )
+pstore-1             -W- (E  Np a)
+"""
+
+
+def test_consoles_that_show_or_store_are_not_slow() -> None:
+    assert [(each.name, each.is_enabled, each.is_slow) for each in parse_consoles(_CONSOLES)] == [
+        ("ttyS0", True, True),
+        ("tty0", True, False),
+        ("netcon0", False, True),
+        ("pstore-1", True, False),
+    ]
+
+
+def test_there_may_be_no_console() -> None:
+    assert parse_consoles("") == ()
+    assert parse_consoles("hvc0 -W- (EC p ) 229:0") == (Console("hvc0", True),)
+
+
+@pytest.mark.parametrize("text", ["ttyS0\n", "ttyS0 -W- EC\n", "\n", "ttyS0 -W- (EC p a"])
+def test_a_line_that_is_no_console_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed, match="ttyS0 -W-"):
+        parse_consoles(text)

@@ -1,4 +1,4 @@
-"""The kernel's release and the options it was booted with, and files of one number or word."""
+"""The kernel: its release, the options it was booted with, its uptime and live patches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import parse_flag, parse_integer, parse_word
 from noisewatch.kernel.system.release import (
     COMMAND_LINE,
+    NOT_SUPPORTED,
     parse_command_line,
+    parse_uptime,
     read_command_line,
+    read_livepatches,
     read_release,
     release_number,
 )
@@ -17,6 +20,7 @@ from noisewatch.text import clean
 from tests.written import reading
 
 OSRELEASE = "/proc/sys/kernel/osrelease"
+
 VERSION = "/proc/version"
 
 
@@ -128,3 +132,21 @@ def test_a_file_without_a_line_or_with_several_holds_no_word(text: str) -> None:
 )
 def test_what_a_terminal_must_not_see_is_a_dot(name: str, shown: str) -> None:
     assert clean(name) == shown
+
+
+def test_the_first_number_is_the_uptime() -> None:
+    assert parse_uptime("34521.77 66120.03\n") == 34521.77
+
+
+@pytest.mark.parametrize("text", ["", "34521.77", "34521.77 ", "1e9 2.0", "-1.0 2.0", "soon 2.0"])
+def test_anything_else_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        parse_uptime(text)
+
+
+def test_patches_are_in_transition_or_not() -> None:
+    folder = "/sys/kernel/livepatch"
+    files = {f"{folder}/a/transition": "1\n", f"{folder}/b/transition": "0\n", f"{folder}/c/enabled": "1\n"}
+    assert read_livepatches(reading(files)) == {"a": True, "b": False, "c": None}
+    assert read_livepatches(reading({})) == NOT_SUPPORTED
+    assert read_livepatches(reading({}, is_copy=True)) is None

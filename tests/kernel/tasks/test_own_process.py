@@ -21,6 +21,7 @@ from noisewatch.kernel.tasks.own_process import (
     parse_own_status,
     parse_personality,
     parse_scheduling,
+    parse_seccomp_mode,
     read_own_process,
 )
 from noisewatch.machine.live import LiveMachine
@@ -112,3 +113,9 @@ def test_this_process_can_be_read() -> None:
     assert own.scheduling is not None
     assert own.scheduling.nice == os.getpriority(os.PRIO_PROCESS, os.getpid())
     assert ask_parent()[0] == os.getppid()
+
+
+def test_filters_are_the_second_mode() -> None:
+    assert parse_seccomp_mode("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n") == 2
+    with pytest.raises(Malformed, match="Seccomp: 0"):
+        parse_seccomp_mode("Name:\tx\nSeccomp:\t7\n")

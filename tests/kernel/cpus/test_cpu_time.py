@@ -1,4 +1,4 @@
-"""Counters by CPU: softirqs, time in /proc/stat, time that tasks ran, pressure."""
+"""How each CPU spent its time, and how long tasks ran on it."""
 
 from __future__ import annotations
 
@@ -14,36 +14,7 @@ from noisewatch.kernel.cpus.cpu_time import (
     read_cpu_time,
     read_run_time,
 )
-from noisewatch.kernel.interrupts.table import parse_softirqs, read_softirqs
-from noisewatch.kernel.system.pressure import Pressure, Stall, parse_stall, read_pressure
 from tests.written import reading
-
-STALL = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1473177\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
-
-
-def test_softirqs_may_have_more_columns_than_there_are_cpus_online() -> None:
-    table = parse_softirqs("CPU0 CPU1 CPU2 CPU3\n HI: 1 2 0 0\n TIMER: 3 4 0 0\n")
-    assert table.cpus == (0, 1, 2, 3)
-    assert [(row.label, row.counts) for row in table.rows] == [("HI", (1, 2, 0, 0)), ("TIMER", (3, 4, 0, 0))]
-
-
-def test_a_column_of_softirqs_belongs_to_the_cpu_in_the_header() -> None:
-    assert parse_softirqs("CPU1 CPU5\n HI: 1 2\n").cpus == (1, 5)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "\n", "CPU0\n", "CPU0 CPU1\nHI: 1\n", "CPU0\nHI: 1 2\n", "CPU0\nHI: x\n", "CPU0\nHI 1\n", "HI: 1\n"],
-)
-def test_a_text_that_is_no_table_of_softirqs_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_softirqs(text)
-
-
-def test_softirqs_that_cannot_be_read_are_unknown_with_the_reason() -> None:
-    reader = reading({})
-    assert read_softirqs(reader) is None
-    assert reader.reason_by_path == {"/proc/softirqs": "no such file"}
 
 
 def test_time_is_nanoseconds_by_cpu_number() -> None:
@@ -132,29 +103,3 @@ def test_without_schedstat_the_root_of_cpuacct_tells_as_much() -> None:
 
 def test_a_part_of_cpuacct_does_not_know_of_all_tasks() -> None:
     assert read_run_time(reading(_CPUACCT)) is None
-
-
-def test_stalls_are_told_in_microseconds_and_kept_in_nanoseconds() -> None:
-    assert parse_stall(STALL) == Stall(1_473_177_000, 7_000)
-
-
-def test_an_older_kernel_does_not_tell_full_stalls_of_the_cpu() -> None:
-    assert parse_stall(STALL.splitlines()[0]) == Stall(1_473_177_000, None)
-
-
-@pytest.mark.parametrize("text", ["", "some", "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", STALL[:-3] + "x\n"])
-def test_a_text_that_tells_no_stall_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_stall(text)
-
-
-def test_pressure_of_one_resource_may_be_unknown() -> None:
-    reader = reading({"/proc/pressure/cpu": STALL, "/proc/pressure/memory": "rubbish"})
-    assert read_pressure(reader) == Pressure(Stall(1_473_177_000, 7_000), None, None)
-    assert sorted(reader.reason_by_path) == ["/proc/pressure/io", "/proc/pressure/memory"]
-
-
-def test_a_kernel_without_pressure_is_told_once() -> None:
-    reader = reading({})
-    assert read_pressure(reader) == Pressure(None, None, None)
-    assert reader.reason_by_path == {"/proc/pressure": "no such file"}

@@ -1,4 +1,4 @@
-"""Where memory is swapped to, as the kernel lists it."""
+"""Where memory is swapped to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the clock is steered."""
+"""How far the clock is slewed."""
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+"""Where systemd's services and the kernel's unbound work may run."""
+
+from __future__ import annotations
+
+from noisewatch.kernel.tasks.affinities import WORKQUEUES, ServiceGroup, read_services, read_workqueues
+from tests.written import WrittenMachine, reading
+
+
+def test_a_queue_runs_where_its_mask_and_that_of_all_overlap() -> None:
+    files = {
+        f"{WORKQUEUES}/cpumask": "3\n",
+        f"{WORKQUEUES}/cpumask_requested": "f\n",
+        f"{WORKQUEUES}/power/control": "auto\n",
+        f"{WORKQUEUES}/raid/cpumask": "6\n",
+        f"{WORKQUEUES}/writeback/cpumask": "c\n",
+        f"{WORKQUEUES}/bound/per_cpu": "1\n",
+        f"{WORKQUEUES}/odd/cpumask": "0-3\n",
+    }
+    queues = read_workqueues(reading(files))
+    assert {name: queues.allowed_to(name) for name in queues.own_by_queue} == {
+        "raid": frozenset({1}),
+        "writeback": frozenset({0, 1}),
+        "odd": None,
+    }
+    assert queues.requested == frozenset(range(4))
+
+
+def test_without_the_mask_of_all_nothing_else_is_asked() -> None:
+    machine = WrittenMachine({f"{WORKQUEUES}/raid/cpumask": "6\n"})
+    queues = read_workqueues(reading({f"{WORKQUEUES}/raid/cpumask": "6\n"}))
+    assert (queues.allowed, queues.own_by_queue, machine.reads) == (None, {}, [])
+
+
+def test_a_slice_without_the_file_sets_no_limit() -> None:
+    files = {
+        "/proc/1/comm": "systemd\n",
+        "/proc/1/status": "Cpus_allowed_list:\t0-3\n",
+        "/proc/self/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
+        "/sys/fs/cgroup/system.slice/cpuset.cpus.effective": "0-1\n",
+        "/sys/fs/cgroup/system.slice/cpuset.cpus": "\n",
+        "/sys/fs/cgroup/user.slice/pids.max": "max\n",
+    }
+    folder = "/sys/fs/cgroup"
+    assert read_services(reading(files)).groups == (
+        ServiceGroup(
+            name="system.slice",
+            folder=f"{folder}/system.slice",
+            has_limit=True,
+            allowed=frozenset({0, 1}),
+            wanted=frozenset(),
+        ),
+        ServiceGroup(name="user.slice", folder=f"{folder}/user.slice", has_limit=False, allowed=None, wanted=None),
+    )
+    missing_from_a_copy = read_services(reading(files, is_copy=True)).groups
+    assert missing_from_a_copy is not None
+    assert missing_from_a_copy[1].has_limit
+
+
+def test_without_the_second_version_there_are_no_groups() -> None:
+    assert read_services(reading({"/proc/self/mounts": "cgroup /c cgroup rw,cpu 0 0\n"})).groups == ()
+    assert read_services(reading({})).groups is None

@@ -1,0 +1,50 @@
+"""Who traces already: the instances of the kernel's trace, their tracers and events."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.errors import Malformed
+from noisewatch.kernel.trace.active import FOLDER, TraceInstance, Tracing, parse_events, read_tracing
+from tests.written import reading
+
+
+def test_events_are_a_line_each() -> None:
+    assert parse_events("sched:sched_switch\nirq:softirq_entry\n") == ("sched:sched_switch", "irq:softirq_entry")
+    assert parse_events("") == ()
+
+
+def test_lines_that_are_blank_are_no_list_of_events() -> None:
+    with pytest.raises(Malformed, match="an event"):
+        parse_events("\n\n")
+
+
+def test_a_line_of_two_words_is_no_event() -> None:
+    with pytest.raises(Malformed, match="sched sched_switch"):
+        parse_events("a:b\nsched sched_switch\n")
+
+
+def test_each_instance_has_a_tracer_and_events() -> None:
+    files = {
+        f"{FOLDER}/current_tracer": "nop\n",
+        f"{FOLDER}/set_event": "",
+        f"{FOLDER}/instances/own/current_tracer": "osnoise\n",
+        f"{FOLDER}/instances/own/set_event": "a:b\n",
+    }
+    assert read_tracing(reading(files)).instances == (
+        TraceInstance(FOLDER, "nop", ()),
+        TraceInstance(f"{FOLDER}/instances/own", "osnoise", ("a:b",)),
+    )
+
+
+def test_a_kernel_without_the_folder_cannot_trace_and_one_of_a_copy_is_unknown() -> None:
+    assert read_tracing(reading({})) == Tracing(())
+    copied = reading({}, is_copy=True)
+    assert read_tracing(copied) == Tracing(None)
+    assert copied.reason_by_path == {FOLDER: "no such file"}
+
+
+def test_a_folder_without_its_file_system_says_so() -> None:
+    reader = reading({f"{FOLDER}/other": ""})
+    assert read_tracing(reader) == Tracing(None)
+    assert reader.reason_by_path == {FOLDER: "tracefs is not mounted"}
