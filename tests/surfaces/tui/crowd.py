@@ -9,7 +9,7 @@ from typing import Any
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CpuLine, CulpritLine, FindingLine, Frame
-from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, frame
@@ -72,7 +72,9 @@ def crowded(count: int) -> ScreenModel:
     for shown in frames_of(count):
         model.add(shown)
     model.own_cost = OwnCost(cpu_share=0.01, wakeups_per_s=14.0, written_per_s=3_200.0)
-    model.log.add(Event((INTERVALS - 3) * SECOND_NS, "device", "usb 2-1: a device was added (Keyboard)", INTERVALS - 4))
+    model.log.add(
+        Event((INTERVALS - 3) * SECOND_NS, EventKind.DEVICE, "usb 2-1: a device was added (Keyboard)", INTERVALS - 4)
+    )
     return model
 
 

@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
-from noisewatch.surfaces.tui.events.kinds import MONITOR, Event, kind_of_device
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind, kind_of_device
 from noisewatch.surfaces.tui.overlays.host import OverlayHost
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, wrapped
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
@@ -107,7 +107,7 @@ class MonitorApp(KeyedApp):
         self.model.notice = f"the sampler ended and was restarted: {reason}"
         if self.model.newest is not None:
             at_ns, number = self.model.newest.taken_at_ns, self.model.history.count
-            self.model.log.add(Event(at_ns, MONITOR, self.model.notice, number))
+            self.model.log.add(Event(at_ns, EventKind.MONITOR, self.model.notice, number))
         self._framed_s = time.monotonic()
         self.draw()
 

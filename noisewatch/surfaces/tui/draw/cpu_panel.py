@@ -6,9 +6,8 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.dense_cpus import (
     COLUMN_HEADING,
-    COLUMNS,
-    ROWS,
     Density,
+    Form,
     cell_heading,
     cell_rows,
     column_rows,
@@ -39,12 +38,12 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
         return []
     lines = model.frame.cpus if model.frame is not None else ()
     found = density(len(lines), width, height - 1)
-    if found.kind == COLUMNS:
+    if found.form == Form.COLUMNS:
         heading: Row = [
             (COLUMN_HEADING + _described(model, width // found.across - len(COLUMN_HEADING) - 1), "heading")
         ]
         return [heading, *column_rows(model, lines, found, width, glyphs)]
-    cells = cell_rows(lines, found, glyphs) if found.kind != ROWS else []
+    cells = cell_rows(lines, found, glyphs) if found.form != Form.ROWS else []
     if _has_cell_heading(found, height):
         cells.insert(0, cell_heading(found, width, glyphs))
     return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
@@ -53,14 +52,14 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
 def row_room(cpu_count: int, width: int, height: int) -> int:
     """How many CPUs have a row of their own in a panel of that size."""
     found = density(cpu_count, width, height - 1)
-    if found.kind == COLUMNS:
+    if found.form == Form.COLUMNS:
         return cpu_count
-    return max(height - 1 - (found.rows + _has_cell_heading(found, height) if found.kind != ROWS else 0), 0)
+    return max(height - 1 - (found.rows + _has_cell_heading(found, height) if found.form != Form.ROWS else 0), 0)
 
 
 def _has_cell_heading(found: Density, height: int) -> bool:
     """Where rows are scarce, a row for one CPU more says more."""
-    return found.kind not in (ROWS, COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
+    return found.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
 def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
@@ -25,17 +26,27 @@ from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_duration
 
-ROWS, COLUMNS, CELLS, MARKS, PAIRS, GROUPS = DENSITIES = ("rows", "columns", "cells", "marks", "pairs", "groups")
 COLUMN_WIDTH = 27  # mark, number, loss, and some history
 LABEL_WIDTH = 5  # the number of the first CPU of the row
 _TOGETHER = 16  # cells without a gap
+
+
+class Form(StrEnum):
+    """How CPUs are drawn, from the widest to the densest."""
+
+    ROWS = "rows"
+    COLUMNS = "columns"
+    CELLS = "cells"
+    MARKS = "marks"
+    PAIRS = "pairs"
+    GROUPS = "groups"
 
 
 @dataclass(frozen=True, slots=True)
 class Density:
     """`across` CPUs, or groups of `each` of them, stand side by side in each of so many `rows`."""
 
-    kind: str
+    form: Form
     across: int
     each: int
     rows: int
@@ -43,24 +54,24 @@ class Density:
     @property
     def cell_width(self) -> int:
         """Of cells and marks: two characters and a gap, or one."""
-        return 3 if self.kind == CELLS else 1
+        return 3 if self.form == Form.CELLS else 1
 
 
 def density(count: int, width: int, rows: int) -> Density:
     """The widest that shows all CPUs. Cells take no more than half of the rows, so that the worst have some too."""
     if count <= rows or rows < 2:
-        return Density(ROWS, 1, 1, min(count, rows))
+        return Density(Form.ROWS, 1, 1, min(count, rows))
     columns = width // COLUMN_WIDTH
     if columns * rows >= count:
-        return Density(COLUMNS, columns, 1, -(-count // columns))
+        return Density(Form.COLUMNS, columns, 1, -(-count // columns))
     room = rows // 2
-    for kind, cell in ((CELLS, 3), (MARKS, 1)):
+    for form, cell in ((Form.CELLS, 3), (Form.MARKS, 1)):
         across = _across(width, cell)
         if across * room >= count:
-            return Density(kind, across, 1, -(-count // across))
+            return Density(form, across, 1, -(-count // across))
     across = _across(width, 1)
     each = -(-count // (across * room))
-    return Density(PAIRS if each == 2 else GROUPS, across, each, -(-count // (across * each)))
+    return Density(Form.PAIRS if each == 2 else Form.GROUPS, across, each, -(-count // (across * each)))
 
 
 def _across(width: int, cell: int) -> int:
@@ -118,7 +129,7 @@ def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[
 
 
 def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
-    if found.kind == PAIRS and glyphs.has_braille and _can_be_paired(group):
+    if found.form == Form.PAIRS and glyphs.has_braille and _can_be_paired(group):
         return [_pair(group, glyphs)]
     there = [line for line in group if line.role != Role.OFFLINE]
     has_mark = found.cell_width > 1
@@ -151,7 +162,7 @@ def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> tuple[str, str]:
 def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
     """What a cell shows."""
     each = "one CPU a cell" if found.each == 1 else f"worst of {found.each} CPUs a cell"
-    if found.kind == PAIRS and glyphs.has_braille:
+    if found.form == Form.PAIRS and glyphs.has_braille:
         each = "two CPUs a cell, side by side"
     marks = "   T target  s sibling  x offline" if found.cell_width > 1 else "   x offline"
     what = f"  CPU noise/s now, {each}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
-from noisewatch.surfaces.tui.events.kinds import mark_of
+from noisewatch.surfaces.tui.events.kinds import EventKind, mark_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LABEL, _EVENT_LABEL = "target ", "event  "
@@ -84,7 +84,7 @@ def _axis_row(model: ScreenModel, window: _Window) -> Row:
 
 def _marks(model: ScreenModel, window: _Window) -> str:
     """A letter in each column in which something happened."""
-    kinds_by_column: dict[int, set[str]] = {}
+    kinds_by_column: dict[int, set[EventKind]] = {}
     for event in model.log.within(window.numbers(model.history.first)):
         kinds_by_column.setdefault(window.column(event.number), set()).add(event.kind)
     columns = (kinds_by_column.get(column) for column in range(window.room - 1, -1, -1))

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
-HOT_PLUG, TARGET_SET, POWER, CLOCK, HEAT, STEAL, BUSY, DEVICE, VERDICT, MONITOR = (
-    "hot-plug", "target", "power", "clock", "heat", "steal", "busy", "device", "verdict", "monitor",
-)  # fmt: skip
-MARKS = {
-    HOT_PLUG: "x",
-    TARGET_SET: "T",
-    POWER: "p",
-    CLOCK: "c",
-    HEAT: "h",
-    STEAL: "s",
-    BUSY: "b",
-    DEVICE: "d",
-    VERDICT: "v",
-    MONITOR: "m",
+
+class EventKind(StrEnum):
+    """What an event is about."""
+
+    HOT_PLUG = "hot-plug"
+    TARGET_SET = "target"
+    POWER = "power"
+    CLOCK = "clock"
+    HEAT = "heat"
+    STEAL = "steal"
+    BUSY = "busy"
+    DEVICE = "device"
+    VERDICT = "verdict"
+    MONITOR = "monitor"
+
+
+MARKS: Mapping[EventKind, str] = {
+    EventKind.HOT_PLUG: "x",
+    EventKind.TARGET_SET: "T",
+    EventKind.POWER: "p",
+    EventKind.CLOCK: "c",
+    EventKind.HEAT: "h",
+    EventKind.STEAL: "s",
+    EventKind.BUSY: "b",
+    EventKind.DEVICE: "d",
+    EventKind.VERDICT: "v",
+    EventKind.MONITOR: "m",
 }
 SEVERAL = "*"
+_KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER, "thermal": EventKind.HEAT}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,18 +43,18 @@ class Event:
     """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then."""
 
     at_ns: int
-    kind: str
+    kind: EventKind
     text: str
     number: int = 0
 
 
-def kind_of_device(subsystem: str) -> str:
+def kind_of_device(subsystem: str) -> EventKind:
     """The kind of what the kernel says of a device."""
-    return {"cpu": HOT_PLUG, "power_supply": POWER, "thermal": HEAT}.get(subsystem, DEVICE)
+    return _KIND_BY_SUBSYSTEM.get(subsystem, EventKind.DEVICE)
 
 
-def mark_of(kinds: Iterable[str]) -> str:
+def mark_of(kinds: Iterable[EventKind]) -> str:
     """The letter of what happened; a verdict is the consequence of something, and gives way to it."""
     found = set(kinds)
-    causes = found - {VERDICT} or found
+    causes = found - {EventKind.VERDICT} or found
     return MARKS[min(causes)] if len(causes) == 1 else SEVERAL

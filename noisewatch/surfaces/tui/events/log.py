@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.events.kinds import HOT_PLUG, TARGET_SET, VERDICT, Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.setting_changes import KnownSettings
 from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
 from noisewatch.units import short_seconds
@@ -93,26 +93,26 @@ def _has(event: Event, word: str) -> bool:
     return word in f"{event.kind} {event.text}".casefold()
 
 
-def changes(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
+def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str]]:
     """CPUs that came and went, another target."""
     if before is None:
         return
     gone, come = _online(before) - _online(after), _online(after) - _online(before)
     if gone:
-        yield HOT_PLUG, f"{name_cpus(gone)} went offline"
+        yield EventKind.HOT_PLUG, f"{name_cpus(gone)} went offline"
     if come:
-        yield HOT_PLUG, f"{name_cpus(come)} came online"
+        yield EventKind.HOT_PLUG, f"{name_cpus(come)} came online"
     if before.target != after.target:
         chosen = f"{format_cpu_list(after.target) or 'none'} ({after.target_chosen_by})"
-        yield TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
+        yield EventKind.TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
 
 
-def _judged(before: Frame | None, after: Frame) -> Iterator[tuple[str, str]]:
+def _judged(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str]]:
     """Another verdict than the last one."""
     if before is not None and after.verdict is not None:
         said = list(_changes_of_verdict(before, after))
         if said:
-            yield VERDICT, "; ".join(said)
+            yield EventKind.VERDICT, "; ".join(said)
 
 
 def _online(frame: Frame) -> CpuSet:

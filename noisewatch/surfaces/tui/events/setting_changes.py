@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from noisewatch.cpus import CpuSet, name_cpus, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.operations.frame.frame import ClockLimits, Frame
-from noisewatch.surfaces.tui.events.kinds import CLOCK, POWER
+from noisewatch.surfaces.tui.events.kinds import EventKind
 
 _GOVERNOR, _LOWEST, _HIGHEST, _TURBO, _MAINS = "governor", "minimum frequency", "maximum frequency", "turbo", "mains"
 Value = str | int | bool
@@ -23,10 +23,10 @@ class KnownSettings:
     _turbo: str | None = None  # as the last frame had it
     _limits: tuple[ClockLimits, ...] = ()
 
-    def changes(self, frame: Frame) -> Iterator[tuple[str, str]]:
+    def changes(self, frame: Frame) -> Iterator[tuple[EventKind, str]]:
         """What is now another value than the last known one. What had none was not set, but found out."""
         if self._turbo is not None and frame.turbo is None:
-            yield CLOCK, f"turbo is now unknown, was {self._turbo}"
+            yield EventKind.CLOCK, f"turbo is now unknown, was {self._turbo}"
         cpus_by_change: dict[tuple[str, Value, Value], list[int]] = {}
         for setting, value in self._settings(frame):
             old = self._value_by_setting.get(setting)
@@ -36,7 +36,11 @@ class KnownSettings:
                 self._value_by_setting[setting] = value
         self._turbo, self._limits = frame.turbo, frame.conditions.clock_limits
         for (name, old, new), cpus in cpus_by_change.items():
-            yield (POWER, _of_mains(old, new)) if name == _MAINS else (CLOCK, _of_clock(name, old, new, cpus))
+            yield (
+                (EventKind.POWER, _of_mains(old, new))
+                if name == _MAINS
+                else (EventKind.CLOCK, _of_clock(name, old, new, cpus))
+            )
 
     def _settings(self, frame: Frame) -> Iterator[tuple[Setting, Value | None]]:
         """Limits only where they are not those of the last frame: hundreds of CPUs have the same, every time."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from noisewatch.cpus import name_cpus
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.surfaces.tui.events.kinds import BUSY, HEAT, STEAL, Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.units import short_share
 
 Subject = tuple[str, int | None]  # who, or what; and the CPU, of what is told for each
@@ -34,7 +34,7 @@ class Episode:
 class Watch:
     """When an episode begins and ends, and what is said of it: of its name, the CPUs in words, and itself."""
 
-    kind: str
+    kind: EventKind
     begins_at: float
     ends_below: float
     rests_s: float  # for so long it has to be below
@@ -152,14 +152,14 @@ def _takes(name: str, cpus: str, episode: Episode) -> str:
 
 
 _BUSY = Watch(
-    BUSY, _HOT, _COOL, _HOT_RESTS_S,
+    EventKind.BUSY, _HOT, _COOL, _HOT_RESTS_S,
     readings=_on_targets(Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, name_of=_process),
     absent=_absent_culprit,
     begun=_takes,
     ended=lambda name, cpus, episode: f"{name} off {cpus} after {episode.lasted_s:.0f} s ({_peak(episode)})",
 )  # fmt: skip
 _STEAL = Watch(
-    STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
+    EventKind.STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
     readings=_on_targets(Kind.OUTSIDE, name_of=lambda line: "steal"),
     absent=_absent_culprit,
     begun=_takes,
@@ -184,7 +184,7 @@ def _times(episode: Episode) -> str:
 
 
 _THROTTLING = Watch(
-    HEAT, 1, 1, _THROTTLING_RESTS_S,
+    EventKind.HEAT, 1, 1, _THROTTLING_RESTS_S,
     readings=_throttled,
     absent=lambda frame, subject: 0.0 if frame.seconds > 0 else None,
     begun=lambda name, cpus, episode: f"thermal throttling of {name}: {_times(episode)} in this interval",
@@ -192,7 +192,7 @@ _THROTTLING = Watch(
     f" {_times(episode)} within {episode.lasted_s:.0f} s",
 )  # fmt: skip
 _COOLING = Watch(
-    HEAT, 1, 1, 0,
+    EventKind.HEAT, 1, 1, 0,
     readings=lambda frame: {(each.kind, None): each.highest_state for each in frame.conditions.cooling or ()},
     absent=lambda frame, subject: None if frame.conditions.cooling is None else 0.0,
     begun=lambda name, cpus, episode: f"processor slowed to cool it: {name} at state {episode.highest:.0f}",
@@ -217,7 +217,7 @@ def _degrees_left(name: str, cpus: str, episode: Episode) -> str:
 
 
 _CRITICAL = Watch(
-    HEAT, -_NEAR, -_FAR, 0,
+    EventKind.HEAT, -_NEAR, -_FAR, 0,
     readings=_degrees_too_many,
     absent=lambda frame, subject: None,
     begun=_degrees_left,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
@@ -81,33 +82,41 @@ def _test(word: str) -> Test:
     return lambda line: wanted in line.name.casefold() or wanted == line.kind or wanted == str(line.pid)
 
 
-SORTS = ("cost", "rate", "cpu")
-BY_CHANGE = "change"  # since the baseline, where there is one
+class SortOrder(StrEnum):
+    """By what culprits, and CPUs, are sorted; `change` is that since the baseline, where there is one."""
+
+    COST = "cost"
+    RATE = "rate"
+    CPU = "cpu"
+    CHANGE = "change"
 
 
-def cpus_in_order(lines: Sequence[CpuLine], sort: str, room: int) -> list[CpuLine]:
+SORT_ORDERS = (SortOrder.COST, SortOrder.RATE, SortOrder.CPU)  # without a baseline
+
+
+def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[CpuLine]:
     """As they are numbered where all find room; else target CPUs first, the noisiest on top."""
-    if len(lines) <= room or sort == "cpu":
+    if len(lines) <= room or sort == SortOrder.CPU:
         return list(lines)
 
     def weight(line: CpuLine) -> float:
         if line.stolen_ns_per_s is None and line.role != Role.OFFLINE:
             return known_or_grave(None)
-        return (line.interrupts_per_s if sort == "rate" else line.stolen_ns_per_s) or 0
+        return (line.interrupts_per_s if sort == SortOrder.RATE else line.stolen_ns_per_s) or 0
 
     return sorted(lines, key=lambda line: (line.role != Role.TARGET, -weight(line), line.cpu))
 
 
-def weight_of(line: CulpritLine, sort: str, baseline: Baseline | None) -> float:
+def weight_of(line: CulpritLine, sort: SortOrder, baseline: Baseline | None) -> float:
     """By which culprits are sorted, or would be if their CPU did not come first."""
-    if sort == BY_CHANGE and baseline is not None:
+    if sort == SortOrder.CHANGE and baseline is not None:
         return abs(known_or_grave(baseline.change_of_culprit(line)))
-    return (line.rate_per_s or 0) if sort == "rate" else line.stolen_ns_per_s
+    return (line.rate_per_s or 0) if sort == SortOrder.RATE else line.stolen_ns_per_s
 
 
-def culprits_in_order(lines: Iterable[CulpritLine], sort: str, baseline: Baseline | None) -> list[CulpritLine]:
+def culprits_in_order(lines: Iterable[CulpritLine], sort: SortOrder, baseline: Baseline | None) -> list[CulpritLine]:
     """As the user wants them sorted."""
-    return sorted(lines, key=lambda line: (line.cpu if sort == "cpu" else 0, -weight_of(line, sort, baseline)))
+    return sorted(lines, key=lambda line: (line.cpu if sort == SortOrder.CPU else 0, -weight_of(line, sort, baseline)))
 
 
 def known_or_grave(ns: float | None) -> float:

@@ -63,7 +63,7 @@ class ScreenModel:
     advice: Advice | None = None  # that was asked for, until it is closed
     log: EventLog = field(default_factory=EventLog)
     shows_all_cpus: bool = False
-    sort: str = filters.SORTS[0]
+    sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     trouble: str | None = None
     notice: str | None = None  # what a key has done, until the next one
@@ -270,7 +270,7 @@ class ScreenModel:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
 
     def next_sort(self) -> None:
-        sorts = (*filters.SORTS, filters.BY_CHANGE) if self.baseline is not None else filters.SORTS
+        sorts = tuple(filters.SortOrder) if self.baseline is not None else filters.SORT_ORDERS
         self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
 
     def mark_baseline(self) -> None:
@@ -281,7 +281,7 @@ class ScreenModel:
     def forget_baseline(self) -> None:
         """Compares no longer."""
         self.baseline = None
-        self.sort = filters.SORTS[0] if self.sort == filters.BY_CHANGE else self.sort
+        self.sort = filters.SortOrder.COST if self.sort == filters.SortOrder.CHANGE else self.sort
 
     def scroll(self, lines: int, room: int) -> None:
         """Moves the CPUs by so many rows, of which `room` are shown."""

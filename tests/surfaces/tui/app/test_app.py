@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from noisewatch.operations.advise import Advice
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.state.filters import SortOrder
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, cpu_order, culprit, frame
 
@@ -144,7 +145,7 @@ def test_pages_scroll_the_cpus(keys: list[str], first: int) -> None:
     lines: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.model.sort = "cpu"
+        app.model.sort = SortOrder.CPU
         app.show_frame(frame(64))
         await pilot.press(*keys)
         lines.extend(shown(app))
@@ -157,7 +158,7 @@ def test_after_scrolling_past_the_end_one_press_scrolls_back() -> None:
     orders: list[list[int]] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.model.sort = "cpu"
+        app.model.sort = SortOrder.CPU
         app.show_frame(frame(64))
         await pilot.press(*["pagedown"] * 7)
         orders.append(cpu_order(shown(app)))

@@ -18,7 +18,7 @@ from noisewatch.surfaces.tui.app.keys import SCROLLING
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
-from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
@@ -127,7 +127,7 @@ def _thirty_intervals() -> ScreenModel:
 
     model = model_of(*(interval(second) for second in range(1, 31)))
     for at in range(30):
-        model.log.add(Event(at * SECOND_NS, "device", f"{at} was added", at))
+        model.log.add(Event(at * SECOND_NS, EventKind.DEVICE, f"{at} was added", at))
     return model
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.draw.dense_cpus import COLUMN_WIDTH, DENSITIES, LABEL_WIDTH, ROWS, density
+from noisewatch.surfaces.tui.draw.dense_cpus import LABEL_WIDTH, Form, density
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of
@@ -23,7 +23,7 @@ def test_all_cpus_find_room_and_the_worst_have_rows(count: int, width: int, rows
     found = density(count, width, rows)
     assert found.across * found.each * found.rows >= count
     assert found.rows <= rows
-    if found.kind in DENSITIES[2:]:
+    if found.form not in (Form.ROWS, Form.COLUMNS):
         assert found.rows <= rows // 2
         gaps = found.across // 16
         assert LABEL_WIDTH + found.across * found.cell_width + gaps - 1 <= max(width, LABEL_WIDTH + 1)
@@ -31,12 +31,12 @@ def test_all_cpus_find_room_and_the_worst_have_rows(count: int, width: int, rows
 
 @given(st.integers(1, 2047), st.integers(20, 400), st.integers(2, 60))
 def test_with_one_cpu_more_they_never_stand_wider(count: int, width: int, rows: int) -> None:
-    kinds = [DENSITIES.index(density(each, width, rows).kind) for each in (count, count + 1)]
-    assert kinds == sorted(kinds)
+    forms = [list(Form).index(density(each, width, rows).form) for each in (count, count + 1)]
+    assert forms == sorted(forms)
 
 
 @pytest.mark.parametrize(
-    ("count", "width", "rows", "kind"),
+    ("count", "width", "rows", "form"),
     [
         (8, 80, 8, "rows"),
         (16, 80, 8, "columns"),
@@ -50,9 +50,8 @@ def test_with_one_cpu_more_they_never_stand_wider(count: int, width: int, rows: 
         (4, 20, 1, "rows"),
     ],
 )
-def test_the_levels(count: int, width: int, rows: int, kind: str) -> None:
-    assert density(count, width, rows).kind == kind
-    assert kind != ROWS or COLUMN_WIDTH > 0
+def test_the_levels(count: int, width: int, rows: int, form: str) -> None:
+    assert density(count, width, rows).form == form
 
 
 def _screen(count: int, loud: int, width: int = 80, height: int = 25) -> list[str]:

@@ -11,7 +11,7 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.app.actions import show_event, step_to_event
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -56,13 +56,14 @@ def test_a_screen_too_low_for_three_rows_has_the_lane_and_the_cursor() -> None:
 
 
 def test_several_kinds_at_once_have_a_sign_and_the_verdict_gives_way_to_its_cause() -> None:
-    def lane(*kinds: str) -> str:
+    def lane(*kinds: EventKind) -> str:
         model = _model()
         for kind in kinds:
             model.log.add(Event(1, kind, kind, 19))
         return screen(model)[-3].rstrip()[-1]
 
-    assert [lane("clock"), lane("verdict"), lane("clock", "verdict"), lane("clock", "heat")] == ["c", "v", "c", "*"]
+    clock, verdict = EventKind.CLOCK, EventKind.VERDICT
+    assert [lane(clock), lane(verdict), lane(clock, verdict), lane(clock, EventKind.HEAT)] == ["c", "v", "c", "*"]
 
 
 @pytest.mark.parametrize("back", [-7, -18])
@@ -125,7 +126,7 @@ def test_a_moment_that_is_not_kept_any_more_is_said_to_be_gone() -> None:
 
 def test_what_was_said_of_a_device_just_now_is_found_in_the_newest_interval() -> None:
     model = _model()
-    model.log.add(Event(19, "device", "USB device 1-2 was added", model.history.count))
+    model.log.add(Event(19, EventKind.DEVICE, "USB device 1-2 was added", model.history.count))
     model.go_to(Screen.EVENTS)
     show_event(model)
     assert (model.screen, model.number) == (Screen.OVERVIEW, 19)
@@ -164,7 +165,7 @@ def test_enter_in_the_log_shows_who_was_there_then() -> None:
 def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
     model = _model()
     for number in range(100):
-        model.log.add(Event(number, "device", f"event {number}", number))
+        model.log.add(Event(number, EventKind.DEVICE, f"event {number}", number))
     model.go_to(Screen.EVENTS)
     model.select(90)
     rows = [text_of(row) for row in events_rows(model, 100, 30, UNICODE)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.surfaces.tui.state.filters import SortOrder
 from tests.surfaces.tui.framing import cpu_line, cpu_order, frame, model_of, screen
 
 _MANY = tuple(
@@ -33,13 +34,13 @@ def test_target_cpus_come_first_where_not_all_find_room() -> None:
 
 def test_sorted_by_rate_the_most_interrupted_come_after_the_targets() -> None:
     model = model_of(frame(_MANY))
-    model.sort = "rate"
+    model.sort = SortOrder.RATE
     assert cpu_order(screen(model, 100, 25)) == [40, 41, 0]
 
 
 def test_sorted_by_cpu_they_stand_in_their_own_order() -> None:
     model = model_of(frame(_MANY))
-    model.sort = "cpu"
+    model.sort = SortOrder.CPU
     assert cpu_order(screen(model, 100, 25)) == [0, 1, 2]
 
 
@@ -60,7 +61,7 @@ def test_the_heading_tells_which_rows_are_shown() -> None:
 
 def test_scrolled_to_the_end_the_last_cpu_is_shown() -> None:
     model = model_of(frame(_MANY))
-    model.sort, model.offset = "cpu", 10_000
+    model.sort, model.offset = SortOrder.CPU, 10_000
     assert cpu_order(screen(model, 100, 25))[-1] == 63
 
 

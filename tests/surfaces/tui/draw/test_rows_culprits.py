@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from tests.surfaces.tui.framing import culprit, frame, model_of, screen, text_of
@@ -31,12 +32,12 @@ def _named(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
 @pytest.mark.parametrize(
     ("sort", "names"),
     [
-        ("cost", ["dear", "middle", "cheap"]),
-        ("rate", ["cheap", "middle", "dear"]),
-        ("cpu", ["cheap", "middle", "dear"]),
+        (SortOrder.COST, ["dear", "middle", "cheap"]),
+        (SortOrder.RATE, ["cheap", "middle", "dear"]),
+        (SortOrder.CPU, ["cheap", "middle", "dear"]),
     ],
 )
-def test_they_are_sorted_as_asked(sort: str, names: list[str]) -> None:
+def test_they_are_sorted_as_asked(sort: SortOrder, names: list[str]) -> None:
     model = model_of(frame(4, _THREE))
     model.sort = sort
     assert _named(model) == names

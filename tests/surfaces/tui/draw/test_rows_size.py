@@ -12,8 +12,9 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.events.kinds import DEVICE, Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.overview import overview_rows
+from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen, screen_of, text_of
 
@@ -81,9 +82,9 @@ def test_every_state_fits(model: ScreenModel, width: int, height: int) -> None:
     height=st.integers(1, 60),
     count=st.integers(0, 70),
     offset=st.integers(0, 100),
-    sort=st.sampled_from(["cost", "rate", "cpu"]),
+    sort=st.sampled_from(SortOrder),
 )
-def test_scrolled_and_sorted_it_still_fits(width: int, height: int, count: int, offset: int, sort: str) -> None:
+def test_scrolled_and_sorted_it_still_fits(width: int, height: int, count: int, offset: int, sort: SortOrder) -> None:
     model = model_of(frame(count, _CULPRITS), frame(count, _CULPRITS, 2))
     model.offset, model.sort, model.shows_all_cpus = offset, sort, True
     rows = overview_rows(model, width, height, UNICODE)
@@ -113,7 +114,7 @@ def test_on_a_small_screen_a_check_is_named_whole(size: tuple[int, int]) -> None
 @pytest.mark.parametrize("size", _SMALL)
 def test_on_a_small_screen_an_event_says_what_it_was(size: tuple[int, int]) -> None:
     model = model_of(frame(4), frame(4, second=2))
-    model.log.add(Event(SECOND_NS, DEVICE, "sdb was added", 1))
+    model.log.add(Event(SECOND_NS, EventKind.DEVICE, "sdb was added", 1))
     assert "sdb was" in "".join(screen_of(model, "events", *size))
 
 

@@ -18,7 +18,7 @@ from noisewatch.operations.frame.frame import (
     Temperature,
     Throttled,
 )
-from noisewatch.surfaces.tui.events.kinds import MARKS, Event
+from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 
@@ -58,7 +58,7 @@ def test_a_cpu_that_goes_and_one_that_comes_back() -> None:
 
 def test_what_the_kernel_has_just_said_of_a_cpu_is_not_told_again() -> None:
     model = model_of(_frame(1))
-    model.log.add(Event(1, "hot-plug", "CPU 2 went offline", model.history.count))
+    model.log.add(Event(1, EventKind.HOT_PLUG, "CPU 2 went offline", model.history.count))
     model.add(_frame(2, cpus=(*_frame(1).cpus[:2], CpuLine(2, Role.OFFLINE))))
     assert [event.text for event in model.log.events] == ["CPU 2 went offline"]
     model.add(_frame(3))
@@ -133,8 +133,8 @@ def test_an_end_has_the_time_of_the_last_frame_with_it_and_stands_there_in_the_l
 def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:
     log = EventLog()
     for number in range(1000):
-        log.add(Event(number, "device", str(number), number))
-    log.add(Event(500, "busy", "over", 500))
+        log.add(Event(number, EventKind.DEVICE, str(number), number))
+    log.add(Event(500, EventKind.BUSY, "over", 500))
     texts = [event.text for event in log.events]
     assert (len(texts), texts[0], texts[499:502], texts[-1]) == (1000, "1", ["500", "over", "501"], "999")
 

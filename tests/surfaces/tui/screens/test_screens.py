@@ -17,7 +17,7 @@ from noisewatch.operations.advise import advise
 from noisewatch.surfaces.tui.app.export import export, window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
-from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 from tests.surfaces.running import record
@@ -97,7 +97,7 @@ def test_of_a_long_filter_the_end_can_be_seen_where_there_is_little_room() -> No
 
 def test_an_event_that_finds_no_room_goes_on_in_the_next_row() -> None:
     model = model_of(frame())
-    model.log.add(Event(SECOND_NS, "device", "a device with a long name was added to one of the busses"))
+    model.log.add(Event(SECOND_NS, EventKind.DEVICE, "a device with a long name was added to one of the busses"))
     rows = [" ".join(line.split()) for line in screen_of(model, "events", 60, 20)]
     assert "a device with a long name was added to one of the busses" in " ".join(rows)
     assert all(len(row) <= 60 for row in rows)
@@ -270,7 +270,7 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path, monkeypatch: pyte
 
 def test_the_window_in_markdown_tells_who_what_failed_and_what_changed() -> None:
     model = model_of(*(frame(2, (culprit("a|b"),), second, failed=("cpu-quota",)) for second in (1, 2)), frame(2))
-    model.log.add(Event(3_000_000_000, "device", "sdb was added"))
+    model.log.add(Event(3_000_000_000, EventKind.DEVICE, "sdb was added"))
     worker = culprit("worker", pid=4711, tid=4715)
     model.add(frame(2, (*_CULPRITS, worker), 3, failed=("cpu-quota",), unknown=("throttled",)))
     text = window_reports(model, 100)["md"]

@@ -15,7 +15,7 @@ from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import style_named
-from noisewatch.surfaces.tui.events.kinds import Event
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -208,7 +208,7 @@ def test_a_chosen_event_that_is_forgotten_leaves_the_oldest_selected_not_the_new
     model = model_of(frame(4))
     model.log.events.clear()
     for number in range(5):
-        model.log.add(Event(number, "device", f"{number}", 10 * number))
+        model.log.add(Event(number, EventKind.DEVICE, f"{number}", 10 * number))
     model.log.choose(4)
     model.log.events.popleft()
     assert model.log.listed()[model.log.row()].text == "1"
@@ -217,9 +217,9 @@ def test_a_chosen_event_that_is_forgotten_leaves_the_oldest_selected_not_the_new
 def test_enter_leads_to_the_event_that_was_drawn_selected_and_not_to_a_newer_one() -> None:
     model = model_of(*(frame(4, second=second) for second in range(1, 9)))
     model.go_to(Screen.EVENTS)
-    model.log.add(Event(1, "device", "seen", 3))
+    model.log.add(Event(1, EventKind.DEVICE, "seen", 3))
     model.note_drawn()
-    model.log.add(Event(2, "device", "not drawn yet", 6))
+    model.log.add(Event(2, EventKind.DEVICE, "not drawn yet", 6))
     show_event(model)
     assert model.cursor == 3
 
