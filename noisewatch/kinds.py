@@ -24,7 +24,12 @@ class Kind(StrEnum):
     OUTSIDE = "outside"  # hypervisor or firmware
     UNATTRIBUTED = "unexplained"  # busy time that no visible thread explains
 
+    def with_name(self, name: str) -> str:
+        """In a sentence: `softirq RCU`, but `unattributed time` and `CPU quota of /a`, which say their kind."""
+        return name if self in _IN_NAMES else f"{self} {name}"
 
+
+_IN_NAMES = frozenset({Kind.UNATTRIBUTED, Kind.QUOTA, Kind.OUTSIDE})
 INTERRUPT_KINDS = frozenset({Kind.IRQ, Kind.TICK, Kind.TIMER, Kind.IPI, Kind.NMI, Kind.LOCAL})
 THREADS = frozenset({Kind.THREAD, Kind.KERNEL_THREAD})
 

@@ -52,7 +52,7 @@ def culprit_line(culprit: Disturbance) -> str:
     share = f" {culprit.share:.2%}" if culprit.share is not None else ""
     rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None else ""
     mark = " (estimated)" if culprit.is_inferred else ""
-    return printable(f"CPU {culprit.cpu}: {culprit.kind} {culprit.name}{process}{rate}{share}{mark}")
+    return printable(f"CPU {culprit.cpu}: {culprit.kind.with_name(culprit.name)}{process}{rate}{share}{mark}")
 
 
 def remark_on_commands(verdict: Verdict) -> str | None:

@@ -148,7 +148,7 @@ def test_time_of_no_thread_seen_is_told_of_every_cpu(run: Run, tmp_path: Path) -
     after = quiet_files(3.0) | {"/proc/stat": stat_file(dict.fromkeys(range(4), 150), 300)}
     recording = record(tmp_path / "machine.nw", quiet_files(), after)
     out = run("preflight", "--replay", recording, "--cpus", "0-3", "--select", "tasks-on-target").out
-    assert [f"CPU {cpu}: unexplained" in out for cpu in range(4)] == [True] * 4
+    assert [f"CPU {cpu}: unattributed time" in out for cpu in range(4)] == [True] * 4
 
 
 def test_culprits_that_the_sentence_names_all_are_not_told_twice(run: Run, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
         if remedy in seen or len(seen) == _MOST_REMEDIES:
             continue
         seen.add(remedy)
-        lines += textwrap.wrap(f"{each.kind} {named(each)}: {remedy.said}", width, subsequent_indent="  ")
+        lines += textwrap.wrap(f"{each.kind.with_name(named(each))}: {remedy.said}", width, subsequent_indent="  ")
         lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
     return ["", "fixes", *lines] if lines else []
 
