@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
@@ -11,6 +12,7 @@ from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
+from noisewatch.judgement.grading import grade_cpus
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
 from noisewatch.judgement.terms import Severity, Status
@@ -95,45 +97,30 @@ def _with_siblings(case: Case) -> Answer:
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(known.values(), default=0.0)
-    loaded = frozenset(cpu for cpu, share in known.items() if share > case.bound(_SIBLING_BUSY))
-    evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
-    if loaded:
-        said = f"sibling on {name_cpus(loaded)}: {worst:.0%} busy"
-        culprits = tuple(_sibling_culprit(case, cpu) for cpu in sorted(loaded))
-        return Answer(
-            Status.FAIL,
-            said,
-            measured=worst,
-            limit=case.bound(_SIBLING_BUSY),
-            unit="share",
-            cpus=loaded,
-            reason=None,
-            evidence=evidence,
-            culprits=culprits,
-            fix=fix,
-        )
-    why_untold = why_untimed(case, case.interval, case.siblings)
-    if len(known) < len(busy) or why_untold is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
-    isolated = case.snapshot.isolation.isolated or frozenset()
-    is_quiet = worst <= case.bound(_SIBLING_QUIET) and case.siblings <= isolated
-    said = f"sibling on {listed}: online, {worst:.1%} busy"
-    if is_quiet and case.snapshot.platform.virtual != NONE:
-        said += f"; {case.guest_words} {_CANNOT_SEE}"
-        is_quiet = False
-    status = Status.PASS if is_quiet else Status.WARN
-    return Answer(
-        status,
-        said,
-        measured=worst,
-        limit=case.bound(_SIBLING_BUSY),
-        unit="share",
-        cpus=case.siblings,
-        reason=None,
-        evidence=evidence,
-        culprits=(),
-        fix=None if status == Status.PASS else fix,
+    unread = case.why_unknown("/proc/stat") if len(known) < len(busy) else None
+    answer = grade_cpus(
+        case,
+        known,
+        _SIBLING_BUSY,
+        _SIBLING_BUSY,
+        said=lambda over: f"sibling on {name_cpus(over)}: {worst:.0%} busy",
+        calm=f"sibling on {listed}: online, {worst:.1%} busy",
+        evidence={"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}},
+        why_unknown=why_untimed(case, case.interval, case.siblings) or unread,
+        culprits=lambda over: tuple(_sibling_culprit(case, cpu) for cpu in sorted(over)),
+        fix=fix,
     )
+    return _once_calm(case, worst, answer, fix) if answer.status == Status.PASS else answer
+
+
+def _once_calm(case: Case, worst: float, answer: Answer, fix: Fix) -> Answer:
+    """Siblings that were hardly busy only pass where nothing else may be put there later, which a guest cannot see."""
+    answer = replace(answer, cpus=case.siblings)
+    if worst > case.bound(_SIBLING_QUIET) or not case.siblings <= (case.snapshot.isolation.isolated or frozenset()):
+        return replace(answer, status=Status.WARN, fix=fix)
+    if case.snapshot.platform.virtual != NONE:
+        return replace(answer, status=Status.WARN, said=f"{answer.said}; {case.guest_words} {_CANNOT_SEE}", fix=fix)
+    return answer
 
 
 def _sibling_culprit(case: Case, cpu: int) -> Disturbance:

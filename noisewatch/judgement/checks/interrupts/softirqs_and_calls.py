@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
@@ -12,8 +15,7 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.while_calibrating import graver_while_calibrating
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
-from noisewatch.kernel.interrupts.table import SOFTIRQS as SOFTIRQS
-from noisewatch.kernel.interrupts.table import Interrupts
+from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, kind_of_row
 from noisewatch.model.interval.interrupt_counts import RowCount
@@ -71,63 +73,51 @@ def _softirqs(case: Case) -> Answer:
         "share_by_cpu": {str(cpu): share for cpu, share in shares.items()},
     }
     known = {cpu: share for cpu, share in shares.items() if share is not None}
-    long = frozenset(
-        cpu for cpu, share in known.items() if _unexplained_share(interval, cpu, share) > case.bound(_TIME_FAILS)
+    untimed = case.why_unknown("/proc/stat") if len(known) < len(shares) else None
+    by_time = grade_cpus(
+        case,
+        {cpu: _unexplained_share(interval, cpu, share) for cpu, share in known.items()},
+        _TIME_FAILS,
+        _TIME_FAILS,
+        said=lambda over: f"softirqs took {max(known[cpu] for cpu in over):.1%} of {name_cpus(over)}",
+        calm=_quiet_said(case, rates),
+        evidence=evidence,
+        why_unknown=_why_uncounted(case, interval) or untimed,
+        culprits=lambda over: _of_kind(interval, over, Kind.SOFTIRQ),
     )
-    if long:
-        worst = max(known[cpu] for cpu in long)
-        said = f"softirqs took {worst:.1%} of {name_cpus(long)}"
-        culprits = _of_kind(interval, long, Kind.SOFTIRQ)
-        return Answer(
-            Status.FAIL,
-            said,
-            measured=worst,
-            limit=case.bound(_TIME_FAILS),
-            unit="share",
-            cpus=long,
-            reason=None,
-            evidence=evidence,
-            culprits=culprits,
-        )
+    if by_time.status == Status.FAIL:
+        return replace(by_time, measured=max(known[cpu] for cpu in by_time.cpus))
+    return _too_often(case, interval, untimed, evidence) or by_time
+
+
+def _too_often(case: Case, interval: Interval, untimed: str | None, evidence: dict[str, Any]) -> Answer | None:
+    """The warning where softirqs come more often than device interrupts explain; None where they do not."""
     limit = case.bound(_WORK_PASSES)
     unexplained = {cpu: unexplained_work(interval, cpu) for cpu in sorted(case.target)}
     often = frozenset(cpu for cpu, counts in unexplained.items() if counts.total() / interval.seconds > limit)
-    if often:
-        worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
-        culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
-        said = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
-        said += ", more than device interrupts explain"
-        untimed = None if len(known) == len(shares) else case.why_unknown("/proc/stat")
-        return Answer(
-            Status.WARN,
-            said,
-            measured=worst,
-            limit=limit,
-            unit="per second",
-            cpus=often,
-            reason=untimed,
-            evidence=evidence,
-            culprits=culprits,
-        )
-    reason = _why_uncounted(case, interval)
-    if reason is None and len(known) < len(shares):
-        reason = case.why_unknown("/proc/stat")
-    if reason is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
-    worst = max(0.0, *(_unexplained_share(interval, cpu, share) for cpu, share in known.items()))
+    if not often:
+        return None
+    worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
+    culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
+    said = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
     return Answer(
-        Status.PASS,
-        _quiet_said(case, interval, rates),
+        Status.WARN,
+        f"{said}, more than device interrupts explain",
         measured=worst,
-        limit=case.bound(_TIME_FAILS),
-        unit="share",
+        limit=limit,
+        unit="per second",
+        cpus=often,
+        reason=untimed,
         evidence=evidence,
+        culprits=culprits,
     )
 
 
-def _quiet_said(case: Case, interval: Interval, rates: dict[int, float]) -> str:
+def _quiet_said(case: Case, rates: dict[int, float]) -> str:
+    if not any(rates.values()):
+        return "none for devices"
     busiest = max(rates, key=lambda cpu: rates[cpu])
-    said = f"up to {describe_rate(rates[busiest])} for devices" if rates[busiest] else "none for devices"
+    said = f"up to {describe_rate(rates[busiest])} for devices"
     behind = rates[busiest] > case.bound(_WORK_PASSES)
     return f"{said} on CPU {busiest}, with its interrupts" if behind else said
 
@@ -141,7 +131,7 @@ def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
     """Less what the device interrupts of this CPU may have caused; 0 of too few ticks."""
     if share * interval.length_ns < _FEWEST_TICKS * TICK_NS:
         return 0.0
-    return share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns
+    return max(0.0, share - explained_ns(interval, cpu, round(share * interval.length_ns)) / interval.length_ns)
 
 
 def _of_kind(

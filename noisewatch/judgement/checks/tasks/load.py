@@ -211,46 +211,30 @@ def hypervisor_steal(case: Case) -> Answer:
         "steal_share_by_cpu": {str(cpu): share for cpu, share in sampled.items()},
         "while_calibrating_share_by_cpu": {str(cpu): share for cpu, share in later.items()},
     }
-    if worst > case.bound(_STEAL_FAILS):
-        over = frozenset(cpu for cpu, share in steals.items() if share > case.bound(_STEAL_FAILS))
-        said = f"steal: {worst:.1%} of {name_cpus(over)}" + (f" {WHEN}" if worst in later.values() else "")
-        taken = [each for cpu in sorted(over) for found in case.intervals for each in disturbances_of(found, cpu)]
-        most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == Kind.OUTSIDE}
-        culprits = tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
-        return Answer(
-            Status.FAIL,
-            said,
-            measured=worst,
-            limit=case.bound(_STEAL_FAILS),
-            unit="share",
-            cpus=over,
-            reason=None,
-            evidence=evidence,
-            culprits=culprits,
-        )
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")
-    if len(steals) < len(case.target):
-        return Answer(Status.UNKNOWN, "unknown", reason=_why_unmeasured(case, interval), evidence=evidence)
-    if worst > 0:
-        return Answer(
-            Status.WARN,
-            f"steal: {worst:.2%}",
-            measured=worst,
-            limit=case.bound(_STEAL_FAILS),
-            unit="share",
-            evidence=evidence,
-        )
-    if not any(load.steal_since_boot_ns for load in loads.values()):
+    reason = _why_unmeasured(case, interval) if len(steals) < len(case.target) else None
+    if reason is None and worst == 0 and not any(load.steal_since_boot_ns for load in loads.values()):
         return unknown("no steal time since boot: the hypervisor may not report any")
-    return Answer(
-        Status.PASS,
-        "no steal",
-        measured=0.0,
-        limit=case.bound(_STEAL_FAILS),
-        unit="share",
+    is_much = worst > case.bound(_STEAL_FAILS)
+    much = f"steal: {worst:.1%} of {{}}" + (f" {WHEN}" if worst in later.values() else "")
+    return grade_cpus(
+        case,
+        steals,
+        _STEAL_FAILS,
+        said=lambda over: much.format(name_cpus(over)) if is_much else f"steal: {worst:.2%}",
+        calm="no steal",
         evidence=evidence,
+        why_unknown=reason,
+        culprits=lambda over: _stealing(case, over) if is_much else (),
     )
+
+
+def _stealing(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
+    """The hypervisor on each CPU, as it was in the worse of sample and calibration."""
+    taken = [each for cpu in sorted(cpus) for found in case.intervals for each in disturbances_of(found, cpu)]
+    most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == Kind.OUTSIDE}
+    return tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
 
 
 def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:

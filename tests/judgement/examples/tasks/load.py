@@ -109,6 +109,7 @@ EXAMPLES = [
     Example("target-cpu-busy", "warn", {}, "3.3% busy", after={"/proc/stat": stat_file({3: 10}, 300)}),
     Example("target-cpu-busy", "unknown", gone=("/proc/stat",)),
     Example("hypervisor-steal", "fail", {}, "2.0% of CPU 2", {2}, after={"/proc/stat": stat_file({}, 300, {2: 6})}),
+    Example("hypervisor-steal", "warn", {}, "steal: 0.33%", {2}, after={"/proc/stat": stat_file({}, 300, {2: 1})}),
     Example("hypervisor-steal", "not-applicable", {}, "not a virtual machine"),
     Example("hypervisor-steal", "unknown", VIRTUAL, "no steal time since boot"),
     Example(
