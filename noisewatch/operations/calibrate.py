@@ -107,6 +107,7 @@ def calibrate_cpus(
     options: CalibrationOptions,
     watch: Watch,
     look_again: Callable[[], Snapshot] | None = None,
+    tracing: type[TraceCollector] = TraceCollector,
 ) -> CalibrationRun | str:
     """The calibration; the reason where there is none. This process should be pinned to other CPUs before.
 
@@ -118,7 +119,7 @@ def calibrate_cpus(
         follower = _Follower(watch)
         if machine.is_live:
             online = snapshot.online.online or cpus
-            follower.begin(stack, TraceCollector(cpus & online, online, options.tracer))
+            follower.begin(stack, tracing(cpus & online, online, options.tracer))
         try:
             samples = read_calibration(machine, cpus, snapshot.topology, options, follower)
         except CannotMeasure as error:

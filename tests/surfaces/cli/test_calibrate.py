@@ -9,9 +9,7 @@ from pathlib import Path
 import pyperf
 import pytest
 
-from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.calibration import QUESTION
-from noisewatch.kernel.trace.collector import TraceCollector
 from tests.surfaces.running import Run, quiet_tree, record
 from tests.written.calibration import WORK_NS, written_calibration
 from tests.written.quiet_machine import process, quiet_files
@@ -154,21 +152,6 @@ def test_bad_options_are_told_before_anything_is_measured(run: Run, options: lis
 def test_only_this_host_can_be_recorded(run: Run, recording: Path, tmp_path: Path) -> None:
     ran = run("calibrate", "--replay", recording, "--record", tmp_path / "again.nw")
     assert (ran.status, "only this host" in ran.err) == (2, True)
-
-
-def test_a_trace_that_breaks_off_leaves_the_calibration_as_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(self: TraceCollector, *at: object) -> TraceCollector:
-        return self
-
-    def broken(self: TraceCollector) -> None:
-        raise CannotMeasure("tracefs: input/output error")
-
-    monkeypatch.setattr(TraceCollector, "__enter__", gone)
-    monkeypatch.setattr(TraceCollector, "__exit__", lambda self, *error: None)
-    monkeypatch.setattr(TraceCollector, "drain", broken)
-    answer = run("calibrate", "--cpus", str(_CPU), "--format", "json", "--duration", "0.5")
-    assert answer.status == 0
-    assert answer.json["calibration"]["no_trace_reason"] == "tracefs: input/output error"
 
 
 def test_this_host_is_calibrated_and_the_recording_replays_the_same(run: Run, tmp_path: Path) -> None:

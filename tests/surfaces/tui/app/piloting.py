@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0  # ends what hangs: a sampler takes seconds to start where others work
 
 
 def with_monitor(
@@ -23,11 +23,12 @@ def with_monitor(
     size: tuple[int, int] = (100, 30),
     access: MachineAccess | None = None,
     patience_s: float = PATIENCE_S * 2,
+    kind: type[MonitorApp] = MonitorApp,
 ) -> MonitorApp:
     """The monitor, after these steps; it has ended by then."""
 
     async def follow() -> MonitorApp:
-        app = MonitorApp(SamplerProcess(sampler) if sampler is not None else None, glyphs=UNICODE, access=access)
+        app = kind(SamplerProcess(sampler) if sampler is not None else None, glyphs=UNICODE, access=access)
         async with app.run_test(size=size) as pilot:
             await steps(app, pilot)
         return app

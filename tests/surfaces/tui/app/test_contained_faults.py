@@ -38,10 +38,6 @@ def test_an_end_that_was_asked_for_is_not_contained(as_for_users: None) -> None:
         contained(end, describe_fault)  # type: ignore[arg-type]  # is not called
 
 
-def _divide(*_: object) -> str:
-    raise ZeroDivisionError("division\nby zero")
-
-
 def _boom() -> Machine:
     raise KeyError("boom")
 
@@ -224,6 +220,13 @@ def test_a_fault_after_an_update_asks_for_a_restart(tmp_path: Path) -> None:
     assert (after.startswith(_ANEW), gone.startswith(_ANEW)) == (True, True)
 
 
+class _Unpictured(MonitorApp):
+    """Cannot be drawn as SVG."""
+
+    def picture(self) -> str:
+        raise ZeroDivisionError("division\nby zero")
+
+
 def test_an_export_that_raises_is_told_in_the_last_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_for_users: None
 ) -> None:
@@ -234,8 +237,7 @@ def test_an_export_that_raises_is_told_in_the_last_row(
         await pilot.press("e")
         await until(pilot, lambda: "nothing was written: internal error: " in (app.model.notice or ""))
 
-    monkeypatch.setattr(MonitorApp, "picture", _divide)
-    with_monitor(steps)
+    with_monitor(steps, kind=_Unpictured)
 
 
 def test_a_sampler_that_an_error_ends_is_started_again_and_that_is_told(tmp_path: Path) -> None:
