@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from noisewatch.faults import RAISED
 from tests.surfaces.running import quiet_tree
 
 os.environ[RAISED] = "1"  # here and in the programs that tests start: a fault that is contained would be overlooked
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")  # what takes long under load is not wrong
 _ALONE = ("live", "slow", "lab", "lab_core")
 
 

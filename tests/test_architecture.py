@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import noisewatch
 
@@ -125,6 +126,12 @@ def _broad_handlers(root: Path) -> set[str]:
         if isinstance(node, ast.ExceptHandler)
         if node.type is None or "Exception" in {each.id for each in ast.walk(node.type) if isinstance(each, ast.Name)}
     }
+
+
+def test_no_property_test_is_timed() -> None:
+    assert settings.default is not None
+    assert settings.default.deadline is None
+    assert HealthCheck.too_slow in settings.default.suppress_health_check
 
 
 def test_a_room_imports_only_from_the_rooms_to_its_left() -> None:

@@ -55,7 +55,6 @@ def _listed(numbers: Iterable[int]) -> list[str]:
     return ran.stdout.split()
 
 
-@settings(deadline=None)
 @given(st.frozensets(st.integers(0, _MOST_CPUS), max_size=60))
 @example(frozenset({0, 1, 2, 4, 6, 8, 9}))
 def test_a_list_of_numbers_has_each_of_them_once(numbers: frozenset[int]) -> None:
@@ -83,7 +82,6 @@ def test_boxes_hold_each_row_once_and_nothing_else(rows: frozenset[tuple[str, st
     assert sorted(held) == sorted(rows)
 
 
-@settings(deadline=None)
 @given(st.frozensets(st.integers(0, _MOST_CPUS - 1), min_size=1) | _RANGES)
 def test_a_glob_takes_in_no_cpu_that_was_not_meant(cpus: frozenset[int]) -> None:
     names = [*(f"cpu{cpu}" for cpu in range(_MOST_CPUS)), "cpuidle", "cpufreq"]
@@ -94,7 +92,6 @@ def test_a_glob_takes_in_no_cpu_that_was_not_meant(cpus: frozenset[int]) -> None
     assert sorted(matched) == sorted(f"cpu{cpu}" for cpu in cpus)
 
 
-@settings(deadline=None)
 @given(_RANGES)
 def test_what_is_done_to_ranges_of_cpus_is_a_line_of_200_characters_at_most(cpus: frozenset[int]) -> None:
     wanted, before = dict.fromkeys(cpus, "performance"), dict.fromkeys(cpus, "balance_power")
@@ -102,7 +99,6 @@ def test_what_is_done_to_ranges_of_cpus_is_a_line_of_200_characters_at_most(cpus
     assert max(len(action.do), len(action.undo or "")) <= _LONGEST
 
 
-@settings(deadline=None)
 @given(_RANGES, st.integers(1, 3))
 def test_so_is_what_is_done_to_several_files_of_each(cpus: frozenset[int], states: int) -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpuidle/state{state}/disable" for cpu in sorted(cpus) for state in range(1, 1 + states)]
@@ -110,14 +106,12 @@ def test_so_is_what_is_done_to_several_files_of_each(cpus: frozenset[int], state
     assert max(len(action.do), len(action.undo or "")) <= _LONGEST
 
 
-@settings(deadline=None)
 @given(_CONSECUTIVE, st.sampled_from([_GOVERNOR, _PREFERENCE, "cpuidle/state3/disable"]))
 def test_so_is_what_makes_it_last(cpus: frozenset[int], name: str) -> None:
     fix = set_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
     assert max(len(fix.persist or ""), len(fix.undo_persist or "")) <= _LONGEST
 
 
-@settings(deadline=None)
 @given(_CONSECUTIVE)
 def test_two_limits_of_all_cpus_last_in_one_line(cpus: frozenset[int]) -> None:
     limits = [write_cpus(dict.fromkeys(cpus, 2_000_000), f"cpufreq/scaling_{name}_freq", {}) for name in ("min", "max")]
@@ -140,7 +134,7 @@ def test_so_do_halves_of_large_machines(count: int, name: str) -> None:
         st.integers(0, 600), st.sampled_from(["powersave", "schedutil", "7 4 1 7"]), min_size=1, max_size=12
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_run_twice_is_as_once_and_the_undo_gives_each_cpu_what_it_had(before: dict[int, str]) -> None:
     fix = set_for_good(write_cpus(dict.fromkeys(before, "performance"), _GOVERNOR, before))
     files = {f"{CPUS}/cpu{cpu}/{_GOVERNOR}": f"{value}\n" for cpu, value in before.items()}
@@ -161,7 +155,7 @@ _NAMES = st.text(st.sampled_from("ab0-.$`\"'\\*?[]{}%;& é"), min_size=1, max_si
 
 
 @given(st.dictionaries(st.tuples(_NAMES, _NAMES), st.sampled_from(["0", "-1", "-n", "a\\b", "$(x)"]), max_size=6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_files_may_have_any_names_and_values(value_by_names: dict[tuple[str, str], str]) -> None:
     wanted = {f"/sys/{folder}/{name}": value for (folder, name), value in value_by_names.items()}
     action = Write(tuple(Setting(path, value, "old") for path, value in wanted.items()))
@@ -172,7 +166,7 @@ def test_files_may_have_any_names_and_values(value_by_names: dict[tuple[str, str
 
 
 @given(st.dictionaries(st.integers(1, 4000), _FEW_CPUS, min_size=1, max_size=12))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_threads_go_back_to_where_each_might_run(before: dict[int, frozenset[int]]) -> None:
     action = move(before, frozenset({0, 1}))
     at_first = {f"/threads/{tid}": f"{format_cpu_list(cpus)}\n" for tid, cpus in before.items()}
@@ -191,7 +185,6 @@ def test_a_process_is_moved_with_what_it_has_started_since_and_each_of_its_threa
     assert move({450: allowed, 456: None}, frozenset({0}), 450).undo is None
 
 
-@settings(deadline=None)
 @given(st.lists(_FEW_CPUS | _RANGES, min_size=2, max_size=6, unique=True))
 def test_each_set_of_cpus_has_a_file_of_its_own_with_a_short_name(sets: list[frozenset[int]]) -> None:
     lasting = [at_boot(write_cpus(dict.fromkeys(cpus, "performance"), _GOVERNOR, {})) for cpus in sets]

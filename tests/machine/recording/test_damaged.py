@@ -33,7 +33,7 @@ _FRAMES = st.fixed_dictionaries(
         "failed": st.dictionaries(_QUESTIONS, _JSON | st.just(["no such file", True]), max_size=2),
     }
 )
-_HYPOTHESIS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_HYPOTHESIS = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _small() -> bytes:

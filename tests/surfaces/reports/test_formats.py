@@ -115,7 +115,7 @@ def test_a_hostile_name_does_no_harm_where_there_is_no_room_for_it(name: str, ho
 
 
 @pytest.mark.parametrize("name", _NAMES)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(text=st.text(max_size=40))
 def test_any_name_is_accepted(name: str, text: str) -> None:
     assert CONSUMERS[name](rendered(name, hostile_verdict(f"x{text}"))) != []
