@@ -42,7 +42,7 @@ _KINDS = frozenset({START, GAPS, WORK, NATIVE_WORK, MEMORY, COMMAND})
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Stretches in which the spinning loop did not run, in the order in which they came; equally long columns.
+    """Gaps: times in which the spinning loop did not run, in the order in which they came; equally long columns.
 
     `switches` are the context switches meanwhile: more than 0 means that another thread ran. `waited_ns` is the part
     spent runnable, waiting for the CPU; -1 is unknown. Gaps that found no room are only counted.

@@ -43,7 +43,7 @@ class Measured:
 
     @property
     def stolen_share(self) -> float:
-        """Of the time that was spun: what a loop there would have lost."""
+        """Of the time that was spun: the noise that a loop there would have seen."""
         return self.stolen_ns / self.spun_ns
 
 
@@ -82,7 +82,7 @@ def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
 
 
 def _is_busy(interval: Interval, cpu: int) -> bool | None:
-    """Whether tasks, other than noisewatch's, used it for more than a moment; None is unknown.
+    """Whether tasks, other than noisewatch's, used it for more than an instant; None is unknown.
 
     Interrupts and the hypervisor are nobody to make way for: what they take is what is to be measured.
     """

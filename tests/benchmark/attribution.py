@@ -156,13 +156,13 @@ def _share(part: int, whole: int) -> str:
 def _compared(pieces: CpuPieces, deltas: Deltas) -> str:
     """Rows of /proc/interrupts where less was traced than was counted within the trace, or more than around it."""
     by_name: dict[str, int] = {}
-    for source, spells in zip(pieces.sources, pieces.spells, strict=True):
+    for source, stats in zip(pieces.sources, pieces.stats, strict=True):
         label = str(source.irq) if source.kind == "irq" else source.name
         if source.kind == "ipi":
             label = source.vector
         elif source.kind == "tick":
             label = "local_timer"
-        by_name[label] = by_name.get(label, 0) + spells.count
+        by_name[label] = by_name.get(label, 0) + stats.count
     counted = {label: count for label, count in deltas.items() if label.isdecimal() or label in _ROWS}
     worst = []
     for label, (within, around) in counted.items():

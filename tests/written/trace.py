@@ -19,7 +19,7 @@ def written_trace(**changes: Any) -> dict[str, Any]:
         ["ipi", "call_function_single", 456, "flush_tlb_func"],
         ["ipi", "reschedule", 0, None],
     ]
-    spells = [
+    stats = [
         [0, 0, 0, []],
         [40, 1_900 * _MS, 90 * _MS, [50 * _MS, 40]],
         [500, 5 * _MS, 20_000, [8_192, 400, 16_384, 100]],
@@ -42,7 +42,7 @@ def written_trace(**changes: Any) -> dict[str, Any]:
         "unseen_switches": 0,
         "unseen_ns": 0,
         "sources": sources,
-        "spells": spells,
+        "spells": stats,
         "pieces": pieces,
     }
     answer = {"begin_ns": 5, "length_ns": 2_000 * _MS, "untold": [], "threads": threads, "cpus": [cpu]}

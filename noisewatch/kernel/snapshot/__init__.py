@@ -1,1 +1,1 @@
-"""All that is known of a machine at one moment."""
+"""One snapshot: all that is known of a machine at one time."""

@@ -51,7 +51,9 @@ class Snapshot:
     online: Online
     isolation: Isolation
     target: Target
-    own_affinity: CpuSet | None  # of what is started from where this process was, before it moved aside
+    own_affinity: (
+        CpuSet | None
+    )  # of what is started from where this process was, before it was pinned to housekeeping CPUs
     pin_trial: PinTrial
     hardware: Hardware
     settings: Settings
@@ -84,7 +86,9 @@ class SnapshotOptions:
     """What the user wants to be looked at."""
 
     cpus: CpuSet | None = None
-    allowed_at_start: CpuSet | None = None  # the affinity we were started with, before we moved aside
+    allowed_at_start: CpuSet | None = (
+        None  # the affinity we were started with, before we were pinned to housekeeping CPUs
+    )
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 

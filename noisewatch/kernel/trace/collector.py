@@ -207,7 +207,7 @@ class TraceCollector:
             ],
             "spells": [
                 [each.count, each.own_ns, each.max_ns, [word for pair in sorted(each.lengths.items()) for word in pair]]
-                for each in trace.spells
+                for each in trace.stats
             ],
             "pieces": pieces,
         }

@@ -68,7 +68,7 @@ class RunStats:
 
 @dataclass(frozen=True, slots=True)
 class CpuPieces:
-    """One CPU. The columns are stretches of one source without a break, in order; idleness is left out."""
+    """One CPU. The columns are uninterrupted runs of one source, in order; idleness is left out."""
 
     cpu: int
     lost_events: int | None  # None is unknown
@@ -76,7 +76,7 @@ class CpuPieces:
     unseen_switches: int  # after which the time since the event before was counted for whoever was seen then
     unseen_ns: int  # all that time
     sources: tuple[TracedSource, ...]
-    spells: tuple[RunStats, ...]  # as many as sources
+    stats: tuple[RunStats, ...]  # as many as sources
     start_ns: tuple[int, ...]
     end_ns: tuple[int, ...]
     source: tuple[int, ...]  # the number of the source
@@ -158,9 +158,9 @@ def _parse_parent(said: Json) -> Parent | None:
 
 def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
     sources = tuple(_parse_source(each, threads) for each in field_of(said, "sources", list))
-    spells = tuple(_parse_spells(each) for each in field_of(said, "spells", list))
+    stats = tuple(_parse_stats(each) for each in field_of(said, "spells", list))
     words = field_of(said, "pieces", list)
-    if len(spells) != len(sources) or len(words) % 3 or not all(is_count_in(word) for word in words):
+    if len(stats) != len(sources) or len(words) % 3 or not all(is_count_in(word) for word in words):
         raise Malformed("pieces of a trace", str(words[:3]))
     starts, ends, numbers = tuple(words[::3]), tuple(words[1::3]), tuple(words[2::3])
     if not all(number < len(sources) for number in numbers) or any(
@@ -174,7 +174,7 @@ def _parse_cpu(said: Json, threads: Mapping[str, Thread]) -> CpuPieces:
         unseen_switches=count_of(said, "unseen_switches"),
         unseen_ns=_unseen_ns(said),
         sources=sources,
-        spells=spells,
+        stats=stats,
         start_ns=starts,
         end_ns=ends,
         source=numbers,
@@ -212,7 +212,7 @@ def _parse_source(said: Json, threads: Mapping[str, Thread]) -> TracedSource:
     return TracedSource(kind, name, thread=sender, function=called, vector=name)
 
 
-def _parse_spells(said: Json) -> RunStats:
+def _parse_stats(said: Json) -> RunStats:
     if not isinstance(said, list) or len(said) != 4 or not all(map(is_count_in, said[:3])):
         raise Malformed("[count, ns, longest, lengths] of a trace", str(said))
     words = said[3]

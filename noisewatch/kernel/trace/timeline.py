@@ -98,16 +98,16 @@ def rounded_ns(ns: int) -> int:
 
 
 class CpuTrace:
-    """One CPU's time. `pieces` are stretches without a break of one source, idleness left out."""
+    """One CPU's time. `pieces` are uninterrupted runs of one source, idleness left out."""
 
     def __init__(self, cpu: int, events: Mapping[int, TraceEvent], sends: Sends, begin_ns: int) -> None:
         """Whoever is seen at the first event has run since the begin: a switch would have been one."""
         self.cpu = cpu
         self.sources: list[Source] = [Source(Kind.IDLE, "idle")]
-        self.spells: list[RunCounter] = [RunCounter()]
+        self.stats: list[RunCounter] = [RunCounter()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
-        self.lost_pieces = 0  # that found no room; the spells know of them
+        self.lost_pieces = 0  # that found no room; the stats know of them
         self.unseen_switches = 0  # somebody else ran than was switched to: on some machines the idle loop tells nothing
         self.unseen_ns = 0  # since the event before each of them: so much may have been another's
         self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
@@ -166,7 +166,7 @@ class CpuTrace:
             self._step(end_ns)
         self._unwind()
         if self._thread and self._thread_ns:
-            self.spells[self._thread].add(self._thread_ns)
+            self.stats[self._thread].add(self._thread_ns)
         self._thread, self._thread_ns = None, 0
 
     def _step(self, now: int) -> None:
@@ -223,7 +223,7 @@ class CpuTrace:
 
     def _take_back(self, number: int, ns: int, now: int) -> None:
         """What is over had the time before now, which was taken for the thread's."""
-        self.spells[number].add(ns)
+        self.stats[number].add(ns)
         if not self.lost_pieces:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
 
@@ -232,8 +232,8 @@ class CpuTrace:
         frame = (event.kind, event.name)
         if frame in self._frames:
             while self._frames.pop() != frame:
-                self.spells[self._stack.pop()].add(self._own.pop())
-            self.spells[self._stack.pop()].add(self._own.pop())
+                self.stats[self._stack.pop()].add(self._own.pop())
+            self.stats[self._stack.pop()].add(self._own.pop())
 
     def _switch(self, event: TraceEvent, words: memoryview, at: int) -> None:
         """What was not seen to end has ended by now."""
@@ -261,14 +261,14 @@ class CpuTrace:
     def _run(self, tid: int, number: int) -> None:
         """From now on; the source's name is empty where only the thread's number was told."""
         if self._thread and self._thread_ns:
-            self.spells[self._thread].add(self._thread_ns)
+            self.stats[self._thread].add(self._thread_ns)
         self._tid, self._thread, self._thread_ns = tid, number, 0
         self._since_ns = self.last_ns or 0
 
     def _unwind(self) -> None:
         self._frames = []
         while self._stack:
-            self.spells[self._stack.pop()].add(self._own.pop())
+            self.stats[self._stack.pop()].add(self._own.pop())
 
     def _interrupt(self, event: TraceEvent, words: memoryview, at: int, now: int) -> None:
         """Its event comes when it is over, and tells how long it took."""
@@ -278,7 +278,7 @@ class CpuTrace:
         start_ns = max(now - ns, self.last_ns or 0)
         self._step(start_ns)
         number = self._number(Source(event.kind, event.name))
-        self.spells[number].add(ns)
+        self.stats[number].add(ns)
         self._add_piece(number, start_ns, max(now, start_ns))
         self.last_ns = now
 
@@ -287,7 +287,7 @@ class CpuTrace:
         if number is None:
             number = self._number_by_source[source] = len(self.sources)
             self.sources.append(source)
-            self.spells.append(RunCounter())
+            self.stats.append(RunCounter())
         return number
 
     def _lose(self) -> None:

@@ -4,7 +4,7 @@ A recording is gzip over JSON lines. The first line is the header:
 
     {"noisewatch_recording": 1, "made_by": "0.1.0", "own_pids": [4711], "interval_s": 1.0}
 
-a line may hold what was asked between two snapshots, such as a calibration; it is true of all moments:
+a line may hold what was asked between two snapshots, such as a calibration; it holds for all snapshots:
 
     {"aside": {"ask calibration": {"core": "native", …}}}
 

@@ -68,12 +68,12 @@ class Recorder:
         return self._noted("mode", path, lambda: self._machine.mode(path), int)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """Outside of a snapshot it is a line of its own: a calibration belongs to no moment."""
+        """Outside of a snapshot it is a line of its own: a calibration belongs to no snapshot."""
         if self._frame is not None:
             return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
-        said = self._machine.ask(question, answer)
-        self._write({ASIDE: {f"ask {question}": self._scrub(question, said)}})
-        return said
+        response = self._machine.ask(question, answer)
+        self._write({ASIDE: {f"ask {question}": self._scrub(question, response)}})
+        return response
 
     def begin_snapshot(self) -> None:
         """The frame that was begun is dropped: its snapshot was started over."""

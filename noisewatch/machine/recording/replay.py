@@ -1,4 +1,4 @@
-"""A recording as a machine: the moment it stands at is what is read, and `advance` goes to the next one."""
+"""A recording as a machine: what is read is its current snapshot, and `advance` goes to the next one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _UNASKED = Failure(NOT_RECORDED, is_absent=False)
 
 
 class Recording:
-    """The machine that `path` was recorded from, at one of its moments."""
+    """The machine that `path` was recorded from, at one of its snapshots."""
 
     is_live = False
 
     def __init__(self, path: str) -> None:
-        """Stands at the first moment. Raises UsageError where `path` holds no recording or not even one moment."""
+        """Starts at the first snapshot. Raises UsageError where `path` holds no recording, or an empty one."""
         self.name = path
         self.damage: str | None = None  # why the replay ended before the recording did
         self.frame_count = 0
@@ -45,19 +45,19 @@ class Recording:
         if not isinstance(header, dict) or "noisewatch_recording" not in header:
             raise UsageError(f"{path}: {self.damage or 'no recording of noisewatch'}")
         if header["noisewatch_recording"] != FORMAT_VERSION:
-            found = header["noisewatch_recording"]
-            raise UsageError(f"{path}: recorded in format {found}, this noisewatch reads format {FORMAT_VERSION}")
+            version = header["noisewatch_recording"]
+            raise UsageError(f"{path}: recorded in format {version}, this noisewatch reads format {FORMAT_VERSION}")
         own_pids = header.get("own_pids")
         self.own_pids = (
             frozenset(pid for pid in own_pids if isinstance(pid, int)) if isinstance(own_pids, list) else frozenset()
         )
         if not self.advance():
-            raise UsageError(f"{path}: {self.damage or 'holds no moment at all'}")
+            raise UsageError(f"{path}: {self.damage or 'holds no snapshot at all'}")
 
     def advance(self, past_asides: bool = True) -> bool:
-        """Goes to the next moment; False at the end, or where the recording is damaged (then `damage` says how).
+        """Goes to the next snapshot; False at the end, or where the recording is damaged (then `damage` says how).
 
-        Without `past_asides` what was asked between two moments ends a stretch: False, and the next call goes on.
+        Without `past_asides` what was asked between two snapshots ends a run of them: False, and the next call goes on.
         """
         try:
             asides_before = self._aside_count
@@ -69,7 +69,7 @@ class Recording:
                 return False
             self._now_ns, self._known = decode(line, self._known)
         except Malformed as error:
-            self.damage = f"damaged after {self.frame_count} moments: {error}"
+            self.damage = f"damaged after {self.frame_count} snapshots: {error}"
             return False
         self.frame_count += 1
         return True
@@ -87,12 +87,12 @@ class Recording:
         return _END
 
     def go_to_end(self) -> None:
-        """Goes to the last moment there is."""
+        """Goes to the last snapshot."""
         while self.advance():
             pass
 
     def go_to_sample(self) -> None:
-        """Goes to the moment at which the last sample began, where it is told; else it stays at the first moment.
+        """Goes to the snapshot with which the last sample began, where it is told; else it stays at the first one.
 
         What comes before settles the machine, or was a sample that did not count: somebody waited for another.
         """
@@ -110,7 +110,7 @@ class Recording:
         self.advance()
 
     def go_to_aside(self) -> bool:
-        """Goes to the last moment before something was asked between two, or to the end; whether it moved at all."""
+        """Goes to the last snapshot before something was asked between two, or to the end; whether it moved at all."""
         moved = False
         while self.advance(past_asides=False):
             moved = True
@@ -132,7 +132,7 @@ class Recording:
         return self._answer("ask", question)
 
     def begin_snapshot(self) -> None:
-        """Nothing to mark: a moment is a snapshot already."""
+        """Nothing to mark: each frame is a snapshot already."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         return work()
@@ -149,7 +149,7 @@ class Recording:
             text = next(self._lines, None)
             return _END if text is None else json.loads(text)
         except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-            self.damage = f"damaged after {self.frame_count} moments: {error}"
+            self.damage = f"damaged after {self.frame_count} snapshots: {error}"
             return _END
 
 

@@ -52,7 +52,7 @@ def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[in
 
 
 def _densest(gaps: Sequence[tuple[int, int]], period_ns: int) -> list[tuple[int, int]]:
-    """The gaps in that stretch of the period, _PHASE_NS long, in which most of them begin."""
+    """The gaps in that part of the period, _PHASE_NS long, in which most of them begin."""
     phases = sorted((gap[0] % period_ns, gap) for gap in gaps)
     phases += [(phase + period_ns, gap) for phase, gap in phases if phase < _PHASE_NS]  # the period is a circle
     first, begin, end = 0, 0, 0
@@ -75,7 +75,7 @@ _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one source had of a stretch of time, altogether; or a `crowd` of them, of which `source` is one."""
+    """What one source had of an interruption, altogether; or a `crowd` of them, of which `source` is one."""
 
     source: TracedSource
     name: str
@@ -150,7 +150,7 @@ def crowds_in(pieces: CpuPieces, irqs: Irqs | None) -> Mapping[int, Crowd]:
 def parts_of(
     shares: Mapping[int, int], pieces: CpuPieces, irqs: Irqs | None, crowds: Mapping[int, Crowd]
 ) -> tuple[Part, ...]:
-    """The shares of a stretch, in ns by the number of the source, as parts with names; the longest first."""
+    """The shares of an interruption, in ns by the number of the source, as parts with names; the longest first."""
     found = [
         Part(each := pieces.sources[number], name_of_source(each, irqs), ns)
         for number, ns in shares.items()
@@ -187,7 +187,7 @@ def tells_of_spinner(pieces: CpuPieces, spinner_tid: int | None) -> bool:
 
 
 def was_idle(pieces: CpuPieces, offset_ns: int, start_ns: int, length_ns: int) -> bool:
-    """Whether nobody had most of a stretch, not even the spinner, of which the trace tells."""
+    """Whether nobody had most of an interruption, not even the spinner, of which the trace tells."""
     begin_ns = start_ns + offset_ns
     return sum(_shares_of(pieces, None, begin_ns, begin_ns + length_ns).values()) < (1 - _MOST) * length_ns
 

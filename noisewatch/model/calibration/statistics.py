@@ -106,7 +106,7 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
 
 
 def mvalue(values: Sequence[float]) -> float | None:
-    """How many humps the distribution has: 2 is one, 4 is two of equal height. None of fewer than 32 values.
+    """How many modes the distribution has: 2 is one, 4 is two of equal height. None of fewer than 32 values.
 
     The sum of the differences in height from bar to bar of the histogram, in units of its tallest bar: B. Gregg,
     "Modality", https://www.brendangregg.com/FrequencyTrails/modes.html. The outermost hundredth on each side is left

@@ -1,4 +1,4 @@
-"""Who took time from a CPU: every source of an interval in one unit, nanoseconds stolen.
+"""The culprits of an interval: who made how much noise on a CPU, all in nanoseconds.
 
 Threads are measured by the scheduler. Interrupts are only counted; their cost is known where the kernel accounts for
 it (irq and softirq in /proc/stat), and otherwise an estimate: inferred.
@@ -84,7 +84,7 @@ class Disturbance:
 
 
 def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
-    """All that disturbed the CPU, the costliest first."""
+    """All culprits on the CPU, the costliest first."""
     return interval.cached((disturbances_of, cpu), lambda: _disturbances(interval, cpu))
 
 

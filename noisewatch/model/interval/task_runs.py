@@ -49,7 +49,7 @@ class _Wanderer:
 def own_loops(
     lost_share_by_cpu: Mapping[int, float], load_by_cpu: Mapping[int, CpuLoad], interval_ns: int
 ) -> list[TaskRun]:
-    """Our own loops, which have ended: each had all that tasks had of its CPU, less what it measured to have lost."""
+    """Our own loops, which have ended: each had all that tasks had of its CPU, less the noise that it measured."""
     had_ns = {
         cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns)
         for cpu, share in lost_share_by_cpu.items()

@@ -82,7 +82,7 @@ class MeasuredCulprit:
 
 @dataclass(frozen=True, slots=True)
 class TracedCpu:
-    """One CPU. `works` is the thread that has it most of the time, if one does: what is disturbed, not a culprit."""
+    """One CPU. `main_thread` has it most of the time, if one does: it suffers the noise, and is no culprit."""
 
     cpu: int
     lost_events: int | None  # None is unknown
@@ -115,8 +115,8 @@ def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None
     tick.
     """
     kinds = [_kind_of(source, irqs) for source in cpu.sources]
-    for number, (source, spells) in enumerate(zip(cpu.sources, cpu.spells, strict=True)):
-        rate_per_s = spells.count * 1e9 / length_ns if length_ns else 0.0
+    for number, (source, stats) in enumerate(zip(cpu.sources, cpu.stats, strict=True)):
+        rate_per_s = stats.count * 1e9 / length_ns if length_ns else 0.0
         if kinds[number] == Kind.TICK and source.function is None and is_far_above_tick(rate_per_s, hz):
             kinds[number] = Kind.TIMER
     sources = zip(cpu.sources, kinds, strict=True)
@@ -176,9 +176,9 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
     crowds: dict[Crowd, list[int]] = defaultdict(list)
     crowd_by_number = crowds_of(cpu.sources, lambda source: name_of_source(source, irqs))
     for number, source in enumerate(cpu.sources):
-        if number in crowd_by_number and cpu.spells[number].count:
+        if number in crowd_by_number and cpu.stats[number].count:
             crowds[crowd_by_number[number]].append(number)
-        elif source.kind != Kind.IDLE and cpu.spells[number].count:
+        elif source.kind != Kind.IDLE and cpu.stats[number].count:
             tid = source.thread.tid if source.thread is not None else None
             name = source.thread.name if source.kind in THREADS and source.thread else ""
             together[source.kind, name or name_of_source(source, irqs), tid].append(number)
@@ -207,7 +207,7 @@ def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int)
         alike[kind, name].append(tid)
     found: dict[_Key, list[int]] = {}
     for (kind, name), tids in alike.items():
-        had_ns = {tid: sum(cpu.spells[number].own_ns for number in together[kind, name, tid]) for tid in tids}
+        had_ns = {tid: sum(cpu.stats[number].own_ns for number in together[kind, name, tid]) for tid in tids}
         are_few = len(tids) <= _MOST_ALIKE
         apart = {tid for tid in tids if are_few or had_ns[tid] > _NOTABLE * length_ns}
         rest = [tid for tid in tids if tid not in apart]
@@ -222,10 +222,10 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid:
     """All of them as one; `pid` is who has started a crowd."""
     _, name, tid = key
     source = cpu.sources[numbers[0]]
-    spells = [cpu.spells[number] for number in numbers]
-    own_ns, count = sum(each.own_ns for each in spells), sum(each.count for each in spells)
+    stats = [cpu.stats[number] for number in numbers]
+    own_ns, count = sum(each.own_ns for each in stats), sum(each.count for each in stats)
     lengths: Counter[int] = Counter()
-    for each in spells:
+    for each in stats:
         lengths.update(each.count_by_length)
     thread = source.thread
     disturbance = Disturbance(
@@ -239,4 +239,4 @@ def _culprit(cpu: CpuPieces, numbers: list[int], key: _Key, length_ns: int, pid:
         tid=tid,
         irq=source.irq,
     )
-    return MeasuredCulprit(disturbance, count, max(each.max_ns for each in spells), lengths)
+    return MeasuredCulprit(disturbance, count, max(each.max_ns for each in stats), lengths)

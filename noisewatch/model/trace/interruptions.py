@@ -1,4 +1,4 @@
-"""The longest stretches of a trace that were not the work's: what each was made of, and when."""
+"""The longest interruptions of the main thread in a trace: when each was, and what it was made of."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Interruption:
 def longest_interruptions(
     pieces: CpuPieces, main_thread_tid: int | None, irqs: Irqs | None, most: int
 ) -> tuple[Interruption, ...]:
-    """The longest that others than the thread had, the longest first; idleness ends a stretch as the thread does."""
+    """The longest, in falling order, of all but the thread; idleness ends one, as the thread does."""
     found = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda each: each[1] - each[0])
     crowds = crowds_in(pieces, irqs)
     return tuple(

@@ -31,9 +31,9 @@ def _traced(*pages: bytes, end_ns: int = 0, sends: Sends | None = None) -> CpuTr
 def _times(trace: CpuTrace) -> dict[tuple[str, str, int], tuple[int, int]]:
     """Count and time of each source that had any."""
     return {
-        (source.kind, source.name, source.number): (spell.count, spell.own_ns)
-        for source, spell in zip(trace.sources, trace.spells, strict=True)
-        if spell.count and source.kind != "idle"
+        (source.kind, source.name, source.number): (run.count, run.own_ns)
+        for source, run in zip(trace.sources, trace.stats, strict=True)
+        if run.count and source.kind != "idle"
     }
 
 
@@ -49,9 +49,9 @@ def _expires(function: int) -> bytes:
 def _timers(trace: CpuTrace) -> dict[tuple[int, ...], tuple[int, int]]:
     """Count and time of the ticks, by what they ran."""
     return {
-        source.timers: (spell.count, spell.own_ns)
-        for source, spell in zip(trace.sources, trace.spells, strict=True)
-        if source.kind in ("tick", "irq") and spell.count
+        source.timers: (run.count, run.own_ns)
+        for source, run in zip(trace.sources, trace.stats, strict=True)
+        if source.kind in ("tick", "irq") and run.count
     }
 
 
@@ -180,7 +180,7 @@ def test_after_a_loss_nobody_is_blamed_until_somebody_is_seen() -> None:
     assert _times(trace) == {("thread", "x", 7): (1, 100)}
 
 
-def test_pieces_that_find_no_room_are_counted_and_the_spells_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_that_find_no_room_are_counted_and_the_statistics_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_timeline, "_MOST_PIECES", 2)
     switches = [(100 * number, switch("x", 7 + number % 2, 8 - number % 2)) for number in range(6)]
     trace = _traced(page(switches), end_ns=600)

@@ -87,7 +87,7 @@ def test_rubbish_behind_a_recording_is_damage(tmp_path: Path) -> None:
 def test_the_damage_says_how_much_was_replayed(tmp_path: Path) -> None:
     _, damage = outcome(tmp_path, packed([HEADER, frame(1), frame(2), "no frame"]))
     assert damage is not None
-    assert damage.startswith("damaged after 2 moments: ")
+    assert damage.startswith("damaged after 2 snapshots: ")
 
 
 def test_behind_the_damage_nothing_is_replayed(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_gzip_file_of_something_else_is_refused(tmp_path: Path, lines: list[An
 
 
 def test_a_recording_without_a_moment_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no moment at all"):
+    with pytest.raises(UsageError, match="holds no snapshot at all"):
         Recording(written(tmp_path, packed([HEADER])))
 
 

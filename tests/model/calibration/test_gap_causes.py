@@ -69,7 +69,7 @@ def _pieces(*pieces: tuple[int, int, int], lost: int | None = 0, cut: int = 0) -
         unseen_switches=0,
         unseen_ns=0,
         sources=_SOURCES,
-        spells=(RunStats(0, 0, 0, {}),) * len(_SOURCES),
+        stats=(RunStats(0, 0, 0, {}),) * len(_SOURCES),
         start_ns=starts,
         end_ns=ends,
         source=sources,
@@ -211,7 +211,7 @@ def test_gaps_of_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
     parent = Parent(900, "make", is_process=False)
     threads = [Thread(tid=tid, name="cc1", pid=None, is_kernel=False, parent=parent) for tid in range(1_000, 1_300)]
     sources = tuple(TracedSource(Kind.THREAD, "cc1", thread=thread) for thread in threads)
-    spells, starts = (RunStats(1, 9_000, 9_000, {}),) * 300, tuple(range(0, 6_000_000, 20_000))
+    stats, starts = (RunStats(1, 9_000, 9_000, {}),) * 300, tuple(range(0, 6_000_000, 20_000))
     ends = tuple(start + 9_000 for start in starts)
     pieces = CpuPieces(
         cpu=1,
@@ -220,7 +220,7 @@ def test_gaps_of_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
         unseen_switches=0,
         unseen_ns=0,
         sources=sources,
-        spells=spells,
+        stats=stats,
         start_ns=starts,
         end_ns=ends,
         source=tuple(range(300)),
@@ -245,7 +245,7 @@ def test_a_long_gap_of_many_that_came_and_went_is_theirs_and_not_of_the_one_who_
         unseen_switches=0,
         unseen_ns=0,
         sources=sources,
-        spells=(RunStats(1, 1, 1, {}),) * 5,
+        stats=(RunStats(1, 1, 1, {}),) * 5,
         start_ns=edges[:-1],
         end_ns=edges[1:],
         source=tuple(range(5)),

@@ -80,7 +80,7 @@ def _trace(*pieces: tuple[int, int, int]) -> Trace:
         unseen_switches=0,
         unseen_ns=0,
         sources=_SOURCES,
-        spells=(RunStats(0, 0, 0, {}),) * len(_SOURCES),
+        stats=(RunStats(0, 0, 0, {}),) * len(_SOURCES),
         start_ns=starts,
         end_ns=ends,
         source=sources,

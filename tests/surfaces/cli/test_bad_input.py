@@ -104,7 +104,7 @@ def test_what_is_gzip_but_no_recording_is_told(run: Run, tmp_path: Path, content
 def test_a_header_without_a_moment_is_told(run: Run, tmp_path: Path) -> None:
     ran = run("show", "--replay", record(tmp_path / "empty.nw"))
     assert ran.status == 2
-    assert "holds no moment at all" in ran.err
+    assert "holds no snapshot at all" in ran.err
 
 
 def test_a_cpu_that_is_offline_may_be_asked_for(run: Run, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One stretch of spinning. `spun_ns` has the gaps in it."""
+    """One slice of spinning. `spun_ns` has the gaps in it."""
 
     start_ns: int
     spun_ns: int

@@ -128,7 +128,7 @@ class ProbeSpinner:
     def _is_wanted_by_others(self) -> bool:
         """Whether we had to wait for the CPU since the last time that we asked.
 
-        A slice that would begin while somebody has the CPU is not spun. Nothing is lost by that: what took the CPU is
+        A slice that would begin while somebody has the CPU is not spun. Nothing is missed by that: what took the CPU is
         told, as a whole, by the slices in which it begins.
         """
         before_ns, self._waited_ns = self._waited_ns, self._waited()
