@@ -182,7 +182,6 @@ def target_cpus_interrupted(case: Case) -> Answer:
             limit=case.bound(_STOLEN_FAILS),
             unit="share",
             cpus=cpus,
-            reason=None,
             evidence=evidence,
             culprits=culprits,
             fix=fix,

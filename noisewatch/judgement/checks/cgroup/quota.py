@@ -136,7 +136,6 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
         limit=None,
         unit="share",
         cpus=cpus,
-        reason=None,
         evidence=evidence,
         culprits=culprits,
     )

@@ -207,7 +207,6 @@ def busy_cache_neighbour(case: Case) -> Answer:
             limit=case.bound(_CACHE_BUSY),
             unit="CPUs",
             cpus=working,
-            reason=None,
             evidence=evidence,
             culprits=culprits,
         )
@@ -227,7 +226,6 @@ def busy_cache_neighbour(case: Case) -> Answer:
             limit=case.bound(_CACHE_BUSY),
             unit="CPUs",
             cpus=working,
-            reason=None,
             evidence=evidence,
             culprits=busiest(interval, worst),
         )

@@ -73,7 +73,6 @@ def throttled(case: Case) -> Answer:
             limit=case.bound(_EVENTS),
             unit=_EVENTS.unit,
             cpus=cpus,
-            reason=None,
             evidence=evidence,
         )
     silent = [path for path, count in counted if count is None]

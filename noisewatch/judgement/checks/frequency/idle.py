@@ -72,7 +72,6 @@ def deep_idle_states(case: Case) -> Answer:
             limit=limit,
             unit="µs",
             cpus=frozenset(deep),
-            reason=None,
             evidence=evidence,
             fix=_shallow(deep),
         )

@@ -114,7 +114,6 @@ def background_job_runs(case: Case) -> Answer:
             measured=worst,
             limit=case.bound(_WORKS),
             unit="CPUs",
-            cpus=frozenset(),
             reason=why_not,
             evidence=evidence,
             culprits=culprits,

@@ -66,7 +66,6 @@ def other_cpus_busy(case: Case) -> Answer:
             limit=bound,
             unit="share",
             cpus=working,
-            reason=None,
             evidence=evidence,
             culprits=busiest(interval, others),
         )
@@ -82,7 +81,6 @@ def other_cpus_busy(case: Case) -> Answer:
             limit=bound,
             unit="share",
             cpus=working,
-            reason=None,
             evidence=evidence,
             culprits=busiest(interval, others),
         )

@@ -82,7 +82,6 @@ def profiler_runs(case: Case) -> Answer:
             limit=limit,
             unit="per second",
             cpus=sampled,
-            reason=None,
             evidence=evidence,
             culprits=_blamed(found),
         )
