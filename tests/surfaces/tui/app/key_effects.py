@@ -1,10 +1,10 @@
-"""What every key of the monitor does, on every screen: the table that its test pauses_on_spike it against."""
+"""What every key of the monitor does, in every place: the table that its tests press keys by."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from noisewatch.surfaces.tui.app.keys import BINDINGS
+from noisewatch.surfaces.tui.app.keys import BINDINGS, SCROLLING
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.overlay import Overlay, OverlayState
 from noisewatch.surfaces.tui.overlays.preflight import PreflightOverlay
@@ -73,10 +73,7 @@ _ASKED: dict[str, Change] = {
     Screen.CPU: {"advice": "hog 15"},
     Screen.PREFLIGHT: {"notice": "its fix, if there is one, is below"},
 }
-# What is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed, on each
-# screen: CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval
-# 5. What is not named must be as it was.
-EFFECTS: dict[str, Callable[[str], Change]] = {
+_ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "space": _same(cursor=None),
     "less_than_sign": _same(),
     "greater_than_sign": _same(),
@@ -123,19 +120,13 @@ EFFECTS: dict[str, Callable[[str], Change]] = {
     "pageup": _moved(-10),
 }
 # Where a recording is shown, which does not play, on the overview; all others do what they do elsewhere.
-EFFECTS_RECORDED: dict[str, Change] = {
+_OF_A_RECORDING: dict[str, Change] = {
     "space": {"plays": True},
     "less_than_sign": {"speed": 0.5},
     "greater_than_sign": {"speed": 2.0},
     "H": {"pauses_on_spike": True},
 }
-# Above the monitor; all other keys do nothing there.
-EFFECTS_IN_OVERLAY: dict[str, Change] = {
-    "enter": {"above": OverlayState.OVER},
-    "escape": {"above": None},
-    "e": {"notice": "written"},
-}
-EFFECTS_WHILE_TYPING: dict[str, Change] = {
+_WHILE_TYPING: dict[str, Change] = {
     "enter": {"is_typing": False},
     "escape": {"is_typing": False, "filter": "before"},
     **{key: {"filter": f"ho{character}"} for key, character in CHARACTERS.items()},
@@ -143,18 +134,39 @@ EFFECTS_WHILE_TYPING: dict[str, Change] = {
 }
 
 
-_OF_A_RECORDING = ("less_than_sign", "greater_than_sign")
-_SCROLL = ("down", "j", "up", "k", "pagedown", "pageup")
-# Keys that may leave the picture as it is: what they change belongs to another screen, or they lead to where one is.
-MAY_BE_UNSEEN: dict[str, tuple[str, ...]] = {
-    Screen.OVERVIEW: ("1", "escape", *_OF_A_RECORDING),
-    Screen.MAP: ("2", "s", "a", *_SCROLL, *_OF_A_RECORDING),
-    Screen.CULPRITS: ("3", "a", *_OF_A_RECORDING),
-    Screen.CPU: ("4", "a", "enter", *_OF_A_RECORDING),
-    Screen.EVENTS: ("5", "s", "a", *_OF_A_RECORDING),
-    Screen.PREFLIGHT: ("6", "s", "a", *_OF_A_RECORDING),
-    RECORDED: ("1", "escape"),
-    HELP: _SCROLL,
-    TYPING: tuple(key for key in KEYS if key not in EFFECTS_WHILE_TYPING),
-    **{place: tuple(key for key in KEYS if key not in ("enter", "escape", "e")) for place in OVERLAYS},
+def _on_screen(screen: str) -> dict[str, Change]:
+    """Another screen, or the same one anew, has its first row selected."""
+    changes = {key: change(screen) for key, change in _ON_SCREENS.items()}
+    anew: Change = {"event": None, "row": 0, "chosen": None}
+    return {key: {**anew, **change} if "screen" in change else change for key, change in changes.items()}
+
+
+def _in_overlay(kind: type[Overlay]) -> dict[str, Change]:
+    """All but these keys do nothing there."""
+    over = f"{kind.__name__} {OverlayState.OVER}"
+    return {
+        **{key: {} for key in KEYS},
+        "enter": {"above": over},
+        "escape": {"above": None},
+        "e": {"notice": "written"},
+    }
+
+
+# By place, what is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed:
+# CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval 5. What
+# is not named must be as it was.
+EFFECTS: dict[str, dict[str, Change]] = {
+    **{screen: _on_screen(screen) for screen in SCREENS},
+    RECORDED: {**_on_screen(Screen.OVERVIEW), **_OF_A_RECORDING},
+    HELP: {key: {} if key in SCROLLING else {"shows_help": False} for key in KEYS},
+    TYPING: {key: _WHILE_TYPING.get(key, {}) for key in KEYS},
+    **{place: _in_overlay(kind) for place, kind in OVERLAYS.items()},
+}
+# What these change belongs to other screens: the picture may stay as it is.
+UNSEEN: dict[str, tuple[str, ...]] = {
+    Screen.MAP: ("2", "s", "a"),
+    Screen.CULPRITS: ("a",),
+    Screen.CPU: ("a",),
+    Screen.EVENTS: ("s", "a"),
+    Screen.PREFLIGHT: ("s", "a"),
 }
