@@ -79,14 +79,14 @@ def _holder(file: int) -> str:
     inode = os.fstat(file).st_ino
     try:
         with open("/proc/locks") as locks:
-            found = re.search(rf"FLOCK +\w+ +\w+ (\d+) \w+:\w+:{inode} ", locks.read())
-        if found is None:
+            match = re.search(rf"FLOCK +\w+ +\w+ (\d+) \w+:\w+:{inode} ", locks.read())
+        if match is None:
             return "another process"
-        with open(f"/proc/{found[1]}/comm", errors="replace") as comm:
+        with open(f"/proc/{match[1]}/comm", errors="replace") as comm:
             name = "".join(letter if letter.isprintable() else "?" for letter in comm.read().rstrip("\n"))
     except OSError:
         return "another process"
-    return f"{name} (pid {found[1]})"
+    return f"{name} (pid {match[1]})"
 
 
 def _opened(path: str) -> int:

@@ -141,9 +141,9 @@ _PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _THREADS)
 
 def explain_thread(name: str) -> str | None:
     """What the thread does, as the end of a sentence that begins with its name; None for one that is not known."""
-    found = _explain_worker(name) or _explain_rescuer(name)
-    if found is not None:
-        return found
+    explanation = _explain_worker(name) or _explain_rescuer(name)
+    if explanation is not None:
+        return explanation
     of_irq = _OF_IRQ.fullmatch(name)
     if of_irq is not None:
         action = of_irq["action"]

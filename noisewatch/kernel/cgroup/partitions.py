@@ -66,13 +66,13 @@ class Partitions:
 
 def parse_partition_kind(text: str) -> tuple[str, str | None]:
     """What a group is (`member` too), and why it is not, where it is invalid. Raises Malformed."""
-    said = text.strip()
-    match = _KIND.fullmatch(said)
-    if match is None and said != _MEMBER:
-        raise Malformed("member, root or isolated", said)
+    state = text.strip()
+    match = _KIND.fullmatch(state)
+    if match is None and state != _MEMBER:
+        raise Malformed("member, root or isolated", state)
     if match is None:
         return _MEMBER, None
-    return match[1], clean(match[2] or "the kernel gives no reason") if "invalid" in said else None
+    return match[1], clean(match[2] or "the kernel gives no reason") if "invalid" in state else None
 
 
 def read_partitions(reader: Reader, previous: Partitions | None = None) -> Partitions:
@@ -90,13 +90,13 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
         reader.note(root, "nothing in it")
         return Partitions(None)
     walk = _Walk(reader, previous)
-    found = {each.folder: each for each in walk.below(root)}
+    by_folder = {each.folder: each for each in walk.below(root)}
     for known in previous.all if previous is not None else ():
-        if known.folder not in found:
-            found.update((each.folder, each) for each in _read_partition(reader, known.folder)[1])
+        if known.folder not in by_folder:
+            by_folder.update((each.folder, each) for each in _read_partition(reader, known.folder)[1])
     place = previous.root if previous is not None else _read_root(reader, root)
-    isolated = listed if listed is not None or walk.unseen is not None else _isolated_by(found.values())
-    everything = tuple(found[folder] for folder in sorted(found))
+    isolated = listed if listed is not None or walk.unseen is not None else _isolated_by(by_folder.values())
+    everything = tuple(by_folder[folder] for folder in sorted(by_folder))
     return Partitions(
         isolated=isolated,
         all=everything,

@@ -65,12 +65,12 @@ def designs_of(cpuinfo: str | None) -> Mapping[int, str]:
     """Who designed each ARM core, and the part: `0x41/0xd05`; empty on other architectures, and where none is told."""
     if "CPU part" not in (cpuinfo or ""):
         return {}
-    found: dict[int, str] = {}
+    design_by_cpu: dict[int, str] = {}
     for block in _blocks(cpuinfo):
         processor, implementer, part = _PROCESSOR.match(block), _IMPLEMENTER.search(block), _PART.search(block)
         if processor is not None and implementer is not None and part is not None:
-            found[int(processor[1])] = design(int(implementer[1], 16), int(part[1], 16))
-    return found
+            design_by_cpu[int(processor[1])] = design(int(implementer[1], 16), int(part[1], 16))
+    return design_by_cpu
 
 
 def design(implementer: int, part: int) -> str:

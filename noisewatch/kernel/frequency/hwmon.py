@@ -101,8 +101,8 @@ def _interrupts_any_of(target: CpuSet, sensor: Sensor, topology: Mapping[int, Cp
 
 def _read_chip(reader: Reader, folder: str, chip: str, packages: frozenset[int]) -> tuple[list[Sensor], bool]:
     """The sensors that tell most, and whether they tell all."""
-    found = map(_FILE.fullmatch, reader.names_or_none(folder) or ())
-    numbers = sorted({int(match[1]) for match in found if match is not None})
+    matches = map(_FILE.fullmatch, reader.names_or_none(folder) or ())
+    numbers = sorted({int(match[1]) for match in matches if match is not None})
     parse = _parse_coretemp_label if chip == _INTERRUPTS else parse_word
     labels = {number: reader.parsed(f"{folder}/temp{number}_label", parse, expected=False) for number in numbers}
     chosen = _telling(labels, packages)

@@ -77,11 +77,11 @@ def _read_states(reader: Reader, cpu: int) -> tuple[IdleState, ...] | None:
     names = reader.names_or_none(folder)
     if names is None:
         return () if reader.is_absent(folder) and reader.names_or_none(f"{CPUS}/cpu{cpu}") else None
-    found = sorted(int(match[1]) for match in map(_STATE.fullmatch, names) if match is not None)
-    if not found:
+    numbers = sorted(int(match[1]) for match in map(_STATE.fullmatch, names) if match is not None)
+    if not numbers:
         reader.note(folder, "no state in it")
         return None
-    return tuple(_read_state(reader, f"{folder}/state{index}", index) for index in found)
+    return tuple(_read_state(reader, f"{folder}/state{index}", index) for index in numbers)
 
 
 def _read_state(reader: Reader, folder: str, index: int) -> IdleState:

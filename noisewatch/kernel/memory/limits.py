@@ -168,8 +168,8 @@ def _sum_of(reader: Reader, path: str, names: tuple[str, ...]) -> int | None:
     counts = reader.parsed(path, parse_vmstat)  # names and counts, as there
     if counts is None:
         return None
-    found = [counts[name] for name in names if name in counts]
-    if len(found) < len(names):
-        reader.note(path, f"wanted {', '.join(names)}, found {len(found)} of them")
+    values = [counts[name] for name in names if name in counts]
+    if len(values) < len(names):
+        reader.note(path, f"wanted {', '.join(names)}, found {len(values)} of them")
         return None
-    return sum(found)
+    return sum(values)

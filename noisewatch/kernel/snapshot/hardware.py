@@ -48,13 +48,13 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
     known = [place.package for place in places if place is not None and place.package is not None]
     unplaced = [cpu for cpu in sorted(target) if cpu not in topology or topology[cpu].package is None]
     packages = frozenset() if unplaced else frozenset(known)
-    found = Hardware(
+    hardware = Hardware(
         energy_bias=read_knobs(reader, dict.fromkeys(map(bias_path, sorted(target)), integer_from(0, _MOST_BIAS))),
         sensors=read_sensors(reader, packages),
         power_limits=read_power_limits(reader, packages),
         uncore=read_uncore(reader, packages),
     )
-    return _without_package(found, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else found
+    return _without_package(hardware, f"{CPUS}/cpu{unplaced[0]}/topology/physical_package_id") if unplaced else hardware
 
 
 def _without_package(found: Hardware, path: str) -> Hardware:

@@ -123,9 +123,9 @@ def _pci_vendors(reader: Reader) -> frozenset[str]:
 
 def _tree_signs(reader: Reader) -> Iterator[Hypervisor]:
     path = f"{_TREE}/hypervisor/compatible"
-    said = reader.text_or_none(path, expected=False)
-    if said is not None:
-        name = next((name for word, name in _HYPERVISOR_BY_TREE.items() if word in said), UNIDENTIFIED)
+    text = reader.text_or_none(path, expected=False)
+    if text is not None:
+        name = next((name for word, name in _HYPERVISOR_BY_TREE.items() if word in text), UNIDENTIFIED)
         yield Hypervisor(name, path)
     path = f"{_TREE}/compatible"
     for board in reader.parsed(path, _parse_boards, expected=False) or ():

@@ -231,12 +231,12 @@ class TraceCollector:
 
 def _tracefs() -> Path:
     try:
-        found = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
+        tracefs = find_tracefs(Path(MOUNTS).read_text(errors="replace"))
     except OSError as error:
         raise CannotMeasure(f"{MOUNTS}: {(error.strerror or str(error)).lower()}") from error
-    if found is None:
+    if tracefs is None:
         raise CannotMeasure(_NOT_MOUNTED)
-    return found
+    return tracefs
 
 
 def _size_kb(cpus: Iterable[int]) -> int:

@@ -145,8 +145,8 @@ class Instance:
         except OSError:
             return None
         counts = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-        found = [counts.get(name, "") for name in ("overrun", "commit overrun", "dropped events", "entries")]
-        return sum(map(int, found)) if all(count.isdecimal() for count in found) else None
+        numbers = [counts.get(name, "") for name in ("overrun", "commit overrun", "dropped events", "entries")]
+        return sum(map(int, numbers)) if all(count.isdecimal() for count in numbers) else None
 
     def close(self) -> None:
         """Removes the instance."""

@@ -149,13 +149,13 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
     Ticks need no suspect where they are known by their phase, or timers by their number.
     """
     known = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
-    found = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
+    culprits = [each for each in disturbances_of(interval, samples.cpu) if each.kind not in known]
     stolen_ns = sum(cause.length_ns for cause in causes if cause.kind == Kind.THREAD)
     share = stolen_ns / samples.spun_ns if samples.spun_ns else 0.0
-    unseen = share - sum(each.share or 0.0 for each in found if each.kind in THREADS)
+    unseen = share - sum(each.share or 0.0 for each in culprits if each.kind in THREADS)
     if unseen > max(share / 2, _LEAST_UNSEEN):
         ns = round(unseen * interval.length_ns)
-        found.append(
+        culprits.append(
             Disturbance(
                 kind=Kind.UNATTRIBUTED,
                 name=ENDED,
@@ -166,7 +166,7 @@ def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause
                 is_inferred=True,
             )
         )
-    return _costliest_first(found)
+    return _costliest_first(culprits)
 
 
 def _costliest_first(found: Iterable[Disturbance]) -> tuple[Disturbance, ...]:
@@ -179,8 +179,8 @@ def gap_culprits(causes: Sequence[GapCause], cpu: int, spun_ns: int) -> tuple[Me
     for cause in causes:
         tid = cause.thread.tid if cause.thread is not None else None
         together[cause.kind, cause.name, cause.pid, tid].append(cause)
-    found = [_culprit(each, cpu, spun_ns) for each in together.values()]
-    return tuple(sorted(found, key=lambda each: -(each.disturbance.stolen_ns or 0)))
+    culprits = [_culprit(each, cpu, spun_ns) for each in together.values()]
+    return tuple(sorted(culprits, key=lambda each: -(each.disturbance.stolen_ns or 0)))
 
 
 def _culprit(causes: list[GapCause], cpu: int, spun_ns: int) -> MeasuredCulprit:

@@ -89,7 +89,7 @@ def disturbances_of(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
 
 
 def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
-    found = [
+    culprits = [
         *_threads(interval, cpu),
         *_unexplained(interval, cpu),
         *_steal(interval, cpu),
@@ -97,7 +97,7 @@ def _disturbances(interval: Interval, cpu: int) -> tuple[Disturbance, ...]:
         *_interrupts(interval, cpu),
         *_softirqs(interval, cpu),
     ]
-    return tuple(sorted(found, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
+    return tuple(sorted(culprits, key=lambda disturbance: -(disturbance.stolen_ns or 0)))
 
 
 def kind_of_row(row: RowCount | InterruptRow) -> Kind:

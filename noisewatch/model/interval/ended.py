@@ -153,10 +153,10 @@ def _kin(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
     """By process that goes on: those that came or went, of all that it has started and that those have."""
     lasting = looks[0].pids & looks[-1].pids
     passing = {pid: tasks.by_tid[pid] for tasks in looks for pid in tasks.pids - lasting if pid in tasks.by_tid}
-    found: dict[int, list[Task]] = defaultdict(list)
+    tasks_by_pid: dict[int, list[Task]] = defaultdict(list)
     for task in passing.values():
-        found[_heir(task, passing)].append(task)
-    return found
+        tasks_by_pid[_heir(task, passing)].append(task)
+    return tasks_by_pid
 
 
 def _heir(task: Task, passing: Mapping[int, Task]) -> int:
@@ -212,8 +212,8 @@ def _threads(looks: Sequence[Tasks], own_pids: frozenset[int]) -> list[_Claim]:
 
 def _where(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
     """The other CPUs that threads of the process were seen on."""
-    found: CpuSet = frozenset(task.cpu for tasks in looks for task in tasks.by_tid.values() if task.pid == first.pid)
-    return tuple(sorted(found - {first.cpu}))
+    cpus: CpuSet = frozenset(task.cpu for tasks in looks for task in tasks.by_tid.values() if task.pid == first.pid)
+    return tuple(sorted(cpus - {first.cpu}))
 
 
 def _first_threads(before: Tasks, after: Tasks) -> Iterable[tuple[Task, Task | None]]:

@@ -39,8 +39,8 @@ def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel
     """The groups that a process was in at both moments, and that were stopped meanwhile; the longest first."""
     earlier = {level.folder: level for level in before}
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
-    found = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
-    return tuple(sorted(found, key=lambda each: -(each.ns or 0)))
+    throttles = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
+    return tuple(sorted(throttles, key=lambda each: -(each.ns or 0)))
 
 
 def uncounted_between(
@@ -111,8 +111,8 @@ class Interval:
         """What `derive` makes of this interval, made once: an interval never changes, and many checks ask the same."""
         if key not in self._derived:
             self._derived[key] = derive()
-        found: T = self._derived[key]
-        return found
+        result: T = self._derived[key]
+        return result
 
     def runs_on(self, cpu: int) -> list[TaskRun]:
         """The runs on one CPU, our own left out."""

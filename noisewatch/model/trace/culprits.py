@@ -33,13 +33,13 @@ def crowds_of(sources: Sequence[TracedSource], name_of: Callable[[TracedSource],
         if thread is not None and thread.pid is None:
             name = name_of(source) if source.kind == Kind.IPI else thread.name
             alike[source.kind, name, thread.parent][number] = thread.tid
-    found: dict[int, Crowd] = {}
+    crowd_by_number: dict[int, Crowd] = {}
     for (kind, name, parent), tid_by_number in alike.items():
         count = len(set(tid_by_number.values()))
         if count > 1:
             crowd = Crowd(kind, _named(name, parent, count), parent.pid if parent is not None else None)
-            found |= dict.fromkeys(tid_by_number, crowd)
-    return found
+            crowd_by_number |= dict.fromkeys(tid_by_number, crowd)
+    return crowd_by_number
 
 
 def _named(name: str, parent: Parent | None, count: int) -> str:
@@ -150,8 +150,8 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
         for source in cpu.sources
     )
     traced = _traced(replace(cpu, sources=sources), length_ns, irqs)
-    found = (traced.main_thread, *traced.culprits) if traced.main_thread is not None else traced.culprits
-    return Others(tuple(each.disturbance for each in found), cpu.unseen_ns)
+    measured = (traced.main_thread, *traced.culprits) if traced.main_thread is not None else traced.culprits
+    return Others(tuple(each.disturbance for each in measured), cpu.unseen_ns)
 
 
 def name_of_source(source: TracedSource, irqs: Irqs | None) -> str:

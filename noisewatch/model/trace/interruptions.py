@@ -25,10 +25,10 @@ def longest_interruptions(
     pieces: CpuPieces, main_thread_tid: int | None, irqs: Irqs | None, most: int
 ) -> tuple[Interruption, ...]:
     """The longest, in falling order, of all but the thread; idleness ends one, as the thread does."""
-    found = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda each: each[1] - each[0])
+    longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda each: each[1] - each[0])
     crowds = crowds_in(pieces, irqs)
     return tuple(
-        Interruption(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in found
+        Interruption(start, end - start, parts_of(shares, pieces, irqs, crowds)) for start, end, shares in longest
     )
 
 

@@ -188,8 +188,8 @@ def _end(host: subprocess.Popen[bytes]) -> None:
 
 
 def _said(host: subprocess.Popen[bytes]) -> str:
-    said = host.stderr.read().decode("utf-8", "replace").strip().splitlines() if host.stderr is not None else []
-    return f": {said[-1]}" if said else ""
+    errors = host.stderr.read().decode("utf-8", "replace").strip().splitlines() if host.stderr is not None else []
+    return f": {errors[-1]}" if errors else ""
 
 
 def _collected(wanted: Calibrating, buffers: dict[int, CalibrationBuffer], begin_ns: int) -> dict[str, Any]:

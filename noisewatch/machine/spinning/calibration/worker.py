@@ -238,13 +238,13 @@ def _opened(path: str) -> int:
 
 def _locked_and_resident_kb() -> tuple[int, int]:
     """What the kernel says of this process's memory; -1 where it says nothing."""
-    found = {"VmLck": -1, "VmRSS": -1}
+    kb_by_name = {"VmLck": -1, "VmRSS": -1}
     try:
         with open("/proc/self/status") as status:
             for line in status:
                 name, _, rest = line.partition(":")
-                if name in found:
-                    found[name] = int(rest.split()[0])
+                if name in kb_by_name:
+                    kb_by_name[name] = int(rest.split()[0])
     except (OSError, ValueError, IndexError):
         pass
-    return found["VmLck"], found["VmRSS"]
+    return kb_by_name["VmLck"], kb_by_name["VmRSS"]

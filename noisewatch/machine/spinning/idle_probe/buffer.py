@@ -56,15 +56,15 @@ class ProbeBuffer:
 
     def slices_since(self, begin_ns: int) -> list[Slice]:
         """The slices that began then or later, the latest first; the one that may be written over is left out."""
-        found: list[Slice] = []
+        slices: list[Slice] = []
         count = self.header[SLICES]
         for number in range(count - 1, max(count - _KEPT, -1), -1):
             at = number % _KEPT * _SLICE_WORDS
             read = Slice(*self._slices[at : at + _SLICE_WORDS].tolist())
             if read.start_ns < begin_ns:
                 break
-            found.append(read)
-        return found
+            slices.append(read)
+        return slices
 
 
 PERIOD_NS = 100_000_000

@@ -98,8 +98,8 @@ class Spinners:
         """Why there are no spinners any more; None while there are."""
         if self._host.poll() is None:
             return None
-        said = os.pread(self._said, _LONGEST_SAID, 0).decode("utf-8", "replace").strip().splitlines()
-        return said[-1] if said else f"it ended with status {self._host.returncode}"
+        errors = os.pread(self._said, _LONGEST_SAID, 0).decode("utf-8", "replace").strip().splitlines()
+        return errors[-1] if errors else f"it ended with status {self._host.returncode}"
 
     def renew_lease(self, cpu: int, for_ns: int) -> None:
         """From now on for so long; until then it may be put off again."""
