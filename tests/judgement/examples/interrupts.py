@@ -183,6 +183,11 @@ EXAMPLES = [
         | _table("/proc/interrupts", "25", "0 130 0 1200"),
     ),
     Example("softirqs-on-target", "fail", {}, "10.0% of CPU 3", {3}, after=_softirq_time(3, 30)),
+    Example(
+        *("softirqs-on-target", "fail", {}, "10.0% of CPU 3", {3}),
+        after=_softirq_time(3, 30),
+        gone=("/proc/softirqs",),
+    ),
     Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(1, 30)),
     Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(3, 2)),
     Example(

@@ -1,23 +1,9 @@
-"""Governor, turbo and the window of frequencies; and the power that the machine runs on."""
+"""Governor, turbo and the window of frequencies."""
 
 from __future__ import annotations
 
-import pytest
-
 from tests.judgement.judging import answered
 from tests.written.quiet_machine import CPUS
-
-
-@pytest.mark.parametrize(
-    "supplies",
-    [
-        {"AC/online": "0", "BAT0/type": "Battery", "BAT0/status": "Discharging", "usb/type": "USB", "usb/online": "1"},
-        {"BAT0/type": "Battery", "BAT0/status": "Full", "BAT1/type": "Battery", "BAT1/status": "Discharging"},
-    ],
-)
-def test_a_battery_that_empties_is_no_mains_power(supplies: dict[str, str]) -> None:
-    files = {f"/sys/class/power_supply/{path}": f"{text}\n" for path, text in supplies.items()}
-    assert answered("on-battery", files).status == "fail"
 
 
 def test_turbo_of_a_target_cpus_own_policy_is_judged_and_put_back_there_alone() -> None:

@@ -1,4 +1,4 @@
-"""Where irqbalance may move interrupts, and who may call the target CPUs."""
+"""Where irqbalance may move interrupts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,3 @@ def test_irqbalance_may_be_the_process_that_could_not_be_read() -> None:
 def test_irqbalance_spares_cpus_without_a_tick() -> None:
     files = {f"{CPUS}/isolated": "\n"} | process(800, "irqbalance", 0, 5)
     assert answered("irqbalance-may-move-irqs", files).status == "pass"
-
-
-def test_a_cpu_that_is_the_only_one_in_a_damaged_list_has_others_to_call_it() -> None:
-    assert answered("ipis-on-target", {f"{CPUS}/online": "0\n"}).status == "pass"
