@@ -13,7 +13,7 @@ import pytest
 from noisewatch.judgement.terms import Status
 from noisewatch.judgement.verdict import Verdict, compose
 from noisewatch.operations.frame.making import frame_of
-from noisewatch.surfaces.reports.parts.colours import STYLES, painted
+from noisewatch.surfaces.reports.parts.colours import STYLES, Meaning, painted
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.text import render
 from noisewatch.surfaces.tui.app.export import window_reports
@@ -138,7 +138,7 @@ def test_what_is_left_of_a_status_is_told_as_more_where_some_was_told() -> None:
     (quiet_verdict, "STABLE", "good"),
 ])  # fmt: skip
 def test_a_verdict_has_the_same_colour_in_the_report_and_on_the_screen(
-    make: Callable[[], Verdict], word: str, style: str
+    make: Callable[[], Verdict], word: str, style: Meaning
 ) -> None:
     verdict = make()
     report = render(verdict, RenderOptions(verdict.exit_status, 0.0, in_colour=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.finding_words import (
@@ -21,13 +21,13 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.surfaces.reports.parts.colours import painted, style_of_label
+from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 
 _LABELS = {Status.UNKNOWN: "unknown", Status.PASS: "pass", Status.NOT_APPLICABLE: "n/a", Status.IGNORED: "ignored"}
 _TELLING = (Status.FAIL, Status.WARN, Status.UNKNOWN)
-_MEANINGS = {Outcome.STABLE: "good", Outcome.UNSTABLE: "bad", Outcome.UNKNOWN: "doubt"}
+_MEANINGS: Mapping[str, Meaning] = {Outcome.STABLE: "good", Outcome.UNSTABLE: "bad", Outcome.UNKNOWN: "doubt"}
 _INDENT = "        "
 _MOST_CULPRITS = 5
 _MOST_OPEN = 6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.dense_cpus import (
@@ -16,11 +18,12 @@ from noisewatch.surfaces.tui.draw.dense_cpus import (
 )
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
-from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_change, short_duration, short_rate, short_share
 
+_ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
 _ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
@@ -83,7 +86,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 
 
 def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs) -> Row:
-    role_style = {Role.TARGET: "strong", Role.SIBLING: "plain"}.get(line.role, "faint")
+    role_style = _ROLE_STYLES.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
     if width >= _NARROW:
         figures.append((_rates(line, has_clock), role_style))
@@ -93,7 +96,7 @@ def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has
     return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
 
 
-def _figures(model: ScreenModel, line: CpuLine, role_style: str, has_measured: bool, glyphs: Glyphs) -> Row:
+def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured: bool, glyphs: Glyphs) -> Row:
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     row: Row = [(f"{mark + short_duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s))]
     if has_measured:

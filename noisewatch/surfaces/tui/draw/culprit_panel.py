@@ -9,7 +9,7 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
-from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted, length
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
@@ -121,7 +121,7 @@ def _who(line: CulpritLine, columns: _Columns) -> str:
 def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
     noise = (glyphs.estimate if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
     how_often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
-    role_style = "faint" if line.role == Role.HOUSEKEEPING else "plain"
+    role_style: Style = "faint" if line.role == Role.HOUSEKEEPING else "plain"
     last = columns.of("share", f" {short_share(line.stolen_ns_per_s / 1e9):>6}")
     if baseline is not None:
         last = columns.of("change", f" {short_change(baseline.change_of_culprit(line)):>7}")
@@ -135,7 +135,7 @@ def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline:
 
 def _named(line: CulpritLine, width: int) -> str:
     """The name, cut where it must be, and the whole of the numbers, or none: half of one would be another's."""
-    wide = length([(line.name, "")])
+    wide = length([(line.name, "plain")])
     marks = [line.process_mark, f" [{line.pid}]" if line.pid is not None else "", ""]
     mark = next((each for each in marks if width - len(each) >= min(wide, _LEAST_NAME)), "")
     room = width - len(mark)

@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.draw.glyphs import (
     style_of,
     worst_of,
 )
-from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, first_that_fits
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_duration
 
@@ -149,7 +149,7 @@ def _can_be_paired(group: Sequence[CpuLine]) -> bool:
     return all(line.role != Role.OFFLINE and line.stolen_ns_per_s is not None for line in group)
 
 
-def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> tuple[str, str]:
+def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
     """A column of dots for each of two CPUs, a dot for two levels; the colour is that of the worse target CPU."""
     losses = [line.stolen_ns_per_s or 0.0 for line in group]
     coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.reports.parts.colours import Meaning
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row
 
 # Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
@@ -53,7 +54,7 @@ def level_of(noise_ns_per_s: float) -> int:
     return sum(noise_ns_per_s >= threshold for threshold in LEVELS_NS)
 
 
-def style_of(noise_ns_per_s: float | None) -> str:
+def style_of(noise_ns_per_s: float | None) -> Meaning:
     """The style's name for noise: it repeats what the figure says."""
     if noise_ns_per_s is None:
         return "unknown"
@@ -86,7 +87,7 @@ def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     return row
 
 
-def _mark_of(lost: float | None, glyphs: Glyphs) -> tuple[str, str]:
+def _mark_of(lost: float | None, glyphs: Glyphs) -> Piece:
     if lost == OFFLINE_NS:
         return OFFLINE_MARK, "faint"
     return (glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]), style_of(lost)

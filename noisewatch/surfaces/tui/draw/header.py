@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of, worst_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, ends, length
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_duration, short_seconds, short_share
 
-_VERDICTS = {"stable": ("STABLE", "good"), "unstable": ("UNSTABLE", "bad"), "unknown": ("UNKNOWN", "doubt")}
+_VERDICTS: Mapping[str, Piece] = {
+    "stable": ("STABLE", "good"),
+    "unstable": ("UNSTABLE", "bad"),
+    "unknown": ("UNKNOWN", "doubt"),
+}
 _MOST_NAMED = 3
 
 
@@ -46,7 +50,7 @@ def _snapshot(model: ScreenModel) -> str:
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 
 
-def _verdict(model: ScreenModel) -> tuple[str, str]:
+def _verdict(model: ScreenModel) -> Piece:
     verdict = model.frame.verdict if model.frame is not None else None
     if model.cursor is None and model.is_stale:
         return (" UNKNOWN ", "doubt")  # what was seen last is not what is
@@ -120,7 +124,7 @@ def _failed_row(model: ScreenModel, width: int) -> Row:
     return cut(row, width)
 
 
-def _named(checks: Sequence[str], style: str) -> tuple[str, str]:
+def _named(checks: Sequence[str], style: Style) -> Piece:
     return ", ".join(checks[:_MOST_NAMED]) + (" …" if len(checks) > _MOST_NAMED else ""), style
 
 

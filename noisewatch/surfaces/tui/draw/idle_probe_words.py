@@ -10,7 +10,7 @@ from noisewatch.machine.spinning.idle_probe.buffer import DUTY_SHARE
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row
 from noisewatch.units import short_duration, short_share
 
 MEASURED_HEADING = " measured"
@@ -34,7 +34,7 @@ def header_words(frame: Frame) -> Row:
     return [("  idle probe: ", "plain"), (spins, "strong"), (f"; {others}" if cpus_by_state else "", "plain")]
 
 
-def measured_cell(line: CpuLine, glyphs: Glyphs) -> tuple[str, str]:
+def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
     """The noise that a loop there meets in a second, as measured; else why it is not, where that is short enough."""
     noise_ns = noise_ns_per_s(line)
     if noise_ns is not None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import zip_longest
 
 from rich.segment import Segment
-from rich.style import Style
+from rich.style import Style as TerminalStyle
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 from noisewatch.faults import contained
 from noisewatch.surfaces.reports.parts.colours import STYLES
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
 
 # Meaning never hangs on colour alone: a figure, a glyph or a word stands beside it.
-_STYLES = {
+_STYLES: Mapping[str, str] = {
     "plain": "",
     "title": "bold",
     "strong": "bold",
@@ -30,9 +30,9 @@ _STYLES = {
 
 
 @cache
-def style_named(name: str) -> Style:
+def style_named(name: Style) -> TerminalStyle:
     """The terminal's own colours, so that any theme and 16 colours do."""
-    return Style.parse(_STYLES[name])
+    return TerminalStyle.parse(_STYLES[name])
 
 
 def strip_of(row: Row, width: int) -> Strip:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
-Row = list[tuple[str, str]]  # pieces of text, each with the name of its style
+from noisewatch.surfaces.reports.parts.colours import Meaning
+
+# The names of styles; what a terminal makes of them, the widget knows that draws them.
+Style = Literal[Meaning, "plain", "title", "strong", "faint", "heading", "key", "selected"]
+Piece = tuple[str, Style]
+Row = list[Piece]
 
 _IN_ASCII = str.maketrans({"…": "~", "→": ">", "µ": "u", "–": "-", "·": "|", "×": "x"})
 

@@ -105,11 +105,12 @@ class Overlay(ABC):
         """The lines, as far as they are scrolled, between a title and the keys; `doing` is told while it runs."""
         room = max(height - 2, 1)
         self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
-        filled = [cut(self.styled(line), width) for line in lines[self.offset : self.offset + room]]
+        filled: list[Row] = [cut(self.styled(line), width) for line in lines[self.offset : self.offset + room]]
         filled += [[] for _ in range(height - 2 - len(filled))]
         first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
         said = self.notice or "   ".join(self._keys(len(lines), room, doing))
-        return [first, *filled, [(said[:width], "faint")]][:height]
+        last: Row = [(said[:width], "faint")]
+        return [first, *filled, last][:height]
 
     def styled(self, line: str) -> Row:
         """One of the lines, whose meaning hangs on no style."""

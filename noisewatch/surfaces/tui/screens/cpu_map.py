@@ -8,7 +8,7 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, columns_of, greatest_of, level_pieces
-from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits
 from noisewatch.surfaces.tui.draw.timeline import last_in_sight
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -38,7 +38,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     for label, group in zip(labels, groups, strict=True):
         noise = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
         shown = columns_of(noise, model.zoom)[-room:]
-        style = "strong" if any(line.role == Role.TARGET for line in group) else "faint"
+        style: Style = "strong" if any(line.role == Role.TARGET for line in group) else "faint"
         padding = " " * (room - len(shown))
         named = label if len(label) <= wide else label[: wide - 1] + "…"
         rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *_pieces(model, shown, behind, glyphs)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import MARKS, SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
 from noisewatch.surfaces.tui.screens.page import page
@@ -76,7 +76,7 @@ def _event_row(model: ScreenModel, event: Event, is_narrow: bool) -> Row:
     On a narrow screen the letter has to do for the kind.
     """
     is_shown = model.cursor is not None and event.number == model.number
-    style = "strong" if is_shown else "plain"
+    style: Style = "strong" if is_shown else "plain"
     kind = MARKS[event.kind] + ("" if is_narrow else f" {event.kind:<9}")
     return [
         (f"{_when_s(model, event):{4 if is_narrow else 7}.0f} s ", "faint"),

@@ -82,7 +82,7 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
     ago = f" {ago_s:.0f} s ago" if ago_s is not None else ""
     said = f" calibrated{ago}: {short_share(figures.stolen_share)} in {short_rate(figures.gaps_per_s)} gaps/s, p99 "
     said += f"{short_duration(figures.gap_p99_ns)}, longest {short_duration(figures.gap_max_ns)}  "
-    room = min(width - length([(said, "")]), _WIDEST_STRIP)
+    room = min(width - length([(said, "plain")]), _WIDEST_STRIP)
     drawn = strip(figures.gap_histogram, room, glyphs.ramp) if room >= _LEAST_STRIP else ""
     return [cut([(said, "plain"), (drawn, "notable")], width)]
 

@@ -81,4 +81,5 @@ def _detail(finding: FindingLine, is_gone: bool, width: int) -> list[Row]:
     ]
     lines += [f"fix: {finding.fix}"] if finding.fix and not is_gone else []
     wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") for line in lines)
-    return [[], *([(f" {part}", "plain")] for parts in wrapped for part in parts)]
+    rows: list[Row] = [[(f" {part}", "plain")] for parts in wrapped for part in parts]
+    return [[], *rows]

@@ -143,7 +143,7 @@ def test_a_screen_that_cannot_be_drawn_says_so_and_the_next_picture_may_work(key
 
 def test_a_style_that_nobody_knows_is_told_too(as_for_users: None) -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.query_one(LineView)._rows_of = lambda width, height: [[("text", "no style")]]
+        app.query_one(LineView)._rows_of = lambda width, height: [[("text", "no style")]]  # type: ignore[list-item]
         app.draw()
         await pilot.pause()
         assert "could not draw the overview: internal error: KeyError: 'no style'" in shown(app)[0]
