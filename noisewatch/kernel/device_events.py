@@ -50,7 +50,7 @@ class DeviceEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeviceListener:
-    """What is said from the moment on that it was made. `says` is who tells: udev, or the kernel itself."""
+    """Events since it was made. `says` is who reports them: udev, or the kernel itself."""
 
     says: str
     _monitor: Any

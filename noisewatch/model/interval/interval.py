@@ -36,7 +36,7 @@ class Throttle:
 
 
 def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel]) -> tuple[Throttle, ...]:
-    """The groups that a process was in at both moments, and that were stopped meanwhile; the longest first."""
+    """The groups that a process was in at both snapshots, and that were stopped meanwhile; the longest first."""
     earlier = {level.folder: level for level in before}
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     throttles = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
