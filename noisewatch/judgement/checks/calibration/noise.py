@@ -17,7 +17,7 @@ from noisewatch.units import describe_ns
 @check(
     id="noise-floor-above-budget",
     area=AREA,
-    question="Will samples of the wanted length vary less than the budget allows?",
+    question="Will samples of the given length vary less than the budget allows?",
     severity=Severity.BLOCKING,
     reads=(MICROBENCHMARK,),
     limits=(
@@ -26,18 +26,16 @@ from noisewatch.units import describe_ns
             name="relative standard deviation of samples",
             value=0.01,
             unit="share",
-            reason="set by --max-cv, for samples as long as --at",
+            reason="set with --max-cv, for samples of the length --at",
             set_by="--max-cv",
         ),
     ),
     why=(
-        "What the machine alone adds to a sample bounds what a benchmark here can show: it is predicted from the gaps "
-        "and the fixed work of the calibration, as an interval that holds nine of ten runs. All of the interval within "
-        "the budget passes, all of it above fails; in between nobody can say."
+        "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the gaps "
+        "and the fixed work of the calibration, as a 90% interval. An interval within the budget passes, one above it "
+        "fails; if the budget lies inside the interval, the answer is unknown."
     ),
-    remedy=(
-        "Remove what the other findings name; take longer samples, or more of them; or accept the floor with --max-cv."
-    ),
+    remedy=("Fix what the other findings name, take longer or more samples, or accept the noise floor with --max-cv."),
     sources=("https://doi.org/10.1109/SC.2010.12",),
     asks_calibration=True,
 )
@@ -68,7 +66,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         cause = dominating_cause(calibrated, floor)
         return Answer(
             Status.FAIL,
-            f"{said}; too much on {name_cpus(above)}, mostly {cause.said}",
+            f"{said}; over the budget on {name_cpus(above)}, mainly because of {cause.said}",
             measured=floor.cv_expected,
             limit=budget.max_cv,
             unit="share",
@@ -90,7 +88,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
     return Answer(Status.PASS, said, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
 
 
-_TOO_LITTLE = "too little was measured: calibrate longer"
+_TOO_LITTLE = "too few measurements: calibrate longer"
 
 
 def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
@@ -103,11 +101,11 @@ def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
     if calibrated.unpredicted:
         return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
     if floor.extrapolated:
-        return f"{said}: extrapolated, as too little was measured for samples of this length: calibrate longer"
+        return f"{said}: extrapolated, the calibration was too short for samples of this length; calibrate longer"
     if floor.cv_high > budget.max_cv:
-        return f"{said}: the budget of {budget.max_cv:.1%} lies within"
+        return f"{said}: the budget of {budget.max_cv:.1%} lies inside this interval"
     if budget.max_inflation is not None and not floor.bounded:
-        return f"{said}: too short a calibration to bound the worst sample"
+        return f"{said}: the calibration was too short to bound the worst sample"
     return None
 
 
@@ -132,15 +130,18 @@ _GAP_FAILS = Limit(
 @check(
     id="target-cpus-interrupted",
     area=AREA,
-    question="Does a loop on the target CPUs run without interruption?",
+    question="Does a spinning loop on the target CPUs run without gaps?",
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: gaps",),
     limits=(_STOLEN_PASSES, _STOLEN_FAILS, _GAP_PASSES, _GAP_FAILS),
     why=(
-        "A loop that only reads the clock sees whatever takes the CPU away, the hypervisor and the firmware included, "
-        "which no counter of the kernel's shows."
+        "A loop that only reads the clock sees everything that takes the CPU away, including the hypervisor and the "
+        "firmware, which no kernel counter shows."
     ),
-    remedy="Move away what tasks-on-target and device-interrupts-on-target name; what is left is outside this system.",
+    remedy=(
+        "Move what tasks-on-target and device-interrupts-on-target name to other CPUs; what then remains comes from "
+        "the hypervisor or the firmware."
+    ),
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
     asks_calibration=True,
     severity_in={LATENCY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
@@ -187,7 +188,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
             fix=fix,
         )
     if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
-        reason = why_incomplete(calibrated) or calibrated.doubt or "no gaps were looked for on some of the CPUs"
+        reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
         return Answer(Status.UNKNOWN, said, measured=stolen, reason=reason, evidence=evidence)
     status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
     return Answer(status, said, measured=stolen, limit=case.bound(_STOLEN_FAILS), unit="share", evidence=evidence)

@@ -13,21 +13,21 @@ _MAD_PASSES = Limit(
     name="median deviation that passes",
     value=0.005,
     unit="share",
-    reason="a machine at rest stays well below",
+    reason="an idle machine stays well below",
 )
 _MAD_FAILS = Limit(
-    key="fails", name="median deviation that fails", value=0.02, unit="share", reason="no change of 2 % could be seen"
+    key="fails", name="median deviation that fails", value=0.02, unit="share", reason="a change of 2 % would be hidden"
 )
 _TAIL_PASSES = Limit(
     key="tail-passes",
-    name="99th or 1st percentile off the median that passes",
+    name="deviation of the 99th or 1st percentile that passes",
     value=0.02,
     unit="share",
-    reason="a tick and a short interrupt",
+    reason="a timer tick and a short interrupt",
 )
 _TAIL_FAILS = Limit(
     key="tail-fails",
-    name="99th or 1st percentile off the median that fails",
+    name="deviation of the 99th or 1st percentile that fails",
     value=0.10,
     unit="share",
     reason="one sample in a hundred is off",
@@ -37,15 +37,15 @@ _TAIL_FAILS = Limit(
 @check(
     id="fixed-work-unsteady",
     area=AREA,
-    question="Does fixed work (FWQ) take the same time again and again?",
+    question="Does fixed work (FWQ) always take the same time?",
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: fixed work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
     why=(
-        "Work that needs no memory and no system call varies only with the CPU itself: interruptions, its clock, and "
-        "whatever shares its core, which may be a sibling that a virtual machine cannot see."
+        "Work without memory accesses and system calls varies only with the CPU itself: with interruptions, with its "
+        "clock, and with whatever shares its core, which can be a sibling that a virtual machine cannot see."
     ),
-    remedy="Switch off turbo and the sibling; on a virtual machine ask for a core of your own.",
+    remedy="Switch off turbo and take the sibling offline; in a virtual machine, ask for a dedicated core.",
     sources=("https://pyperf.readthedocs.io/en/latest/analyze.html",),
     asks_calibration=True,
     severity_in={STRICT: Severity.BLOCKING},
@@ -57,7 +57,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         _TAIL_PASSES,
         _TAIL_FAILS,
         "1 block in 100 is {value:.1%} off the median on CPU {cpu}",
-        "too little fixed work was measured",
+        "too few blocks of fixed work were measured",
     )
     middle = grade_worst_cpu(
         case,
@@ -65,7 +65,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         _MAD_PASSES,
         _MAD_FAILS,
         "median deviation {value:.2%} on CPU {cpu}",
-        "too little fixed work was measured",
+        "too few blocks of fixed work were measured",
     )
     return _graver(middle, tail)
 
@@ -80,14 +80,14 @@ _MEMORY_PASSES = Limit(
     name="median deviation of memory accesses that passes",
     value=0.01,
     unit="share",
-    reason="caches that nobody shares",
+    reason="reached with a cache that nothing else uses",
 )
 _MEMORY_FAILS = Limit(
     key="fails",
     name="median deviation of memory accesses that fails",
     value=0.03,
     unit="share",
-    reason="a neighbour evicts our lines",
+    reason="a neighbour evicts cache lines of the benchmark",
 )
 
 
@@ -98,15 +98,18 @@ _MEMORY_FAILS = Limit(
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: accesses to 4 MB",),
     limits=(_MEMORY_PASSES, _MEMORY_FAILS),
-    why="Whoever shares the last-level cache, or the way to memory, slows down what no other measurement notices.",
-    remedy="Keep the other CPUs of that cache idle, or give them a part of it (resctrl).",
+    why=(
+        "Other CPUs that share the last-level cache or the memory bus slow down memory accesses; no other measurement "
+        "shows this."
+    ),
+    remedy="Keep the other CPUs of that cache idle, or restrict them to a part of it (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html",),
     asks_calibration=True,
     severity_in={MEMORY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
 )
 def memory_unsteady(case: Case) -> Answer:
     if _is_of_command(case):
-        return unknown("the workload was calibrated with, not the memory")
+        return unknown("the calibration ran the given workload, not the memory accesses")
     return grade_worst_cpu(
         case,
         lambda figures: figures.memory.mad_share if figures.memory is not None else None,
@@ -129,7 +132,7 @@ _DRIFT_FAILS = Limit(
     name="drift that fails",
     value=0.02,
     unit="share",
-    reason="the order of runs would decide which is faster",
+    reason="the order of the runs would decide which variant is faster",
 )
 
 
@@ -138,10 +141,10 @@ _DRIFT_FAILS = Limit(
     area=AREA,
     question="Is the CPU as fast at the end of the calibration as at its beginning?",
     severity=Severity.WARNING,
-    reads=(f"{MICROBENCHMARK}: the last third of the fixed work against the first",),
+    reads=(f"{MICROBENCHMARK}: last third of the fixed work against the first",),
     limits=(_DRIFT_PASSES, _DRIFT_FAILS),
-    why="A clock that sinks with heat, or a neighbour that comes or goes, makes what runs later look slower or faster.",
-    remedy="Let the machine warm up; switch off turbo; interleave the variants that you compare.",
+    why="A clock that drops with heat, or a neighbour that starts or stops, makes later runs look slower or faster.",
+    remedy="Let the machine warm up, switch off turbo, and interleave the variants that you compare.",
     sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
     asks_calibration=True,
     severity_in={STRICT: Severity.BLOCKING},
@@ -153,12 +156,12 @@ def throughput_drifts(case: Case) -> Answer:
         _DRIFT_PASSES,
         _DRIFT_FAILS,
         "speed drifted by {value:.2%} over the run on CPU {cpu}",
-        "too little fixed work was measured",
+        "too few blocks of fixed work were measured",
     )
 
 
 _HUMPS_PASS = Limit(
-    key="passes", name="mvalue that passes", value=2.8, unit="mvalue", reason="one mode, with what chance adds"
+    key="passes", name="mvalue that passes", value=2.8, unit="mvalue", reason="one mode, with some sampling noise"
 )
 _HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mvalue", reason="two modes or more")
 
@@ -170,8 +173,11 @@ _HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mval
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: modes of the histogram of the fixed work",),
     limits=(_HUMPS_PASS, _HUMPS_FAIL),
-    why="A CPU that switches between two speeds gives a mean that no run ever takes; deviation alone does not show it.",
-    remedy="Look for what comes and goes: turbo, a sibling, a periodic task.",
+    why=(
+        "On a CPU that switches between two speeds the mean is a time that no run ever takes; the deviation alone "
+        "does not show this."
+    ),
+    remedy="Look for something that comes and goes: turbo, work on the sibling, a periodic task.",
     sources=("https://www.brendangregg.com/FrequencyTrails/modes.html",),
     asks_calibration=True,
     severity_in={STRICT: Severity.BLOCKING},
@@ -183,7 +189,7 @@ def throughput_multimodal(case: Case) -> Answer:
         _HUMPS_PASS,
         _HUMPS_FAIL,
         "mvalue {value:.1f} on CPU {cpu} (2 is one mode)",
-        "too little fixed work was measured",
+        "too few blocks of fixed work were measured",
     )
 
 
@@ -199,7 +205,7 @@ _CLOCK_FAILS = Limit(
     name="spread of the clock that fails",
     value=0.02,
     unit="share",
-    reason="it moves by more than most changes do",
+    reason="it moves by more than most changes of a program",
 )
 
 
@@ -211,10 +217,10 @@ _CLOCK_FAILS = Limit(
     reads=(f"{MICROBENCHMARK}: chains of dependent multiplications",),
     limits=(_CLOCK_PASSES, _CLOCK_FAILS),
     why=(
-        "A chain in which each multiplication waits for the one before takes a known number of cycles: its time tells "
-        "the clock that was delivered, whatever the settings say, and in a virtual machine too."
+        "A chain of multiplications, each waiting for the one before, takes a known number of cycles. Its time gives "
+        "the clock that the CPU really ran at, whatever the settings say, even in a virtual machine."
     ),
-    remedy="Set governor performance, switch turbo off, pin the frequency; cool the machine.",
+    remedy="Set governor performance, switch turbo off, pin the frequency, and cool the machine.",
     sources=("https://uops.info/", "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
     asks_calibration=True,
     severity_in={STRICT: Severity.BLOCKING},
@@ -226,7 +232,7 @@ def effective_frequency_moves(case: Case) -> Answer:
         _CLOCK_PASSES,
         _CLOCK_FAILS,
         "the clock of CPU {cpu} moved by {value:.2%}",
-        "only the compiled core measures it",
+        "only the compiled core measures the clock",
     )
     figures = case.calibrated.complete if case.calibrated is not None else []
     if answer.status == Status.UNKNOWN and figures and not any(each.effective_khz for each in figures):
@@ -241,7 +247,7 @@ def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
         lambda figures: figures.work.tail_share if figures.work is not None else None,
         _CLOCK_PASSES,
         _CLOCK_FAILS,
-        "fixed work took the same time within {value:.2%} (CPU {cpu}), and so had one clock",
-        "too little fixed work was measured",
+        "one clock: fixed work took the same time within {value:.2%} (CPU {cpu})",
+        "too few blocks of fixed work were measured",
     )
     return steady if steady.status == Status.PASS else otherwise

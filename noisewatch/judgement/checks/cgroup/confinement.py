@@ -28,10 +28,10 @@ _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
     severity=Severity.BLOCKING,
     reads=("/sys/fs/cgroup/**/cpuset.cpus.partition",),
     why=(
-        "Making a partition succeeds and may read back invalid, or become so when another group claims its CPUs: "
-        "its processes then run there like everywhere else, and so may all others."
+        "A cgroup partition can become invalid when it is made, or later when another group claims its CPUs, without "
+        "an error. Its CPUs are then not isolated: any process may run on them."
     ),
-    remedy="Remove the reason that the kernel gives, as a list of CPUs that overlaps another group's.",
+    remedy="Remove the cause that the kernel gives, such as a CPU list that overlaps another group's.",
     sources=(_CPUSET_DOC,),
 )
 def partition_invalid(case: Case) -> Answer:
@@ -51,8 +51,12 @@ def partition_invalid(case: Case) -> Answer:
     if unread:
         return unknown(case.why_unknown(unread[0]))
     if not partitions.all:
-        return not_applicable("there is no cgroup partition")
-    said = "all valid" if not invalid else f"valid for the target CPUs; {'; '.join(map(_describe, invalid))}"
+        return not_applicable("there are no cgroup partitions")
+    said = (
+        "all partitions are valid"
+        if not invalid
+        else f"valid for the target CPUs; elsewhere: {'; '.join(map(_describe, invalid))}"
+    )
     return Answer(Status.PASS, said, evidence=evidence)
 
 
@@ -65,23 +69,22 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     """Only its maker knows which of two overlapping groups is to have the CPUs; a plain member misleads nobody."""
     return Fix(
         (write_all("member", {f"{each.folder}/cpuset.cpus.partition": each.kind for each in invalid}),),
-        (ByHand(f"give it CPUs that no other group has, and make it again: {invalid[0].kind}"),),
+        (ByHand(f"give it CPUs that no other group has, then write again: {invalid[0].kind}"),),
     )
 
 
 @check(
     id="threads-confined-to-isolated-cpus",
     area="isolation",
-    question="Is every thread that is confined to isolated CPUs pinned to one of them?",
+    question="Is every thread on isolated CPUs pinned to a single one?",
     severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
     why=(
-        "Isolated CPUs have no load balancer: threads that may use several of them stay where they started, often "
-        "all on the first, while the others idle. A benchmark with several threads then measures itself."
+        "Isolated CPUs have no load balancing: threads that may use several of them stay where they started, often "
+        "all on the first while the others idle. The threads of a benchmark then compete with each other."
     ),
     remedy=(
-        "Pin each thread to a CPU of its own, or use a partition of type `root`, whose CPUs are balanced among "
-        "themselves."
+        "Pin each thread to its own CPU, or use a cgroup partition of type `root`, which balances load among its CPUs."
     ),
     sources=(_CPUSET_DOC, "https://docs.kernel.org/admin-guide/kernel-parameters.html"),
     severity_in={PARALLEL: Severity.BLOCKING},
@@ -92,7 +95,7 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/isolated"))
     concerned = isolated & case.target
     if len(concerned) < 2:
-        return not_applicable("fewer than two of the target CPUs are isolated")
+        return not_applicable("fewer than two target CPUs are isolated")
     if tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
     confined: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
@@ -110,14 +113,14 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
     if unseen is not None:
         return unknown(unseen)
     if any(task.allowed is None and task.cpu in isolated for task in others):
-        return unknown("not all tasks could be asked where they may run")
+        return unknown("the affinity of some tasks could not be read")
     return Answer(Status.PASS, "no process has several threads that share isolated CPUs")
 
 
 def _describe_crowd(threads: list[Task]) -> str:
     first = threads[0]
     allowed, on = format_cpu_list(first.allowed or ()), format_cpu_list({thread.cpu for thread in threads})
-    return f"{len(threads)} threads of {first.name} (pid {first.pid}) may use isolated CPUs {allowed}, and are on {on}"
+    return f"{len(threads)} threads of {first.name} (pid {first.pid}) may use isolated CPUs {allowed}, but are on {on}"
 
 
 def _pin_each(crowds: list[list[Task]]) -> Fix:

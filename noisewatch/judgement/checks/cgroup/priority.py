@@ -21,14 +21,14 @@ _NICE = Limit(
     name="nice value that passes",
     value=0,
     unit="nice",
-    reason="each step above it takes a fifth of the weight",
+    reason="each step above 0 takes about a fifth of the weight",
 )
 _WEIGHT = Limit(
     key="weight",
     name="weight of a cgroup that passes",
     value=1.0,
     unit="of the default",
-    reason="less than others get by default",
+    reason="other groups get more by default",
 )
 _LOWERED_BY_POLICY = {3: "batch", 5: "idle"}  # in linux/sched.h
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 6: "deadline", 7: "ext"} | _LOWERED_BY_POLICY
@@ -38,14 +38,18 @@ _AS_EVERYBODY = 0
 @check(
     id="priority-lowered",
     area="virtual",
-    question="Will the benchmark weigh as much as other tasks?",
+    question="Will the benchmark get the scheduling weight of other tasks?",
     severity=Severity.WARNING,
-    reads=(STAT, MEMBERSHIP, "cpu.weight, cpu.idle, cpu.uclamp.max (v2), cpu.shares (v1), from here to the root"),
+    reads=(
+        STAT,
+        MEMBERSHIP,
+        "cpu.weight, cpu.idle, cpu.uclamp.max (v2), cpu.shares (v1), from this cgroup up to the root",
+    ),
     limits=(_NICE, _WEIGHT),
     why=(
-        "What is started from here inherits nice value, scheduling policy and cgroup. CI runners, containers and "
-        "services lower them without a word: then whoever else is runnable on the CPU comes first, and with a clamp "
-        "the frequency stays low."
+        "A benchmark started from here inherits the nice value, the scheduling policy and the cgroup. CI runners, "
+        "containers and services often lower these silently: other runnable tasks then get more of the CPU, and a "
+        "utilization clamp keeps the frequency low."
     ),
     remedy="Start the benchmark from a shell or a service with the usual priority: Nice=0, CPUWeight=100.",
     sources=(
@@ -73,8 +77,8 @@ def priority_lowered(case: Case) -> Answer:
     if own is None or weights is None or why_not is not None:
         return unknown(why_not or "unknown")
     if not weights.reaches_root:
-        return unknown("inside a container: what weight it has cannot be seen")
-    return Answer(Status.PASS, f"nice {own.nice}, and no cgroup that weighs less than others", evidence=evidence)
+        return unknown("the weight of this container cannot be seen from inside")
+    return Answer(Status.PASS, f"nice {own.nice}, and no cgroup lowers the weight", evidence=evidence)
 
 
 def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
@@ -105,7 +109,7 @@ def _lowered_weights(case: Case, weights: CpuWeights | None) -> list[str]:
     said = []
     for level in weights.levels if weights is not None else ():
         if weights is not None and _is_light(case, weights, level) and not level.is_idle:
-            said.append(f"{clean(level.folder)} has {level.weight} of {weights.default} {weights.file}")
+            said.append(f"{clean(level.folder)} has {weights.file} {level.weight} (default {weights.default})")
         if level.clamp_percent is not None and level.clamp_percent < UNCLAMPED:
             said.append(f"{clean(level.folder)} is clamped to {level.clamp_percent:g}% of the capacity")
     return said
@@ -149,14 +153,17 @@ _ONLY_FOR_STARVING_SINCE = (6, 12)
 @check(
     id="real-time-work-throttled",
     area="kernel",
-    question="May work with real-time priority run without a break?",
+    question="May real-time tasks run without being throttled?",
     severity=Severity.INFORMATION,
     reads=(Knob.REALTIME_RUNTIME, Knob.REALTIME_PERIOD, "/proc/config.gz (CONFIG_RT_GROUP_SCHED)"),
     why=(
         "A benchmark that spins with real-time priority is stopped for the rest of each period, by default 50 ms in "
-        "a second. Since Linux 6.12 this happens only where other tasks starve, or in groups with a limit."
+        "each second. Since Linux 6.12 this happens only if other tasks starve, or in groups with a limit."
     ),
-    remedy="Lift the limit while a real-time benchmark runs; a thread that never sleeps can then lock its CPU up.",
+    remedy=(
+        "Lift the limit while a real-time benchmark runs; a real-time thread that never sleeps can then lock up its "
+        "CPU."
+    ),
     sources=("https://docs.kernel.org/scheduler/sched-rt-group.html",),
 )
 def real_time_work_throttled(case: Case) -> Answer:
@@ -168,16 +175,16 @@ def real_time_work_throttled(case: Case) -> Answer:
     if period_us is None:
         return unread(case, Knob.REALTIME_PERIOD)
     if runtime_us > period_us:
-        return unknown(f"{Knob.REALTIME_RUNTIME}: {runtime_us} is more than the period, {period_us}")
+        return unknown(f"{Knob.REALTIME_RUNTIME}: {runtime_us} is longer than the period, {period_us}")
     if runtime_us < 0 or runtime_us == period_us:
-        return Answer(Status.PASS, "real-time work is never stopped", measured=runtime_us, evidence=evidence)
+        return Answer(Status.PASS, "real-time tasks are never throttled", measured=runtime_us, evidence=evidence)
     config, number = case.snapshot.platform.config, release_number(case.snapshot.platform.kernel)
     has_groups = None if config is None else config.is_set("RT_GROUP_SCHED")
     if number is not None and number >= _ONLY_FOR_STARVING_SINCE and has_groups is False:
         return Answer(
-            Status.PASS, "real-time work is stopped only for tasks that starve", measured=runtime_us, evidence=evidence
+            Status.PASS, "real-time tasks are throttled only if others starve", measured=runtime_us, evidence=evidence
         )
-    said = f"real-time work is stopped after {runtime_us / 1000:g} of {period_us / 1000:g} ms"
+    said = f"real-time tasks are throttled after {runtime_us / 1000:g} of {period_us / 1000:g} ms"
     is_meant = case.calibrated is not None and case.calibrated.calibration.samples.is_realtime
     fix = turned(case, Knob.REALTIME_RUNTIME, -1)
     severity = Severity.WARNING if is_meant else None
@@ -187,14 +194,14 @@ def real_time_work_throttled(case: Case) -> Answer:
 @check(
     id="nice-value-confined-to-session",
     area="kernel",
-    question="Does a nice value count against the whole machine?",
+    question="Does a nice value apply across the whole machine?",
     severity=Severity.INFORMATION,
     reads=(Knob.AUTOGROUP, STAT),
     why=(
-        "With automatic groups every session gets an equal share, and a nice value ranks a task only among those of "
-        "its own session: a benchmark started with nice -n -20 gains nothing over other sessions."
+        "With autogroups every session gets an equal share, and a nice value ranks a task only within its own "
+        "session: a benchmark started with nice -n -20 gains nothing over other sessions."
     ),
-    remedy="Switch the automatic groups off, or do without nice values.",
+    remedy="Switch autogroups off, or do not use nice values.",
     sources=("https://man7.org/linux/man-pages/man7/sched.7.html",),
     asks_starter=True,
 )
@@ -205,7 +212,7 @@ def nice_value_confined_to_session(case: Case) -> Answer:
         return unread(case, Knob.AUTOGROUP)
     evidence = {Knob.AUTOGROUP.value: groups, "nice": nice}
     if groups == 0:
-        return Answer(Status.PASS, "there are no automatic groups", evidence=evidence)
+        return Answer(Status.PASS, "there are no autogroups", evidence=evidence)
     if nice is None:
         return unknown(case.why_unknown(STAT))
     if nice == 0:

@@ -24,25 +24,25 @@ _THROTTLED = Limit(
     name="throttled periods in the sample",
     value=0,
     unit="periods",
-    reason="each one stops all threads for tens of milliseconds",
+    reason="each stops all threads of the group for tens of milliseconds",
 )
 
 
 @check(
     id="cpu-quota",
     area="quota",
-    question="May the benchmark use its CPUs all the time?",
+    question="May the benchmark use its CPUs without a quota?",
     severity=Severity.BLOCKING,
     reads=(
         MEMBERSHIP,
         MOUNT_ROOTS,
-        "cpu.max and cpu.stat (v2), cpu.cfs_quota_us and cpu.stat (v1), from here to the root",
+        "cpu.max and cpu.stat (v2), cpu.cfs_quota_us and cpu.stat (v1), from this cgroup up to the root",
     ),
     limits=(_THROTTLED,),
     why=(
-        "A quota lets a container run until it is used up and then stops it for the rest of each period, usually "
-        "100 ms: timings fall off a cliff. Containers and CI runners have one more often than not. From inside of "
-        "a container nobody can say that no group further out has one: there the calibration answers."
+        "A CPU quota lets a group run until it is used up, then stops it for the rest of the period, usually 100 ms: "
+        "some samples take many times as long. Most containers and CI runners have one. From inside a container the "
+        "outer groups cannot be seen; there the calibration answers."
     ),
     answered_by="noise-floor-above-budget",
     remedy="Lift the CPU limit: docker without --cpus, a Kubernetes pod without a limit, a service without CPUQuota.",
@@ -148,7 +148,12 @@ def _long_stops_said(case: Case) -> list[str]:
         return []
     worst = max(stops, key=lambda cpu: max(stops[cpu]))
     longest = describe_ns(max(stops[worst]))
-    return [f"CPU {worst} was taken from the loop for {longest} at a time, as by a quota: a longer calibration tells"]
+    return [
+        (
+            f"the loop on CPU {worst} was stopped for {longest} at a time, as a quota would do: calibrate longer to be "
+            "sure"
+        )
+    ]
 
 
 def _culprits(case: Case) -> tuple[Disturbance, ...]:

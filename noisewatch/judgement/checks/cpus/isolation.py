@@ -35,16 +35,16 @@ from noisewatch.model.interval.interval import Interval
         "/sys/fs/cgroup/**/cpuset.cpus.partition",
     ),
     why=(
-        "On a CPU that is not isolated any task may be placed at any moment. Whether one was is measured by "
-        "tasks-on-target; isolation is what keeps it so for the whole benchmark."
+        "The scheduler may place any task on a CPU that is not isolated, at any time. tasks-on-target measures "
+        "whether it did during the sample; isolation prevents it for the whole benchmark."
     ),
-    remedy="Make an isolated cgroup partition now, or boot with isolcpus.",
+    remedy="Make an isolated cgroup partition, or boot with isolcpus.",
     sources=(
         "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset",
         "https://docs.kernel.org/admin-guide/kernel-parameters.html",
     ),
     severity_in={STRICT: Severity.BLOCKING},
-    not_asked_in={PARALLEL: "several threads need the load balancer; tasks-on-target tells who else runs there"},
+    not_asked_in={PARALLEL: "several threads need load balancing; tasks-on-target reports what else runs there"},
 )
 def target_not_isolated(case: Case) -> Answer:
     isolation = case.snapshot.isolation
@@ -69,7 +69,7 @@ def target_not_isolated(case: Case) -> Answer:
 def _isolate(case: Case) -> Fix:
     """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
     if not case.online - case.target:
-        fewer = ByHand("choose fewer target CPUs: all other work needs one that is not isolated")
+        fewer = ByHand("choose fewer target CPUs: all other work needs a CPU that is not isolated")
         return Fix(lasting=(fewer,), needs_root=False)
     option = BootOptions(f"isolcpus=domain,managed_irq,{format_cpu_list(case.target)}")
     root = case.snapshot.isolation.partitions.root
@@ -92,14 +92,14 @@ _KEEPS_PINS = (6, 2)  # "sched: Always preserve the user requested cpumask"
 _PIN_AGAIN = "before Linux 6.2, making or removing the partition resets what taskset has set: pin those threads again"
 
 INIT = frozenset({1, 2})  # and kthreadd
-DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or keep them away by an isolated cgroup partition"
+DEADLINE = "taskset cannot move SCHED_DEADLINE threads: stop them, or use an isolated cgroup partition"
 
 _TASK_SHARE = Limit(
     key="fails",
-    name="share of a target CPU that one task may use",
+    name="share of a target CPU that one task may take",
     value=0.005,
     unit="share",
-    reason="below the 1 % that benchmarks want to resolve, above what scheduler ticks and kernel threads need",
+    reason="below the 1 % that benchmarks try to resolve, above what ticks and kernel threads need",
 )
 
 
@@ -115,11 +115,13 @@ _TASK_SHARE = Limit(
     ),
     limits=(_TASK_SHARE,),
     why=(
-        "This is the truth that isolation tries to guarantee, and it can be told without isolation, in containers "
-        "and without root. Time that no visible thread explains counts too: short-lived children, or another "
-        "container's processes, are just as much in the way."
+        "This measures what isolation is meant to guarantee, and it works without isolation, in containers and "
+        "without root. Unattributed time counts too: short-lived children and processes of other containers disturb a "
+        "benchmark just as much."
     ),
-    remedy="Stop the task, or move it with taskset; keep services away with AllowedCPUs or an isolated partition.",
+    remedy=(
+        "Stop the task, or move it with taskset; keep services off with AllowedCPUs or an isolated cgroup partition."
+    ),
     sources=("https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",),
     asks_rates=True,
     tells_unsampled=True,
@@ -208,7 +210,7 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
     evidence = {"tasks_allowed": len(allowed), "tasks_not_asked": len(unasked)}
     unseen = why_unseen(case)
     if unseen is not None:
-        said = f"{ran}, as far as is known: {unseen}"
+        said = f"{ran}, but not all is visible: {unseen}"
         return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
     if allowed or unasked:
         count = f"{len(allowed)}" if not unasked else f"at least {len(allowed)}"
@@ -216,7 +218,7 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: list[Task]) -> Answ
         return Answer(Status.WARN, said, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
     return Answer(
         Status.PASS,
-        f"{ran}, and no task may",
+        f"{ran}, and no task is allowed to",
         measured=share,
         limit=case.bound(_TASK_SHARE),
         unit="share",

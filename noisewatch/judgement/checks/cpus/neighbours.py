@@ -28,14 +28,16 @@ _SIBLING_QUIET = Limit(
     name="busy share of an isolated sibling that passes",
     value=0.01,
     unit="share",
-    reason="two ticks of 10 ms in a sample of 3 s",
+    reason="two ticks of 10 ms in a 3 s sample",
 )
 _SIBLING_BUSY = Limit(
     key="fails",
     name="busy share of a sibling that fails",
     value=0.05,
     unit="share",
-    reason="a thread on the sibling slows its neighbour by a third and more while it runs: 5 % of the time is visible",
+    reason=(
+        "a thread on the sibling slows the target by a third or more while it runs: 5 % of the time shows in results"
+    ),
 )
 _CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
@@ -48,8 +50,8 @@ _CANNOT_SEE = "cannot see which CPUs of its host share a core"
     reads=(f"{CPUS}/cpuN/topology/thread_siblings_list", "/proc/stat over the sample"),
     limits=(_SIBLING_QUIET, _SIBLING_BUSY),
     why=(
-        "Two hardware threads share execution units, first- and second-level caches and the power budget. "
-        "Work on the sibling slows the benchmark without taking a nanosecond of CPU time from it."
+        "Two hardware threads share execution units, L1 and L2 caches and the power budget. Work on the sibling slows "
+        "the benchmark without taking any CPU time from it."
     ),
     remedy="Take the sibling offline during the benchmark, boot with nosmt, or isolate it together with the target.",
     sources=("https://llvm.org/docs/Benchmarking.html", _CPU_LIST_DOC),
@@ -66,7 +68,7 @@ def busy_sibling(case: Case) -> Answer:
         return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
     answer = _with_siblings(case) if case.siblings else _without_siblings(case)
     if answer.status != Status.FAIL and case.doubtful_siblings:
-        doubtful = f"{name_cpus(case.doubtful_siblings)}, on a core of the target: neither known online nor offline"
+        doubtful = f"{name_cpus(case.doubtful_siblings)}, on a core of the target: not known whether online or offline"
         return unknown(f"{doubtful} ({CPUS}/online, {CPUS}/offline)")
     return answer
 
@@ -75,11 +77,11 @@ def _without_siblings(case: Case) -> Answer:
     cores = {cpu: case.snapshot.topology[cpu].siblings or frozenset() for cpu in case.target}
     pairs = [cpu for cpu, core in cores.items() if (core - {cpu}) & case.target]
     if pairs:
-        said = f"CPUs {format_cpu_list(pairs)} share cores among themselves: two benchmarks there disturb each other"
+        said = f"CPUs {format_cpu_list(pairs)} share cores: benchmarks on both threads of a core disturb each other"
         return Answer(Status.WARN, said, cpus=frozenset(pairs))
     if case.snapshot.platform.virtual == NONE:
         return Answer(Status.PASS, "no other thread shares a target core")
-    return Answer(Status.WARN, f"no sibling shows, but {case.guest_words} {_CANNOT_SEE}")
+    return Answer(Status.WARN, f"no sibling is visible, but {case.guest_words} {_CANNOT_SEE}")
 
 
 def _with_siblings(case: Case) -> Answer:
@@ -130,7 +132,7 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     share = interval.busy_share(cpu) if interval is not None else None
     if not sources:
         return Disturbance(
-            kind=Kind.SIBLING, name="unknown work", cpu=cpu, stolen_ns=None, share=share, rate_per_s=None
+            kind=Kind.SIBLING, name="unattributed work", cpu=cpu, stolen_ns=None, share=share, rate_per_s=None
         )
     most = sources[0]
     return Disturbance(
@@ -147,17 +149,17 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
 
 _CACHE_QUIET = Limit(
     key="passes",
-    name="load of all cache neighbours together that passes",
+    name="total load of all cache neighbours that passes",
     value=0.3,
     unit="CPUs",
-    reason="what services at rest add up to",
+    reason="typical for idle services",
 )
 _CACHE_BUSY = Limit(
     key="fails",
-    name="load of all cache neighbours together that fails",
+    name="total load of all cache neighbours that fails",
     value=0.9,
     unit="CPUs",
-    reason="one neighbour that never rests can sweep the cache, or fill the way to memory, however many others idle",
+    reason="one busy neighbour can sweep the cache or saturate the memory bus, however many others idle",
 )
 _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 
@@ -170,10 +172,10 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
     reads=(f"{CPUS}/cpuN/cache/indexN/shared_cpu_list", "/proc/stat over the sample"),
     limits=(_CACHE_QUIET, _CACHE_BUSY),
     why=(
-        "Isolation divides the CPUs, and not what they share: the last-level cache, the way to memory, the power "
-        "budget. Whoever works there evicts the benchmark's lines and lowers its clock."
+        "Isolation does not separate what CPUs share: the last-level cache, the memory bus, the power budget. Work on "
+        "a neighbour evicts the benchmark's cache lines and lowers its clock."
     ),
-    remedy="Stop the neighbour, move it to CPUs of another cache, or give it a part of the cache (resctrl).",
+    remedy="Stop that work, move it to CPUs of another cache, or restrict it to a part of the cache (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html", "https://dl.acm.org/doi/10.1145/2749469.2749475"),
     asks_rates=True,
     answered_by="memory-unsteady",
@@ -195,7 +197,9 @@ def busy_cache_neighbour(case: Case) -> Answer:
     evidence = {"busy_share_by_cpu": {str(cpu): share for cpu, share in busy.items()}}
     working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
     what = (
-        "last-level cache" if all(_has_read(case, cache) for cache in caches) else "package (no shared cache is told)"
+        "last-level cache"
+        if all(_has_read(case, cache) for cache in caches)
+        else "package (the kernel shows no shared cache)"
     )
     said = f"{name_cpus(working)}, in one {what} with the target: {load:.1f} CPUs busy" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
@@ -230,7 +234,7 @@ def busy_cache_neighbour(case: Case) -> Answer:
             culprits=busiest(interval, worst),
         )
     if case.snapshot.platform.virtual != NONE:
-        reason = f"{said}; {case.guest_words} cannot see who else is in its cache"
+        reason = f"{said}; {case.guest_words} cannot see what else uses its cache"
         return Answer(
             Status.UNKNOWN,
             said,

@@ -35,8 +35,8 @@ def _has(case: Case, option: str) -> bool | None:
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{CPUS}/nohz_full", "/proc/config.gz (CONFIG_NO_HZ_FULL)"),
     why=(
-        "The tick interrupts a working CPU 100 to 1000 times a second, 1 to 5 µs each time. Whether it has really "
-        "stopped is told by the counts of the timer interrupt under load, and not by this setting."
+        "The tick interrupts a busy CPU 100 to 1000 times a second, for 1 to 5 µs each. This setting only allows it "
+        "to stop; the timer interrupts counted under load show whether it did (tick-not-stopped)."
     ),
     remedy="Boot with nohz_full for the target CPUs.",
     sources=("https://docs.kernel.org/timers/no_hz.html", _OPTIONS_DOC),
@@ -44,7 +44,7 @@ def _has(case: Case, option: str) -> bool | None:
 def target_not_tickless(case: Case) -> Answer:
     tickless = case.snapshot.isolation.nohz_full
     if _has(case, "NO_HZ_FULL") is False:
-        return not_applicable("this kernel cannot stop the tick (it lacks CONFIG_NO_HZ_FULL)")
+        return not_applicable("this kernel cannot stop the tick (built without CONFIG_NO_HZ_FULL)")
     if tickless is None:
         return unknown(case.why_unknown(f"{CPUS}/nohz_full", COMMAND_LINE))
     evidence = {"nohz_full": sorted(tickless)}
@@ -65,10 +65,10 @@ def target_not_tickless(case: Case) -> Answer:
     severity_in={STRICT: Severity.WARNING},
     reads=(COMMAND_LINE, f"{CPUS}/nohz_full", "/proc/PID/task/TID/status of rcuo threads", "/proc/config.gz"),
     why=(
-        "The kernel frees much of its memory later, in callbacks on the CPU that asked for it: in a softirq behind a "
-        "tick, hundreds at a time. Offloaded CPUs leave that to threads that may run elsewhere."
+        "The kernel frees much of its memory later, in RCU callbacks on the CPU that queued them: in a softirq after "
+        "a tick, hundreds at a time. On offloaded CPUs rcuo threads run them, which may use other CPUs."
     ),
-    remedy="Boot with rcu_nocbs for the target CPUs, and pin the rcuo threads to the others.",
+    remedy="Boot with rcu_nocbs for the target CPUs, and pin the rcuo threads to the housekeeping CPUs.",
     sources=(_THREADS_DOC, _OPTIONS_DOC),
 )
 def rcu_callbacks_on_target(case: Case) -> Answer:
@@ -81,7 +81,7 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/nohz_full"))  # which would offload them as well
     if kept or not case.target:
         option = BootOptions(f"rcu_nocbs={format_cpu_list(offloaded | case.target)}")
-        said = f"{name_cpus(kept)}: callbacks are run where they arise{why_not}"
+        said = f"{name_cpus(kept)}: RCU callbacks run where they are queued{why_not}"
         fix = None if why_not else Fix(lasting=(option,))
         return Answer(Status.FAIL, said, cpus=kept, evidence=evidence, fix=fix)
     if not _can_offload(case):
@@ -99,7 +99,7 @@ def _can_offload(case: Case) -> bool:
 def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
     """The CPUs whose callbacks others run, and why it is not known, or none."""
     if _has(case, "RCU_NOCB_CPU") is False:
-        return frozenset(), ", as this kernel lacks CONFIG_RCU_NOCB_CPU"
+        return frozenset(), ", this kernel is built without CONFIG_RCU_NOCB_CPU"
     given, options = case.snapshot.isolation.rcu_nocbs, case.snapshot.platform.options
     if given is None or options is None:
         return None, case.why_unknown(COMMAND_LINE)
@@ -122,7 +122,7 @@ def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
         said = f"offloaded to {len(may_come)} threads that may run on {name_cpus(cpus)}"
         return Answer(Status.WARN, said, cpus=cpus, evidence=evidence, fix=_pin_threads(case, may_come))
     if not threads or not tasks.is_complete or any(task.allowed is None for task in threads):
-        return unknown("not all rcuo threads could be asked where they may run")
+        return unknown("the affinity of some rcuo threads could not be read")
     return Answer(Status.PASS, "offloaded to threads on other CPUs", evidence=evidence)
 
 
@@ -143,8 +143,8 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
     severity_in={STRICT: Severity.WARNING},
     reads=(f"{WORKQUEUES}/cpumask", f"{WORKQUEUES}/*/cpumask"),
     why=(
-        "Writing back to disks, encrypting, and much of what drivers put off is done by kernel threads that may run "
-        "wherever this mask lets them. CPUs that are isolated are taken out of it."
+        "Kernel threads write back to disks, encrypt, and run much deferred driver work on any CPU in this mask. The "
+        "kernel takes isolated CPUs out of it."
     ),
     remedy="Write the mask of the housekeeping CPUs there, or boot with workqueue.unbound_cpus.",
     sources=("https://docs.kernel.org/core-api/workqueue.html", _THREADS_DOC),

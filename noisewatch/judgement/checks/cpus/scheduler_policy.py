@@ -29,8 +29,8 @@ _OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes t
     severity=Severity.INFORMATION,
     reads=(INIT_STATUS, "/sys/fs/cgroup/{system,user,machine}.slice/cpuset.cpus.effective"),
     why=(
-        "All that systemd starts inherits its affinity and the CPUs of its slice. A timer or a login in the middle of "
-        "the benchmark brings tasks that were not there when tasks-on-target looked."
+        "Everything that systemd starts inherits its affinity and the CPUs of its slice. A timer or a login during "
+        "the benchmark starts tasks that tasks-on-target could not see before."
     ),
     remedy="Set AllowedCPUs for the slices, or CPUAffinity for systemd itself, to the housekeeping CPUs.",
     sources=(
@@ -41,13 +41,13 @@ _OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes t
 def services_on_target(case: Case) -> Answer:
     services = case.snapshot.settings.kernel.services
     if case.snapshot.platform.container not in (None, NONE):
-        return not_applicable("a container has no services of the machine's")
+        return not_applicable("the services of the machine are outside this container")
     if case.snapshot.platform.container is None:
         return unknown("whether this is a container is unknown")
     if services.init_name is None:
         return unknown(case.why_unknown(INIT_NAME))
     if services.init_name != "systemd" and not any(each.name in _OF_SYSTEMD for each in services.groups or ()):
-        return not_applicable(f"{clean(services.init_name)} starts the services, and not systemd")
+        return not_applicable(f"{clean(services.init_name)} starts the services, not systemd")
     if services.groups is None:
         return unknown(case.why_unknown("/sys/fs/cgroup", "/proc/self/mounts"))
     if services.init_allowed is None:
@@ -114,10 +114,10 @@ def _allow(group: ServiceGroup, listed: str, *how_long: str) -> tuple[str, ...]:
     severity=Severity.WARNING,
     reads=(Knob.SCHED_EXT_STATE, Knob.SCHED_EXT_OPS),
     why=(
-        "A scheduler loaded as a BPF program places tasks and cuts their time by rules of its own, which may change "
-        "with its version or its options, and which know nothing of a benchmark."
+        "A scheduler loaded as a BPF program (sched_ext) places and preempts tasks by its own rules, which may change "
+        "with its version or options."
     ),
-    remedy="Stop the service or the program that loaded it.",
+    remedy="Stop the service or program that loaded it.",
     sources=("https://docs.kernel.org/scheduler/sched-ext.html",),
 )
 def custom_scheduler_loaded(case: Case) -> Answer:
@@ -135,14 +135,14 @@ def custom_scheduler_loaded(case: Case) -> Answer:
 @check(
     id="clock-waits-for-tick",
     area="scheduler",
-    question="Does the clock of tickless CPUs follow something else than their tick?",
+    question="Does the clock of tickless CPUs follow the load without a tick?",
     severity=Severity.INFORMATION,
     reads=(f"{CPUS}/nohz_full", f"{CPUS}/cpuN/cpufreq/scaling_driver", f"{CPUS}/cpuN/cpufreq/scaling_governor"),
     why=(
-        "Without hardware that chooses the clock by itself, intel_pstate moves it when the scheduler looks at the "
-        "CPU. On a CPU without its tick that is seldom, and the clock of an idle moment may stay for the whole run."
+        "Where the hardware does not choose the clock itself, intel_pstate changes it when the scheduler updates the "
+        "CPU. Without a tick this is rare: a low clock chosen while idle may stay for the whole run."
     ),
-    remedy="Set the governor to performance, or trust the measured clock if it has been calibrated.",
+    remedy="Set the governor to performance, or rely on the clock that a calibration measured.",
     sources=(
         "https://docs.kernel.org/admin-guide/pm/intel_pstate.html",
         "https://bugzilla.redhat.com/show_bug.cgi?id=1378529",
@@ -170,7 +170,7 @@ def clock_waits_for_tick(case: Case) -> Answer:
         folder = f"{CPUS}/cpu{silent[0]}/cpufreq"
         names = ("scaling_driver", "scaling_governor", "energy_performance_preference")
         return unknown(case.why_unknown(*(f"{folder}/{name}" for name in names), folder))
-    return Answer(Status.PASS, "the clock does not wait for the tick", evidence=evidence)
+    return Answer(Status.PASS, "the clock does not depend on the tick", evidence=evidence)
 
 
 def _follows_the_tick(clock: CpuFrequency) -> bool:

@@ -22,13 +22,13 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     severity=Severity.BLOCKING,
     reads=(f"{CPUS}/online", "sched_setaffinity(2), tried on a sleeping thread of ours"),
     why=(
-        "A pin that a container's or a partition's cpuset narrows without a word makes the benchmark run elsewhere, "
-        "and every other answer is then about the wrong CPUs. The affinity a process starts with says nothing: "
-        "isolated CPUs are not in it, and can be pinned to all the same."
+        "The cpuset of a container or a cgroup partition can narrow a pin silently. The benchmark then runs "
+        "elsewhere, and every other answer is about the wrong CPUs. The initial affinity of a process does not answer "
+        "this: it leaves out isolated CPUs, to which a process can still be pinned."
     ),
     remedy=(
-        "Bring the CPU online, choose others with --cpus, or run where they are allowed: in a container, start it "
-        "with --cpuset-cpus; in an isolated partition, from a process inside its cgroup."
+        "Bring the CPU online, choose others with --cpus, or run where they are allowed: start a container with "
+        "--cpuset-cpus; for an isolated cgroup partition, start inside its cgroup."
     ),
     sources=("https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html", _CPU_LIST_DOC),
 )
@@ -38,7 +38,7 @@ def target_cpu_unusable(case: Case) -> Answer:
     if online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.target:
-        return unknown("there is no CPU to judge")
+        return unknown("there is no target CPU")
     if case.snapshot.target.doubt is not None:
         return unknown(f"{listed} may be the wrong target (give --cpus): {case.snapshot.target.doubt}")
     offline = case.target - online.online
@@ -65,7 +65,7 @@ def target_cpu_unusable(case: Case) -> Answer:
     refused = case.target - trial.granted
     if refused:
         granted = format_cpu_list(trial.granted)
-        said = f"pinned to {listed}, the kernel grants {granted} only: a cpuset excludes the rest"
+        said = f"pinned to {listed}, but the kernel allows only {granted}: a cpuset excludes the rest"
         return Answer(Status.FAIL, said, cpus=refused, evidence=evidence)
     return Answer(Status.PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
 
@@ -91,8 +91,8 @@ def _rank(trial: PinTrial, wanted: CpuSet) -> int:
     severity=Severity.WARNING,
     reads=(f"{CPUS}/online", f"{CPUS}/cpuN/topology/thread_siblings_list"),
     why=(
-        "Interrupts, kernel threads, services and noisewatch itself have to run somewhere. Where every CPU is a "
-        "target, or shares a core with one, they run in the benchmark's way."
+        "Interrupts, kernel threads, services and noisewatch have to run somewhere. If every CPU is a target, or "
+        "shares a core with one, they disturb the benchmark."
     ),
     remedy="Choose fewer target CPUs with --cpus.",
     sources=("https://docs.kernel.org/admin-guide/kernel-per-CPU-kthreads.html",),
@@ -118,7 +118,7 @@ def no_housekeeping_cpu(case: Case) -> Answer:
             limit_role=MINIMUM,
         )
     if case.siblings:
-        said = f"all other work is left to {name_cpus(case.siblings)}, on the cores of the target"
+        said = f"all other work can only use {name_cpus(case.siblings)}, on the cores of the target CPUs"
     else:
         said = "every online CPU is a target: leave at least one"
     return Answer(
@@ -133,8 +133,8 @@ def no_housekeeping_cpu(case: Case) -> Answer:
     severity=Severity.WARNING,
     reads=(f"{CPUS}/online", "/proc/stat"),
     why=(
-        "The CPU that booted usually keeps the time for all, takes the interrupts that nobody has moved, and can "
-        "neither be isolated from the tick nor, on most machines, be taken offline."
+        "The boot CPU usually keeps the time for all CPUs and takes every interrupt that was not moved. Its tick "
+        "cannot be stopped, and on most machines it cannot be taken offline."
     ),
     remedy="Choose other CPUs with --cpus.",
     sources=("https://docs.kernel.org/admin-guide/kernel-parameters.html", "https://docs.kernel.org/timers/no_hz.html"),
@@ -143,10 +143,10 @@ def no_housekeeping_cpu(case: Case) -> Answer:
 def boot_cpu_is_target(case: Case) -> Answer:
     if 0 not in case.target and case.target:
         is_at_work = 0 in case.online
-        said = "CPU 0 is left to other work" if is_at_work else "CPU 0 is no target, nor known to be online"
+        said = "CPU 0 is not a target CPU" if is_at_work else "CPU 0 is not a target CPU, and not known to be online"
         return Answer(Status.PASS, said)
     if case.snapshot.online.online is None or not case.target:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.running - case.target:
-        return not_applicable("every online CPU is a target, and none could be chosen instead")
-    return Answer(Status.FAIL, "CPU 0 is a target", cpus=frozenset({0}))
+        return not_applicable("every online CPU is a target: none is left to choose instead")
+    return Answer(Status.FAIL, "CPU 0 is a target CPU", cpus=frozenset({0}))

@@ -23,24 +23,24 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
 _ALIKE = Limit(
     key="passes",
-    name="difference in the cores' strength that passes",
+    name="difference in core capacity that passes",
     value=0.02,
     unit="share",
-    reason="what the clocks of equal cores differ by",
+    reason="typical between equal cores",
 )
 _WORK_ALIKE = Limit(
     key="measured-passes",
     name="difference in measured speed that passes",
     value=0.05,
     unit="share",
-    reason="between equal cores that are busy",
+    reason="typical between equal busy cores",
 )
 _WORK_DIFFERS = Limit(
     key="fails",
     name="difference in measured speed that fails",
     value=0.2,
     unit="share",
-    reason="kinds of core differ by a quarter and more",
+    reason="different kinds of core differ by a quarter or more",
 )
 
 
@@ -55,14 +55,14 @@ _WORK_DIFFERS = Limit(
         "/sys/devices/{cpu_core,cpu_atom}/cpus",
         f"{CPUS}/cpuN/cpufreq/{{cpuinfo_max_freq,scaling_max_freq}}",
         f"{CPUS}/cpuN/{RANKING}",
-        f"{MICROBENCHMARK}, where nothing else tells",
+        f"{MICROBENCHMARK}, where no file gives the kind",
     ),
     limits=(_ALIKE, _WORK_ALIKE, _WORK_DIFFERS),
     why=(
-        "On cores of several kinds the time depends most of all on which one the benchmark happened to get. Favoured "
-        "cores of one kind clock a few per cent higher than the others."
+        "With several kinds of cores, the time depends mainly on which core the benchmark gets. Even among equal "
+        "cores, favoured ones clock a few per cent higher."
     ),
-    remedy="Choose CPUs of one kind with --cpus; cap the highest frequency of the favoured ones.",
+    remedy="Choose CPUs of one kind with --cpus; cap the maximum frequency of favoured cores.",
     sources=("https://docs.kernel.org/admin-guide/pm/amd-pstate.html", _CPU_LIST_DOC),
     severity_in={PARALLEL: Severity.BLOCKING},
 )
@@ -111,7 +111,7 @@ def _told_of_some(case: Case, known: Mapping[str, Mapping[int, object]]) -> str 
     for what, by_cpu in known.items():
         silent = case.target - by_cpu.keys()
         if by_cpu and silent:
-            return f"the {what} of {name_cpus(silent)} is not told, that of other target CPUs is"
+            return f"the {what} of {name_cpus(silent)} is not exported, that of other target CPUs is"
     return None
 
 
@@ -146,24 +146,26 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
 def _measured(case: Case) -> Answer:
     """Where nothing tells the kinds: how long the same work took."""
     calibrated = case.calibrated
-    why_unknown = f"neither capacity nor highest frequency tell the kinds of {name_cpus(case.target)}"
+    why_unknown = f"neither capacity nor highest frequency is exported for {name_cpus(case.target)}"
     if calibrated is None:
-        return unknown(f"{why_unknown}, and they were not calibrated")
+        return unknown(f"{why_unknown}, and there was no calibration")
     if calibrated.doubt is not None or calibrated.troubles:
         return unknown(f"{why_unknown}; {calibrated.doubt or why_incomplete(calibrated)}")
     samples = {said.cpu: said.work.length_ns for said in calibrated.calibration.samples.cpus if said.cpu in case.target}
     times = {cpu: statistics.median(lengths) for cpu, lengths in sorted(samples.items()) if lengths}
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
-        return unknown(f"{why_unknown}, and not all were calibrated")
+        return unknown(f"{why_unknown}, and not all of them were calibrated")
     difference = 1 - min(times.values()) / max(times.values())
     evidence = {"work_ns_by_cpu": {str(cpu): time for cpu, time in times.items()}}
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
     limit = case.bound(_WORK_DIFFERS)
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if difference <= case.bound(_WORK_ALIKE) and hidden is not None:
-        return unknown(f"{case.why_unknown(hidden)}; there are two kinds, though the same work took the same time")
+        return unknown(
+            f"{case.why_unknown(hidden)}; there are two kinds of core, though the same work took the same time"
+        )
     if difference <= case.bound(_WORK_ALIKE):
-        said = f"the same work took the same time on all of them, to {difference:.1%}"
+        said = f"the same work took the same time on all of them, within {difference:.1%}"
         return Answer(Status.PASS, said, measured=difference, limit=limit, unit="share", evidence=evidence)
     status = Status.FAIL if difference > limit else Status.WARN
     said = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
@@ -177,8 +179,8 @@ def _measured(case: Case) -> Answer:
     severity=Severity.WARNING,
     reads=(f"{NODES}/nodeN/cpulist", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     why=(
-        "Threads on two nodes, or below two last-level caches, exchange data several times as slowly, and memory is "
-        "near to some of them only: where each thread came to run then decides over the result."
+        "Threads on two nodes, or under two last-level caches, exchange data several times more slowly, and memory is "
+        "local to only some of them: thread placement then decides the result."
     ),
     remedy="Choose CPUs of one shared_cpu_list with --cpus; bind memory with numactl --membind.",
     sources=("https://docs.kernel.org/admin-guide/mm/numaperf.html", _CPU_LIST_DOC),
@@ -223,7 +225,7 @@ def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:
     if len(caches) < 2 or sum(map(len, caches)) > len(frozenset().union(*caches)):
         return None
     listed = ", ".join(format_cpu_list(cache & case.target) for cache in caches)
-    return f"below {len(caches)} last-level caches: CPUs {listed}"
+    return f"targets span {len(caches)} last-level caches: CPUs {listed}"
 
 
 def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Mapping[int, CpuSet | None]) -> str | None:
@@ -243,5 +245,5 @@ def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Map
     ]
     doubtful = foreign or overlapping
     if doubtful:
-        return f"{CPUS}/cpu{doubtful[0]}/cache: contradicts what other CPUs tell of their last-level caches"
+        return f"{CPUS}/cpu{doubtful[0]}/cache: contradicts what other CPUs say about their last-level caches"
     return None
