@@ -43,7 +43,7 @@ def why_no_clock(case: Case, cpu: int, name: str) -> str:
     question="Does the governor keep the target CPUs at their highest clock?",
     severity=Severity.BLOCKING,
     reads=(f"{CPUS}/cpuN/cpufreq/scaling_governor", f"{CPUS}/cpuN/cpufreq/scaling_driver"),
-    why="Every other governor follows the load with a delay, so that short benchmarks measure how fast it reacts.",
+    why="Every other governor follows the load with a delay: a short benchmark measures how fast the governor reacts.",
     remedy="Set the governor to performance.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
     answered_by="effective-frequency-moves",
@@ -73,7 +73,7 @@ def governor_not_performance(case: Case) -> Answer:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
         drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
-        said = f"governor powersave of {drivers} on {name_cpus(others)}: its own algorithm moves the clock"
+        said = f"governor powersave of {drivers} on {name_cpus(others)}: the driver or the hardware varies the clock"
         return Answer(Status.WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
     names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
     return Answer(Status.PASS, f"governor {names}", evidence=evidence)
@@ -96,10 +96,10 @@ def _is_fixed(clock: CpuFrequency) -> bool:
         f"{CPUS}/cpuN/cpufreq/cpb",
     ),
     why=(
-        "How far the clock may go above its base depends on temperature, on how many cores are busy and on the "
-        "instructions they use: on everything but the code under test."
+        "How far turbo raises the clock depends on temperature, on the number of busy cores and on the instructions "
+        "they run: on much besides the code under test."
     ),
-    remedy="Switch turbo off for the time of the benchmark, or pin the frequency at or below the base frequency.",
+    remedy="Switch turbo off during the benchmark, or pin the frequency at or below the base frequency.",
     sources=(_CPUFREQ_DOC, _PSTATE_DOC),
     answered_by="effective-frequency-moves",
     severity_in={STRICT: Severity.BLOCKING},
@@ -145,14 +145,14 @@ def _turbo_off(case: Case) -> Fix:
 @check(
     id="frequency-window-open",
     area="frequency",
-    question="Is the frequency pinned to one value?",
+    question="Is the frequency pinned to a single value?",
     severity=Severity.WARNING,
     reads=tuple(f"{CPUS}/cpuN/cpufreq/{name}" for name in ("scaling_min_freq", "scaling_max_freq", "base_frequency")),
     why=(
-        "Between the lowest and the highest frequency allowed, the clock moves with load and temperature. Pinned above "
-        "the base frequency it is still at the mercy of temperature and power."
+        "Between the lowest and the highest allowed frequency the clock moves with load and temperature. Even a clock "
+        "pinned above the base frequency still depends on temperature and power."
     ),
-    remedy="Set the lowest and the highest frequency to the base frequency.",
+    remedy="Set both the lowest and the highest frequency to the base frequency.",
     sources=(_CPUFREQ_DOC,),
     answered_by="effective-frequency-moves",
     is_hidden_from_guests=True,
@@ -170,7 +170,7 @@ def frequency_window_open(case: Case) -> Answer:
         said = _said_of_windows(clocks, open_cpus)
         if is_held:
             return Answer(
-                Status.PASS, said + ", held at the top by governor performance without turbo", evidence=evidence
+                Status.PASS, said + ", held at the maximum by governor performance without turbo", evidence=evidence
             )
         return Answer(
             Status.WARN,
@@ -192,7 +192,7 @@ def frequency_window_open(case: Case) -> Answer:
             fix=_narrow(clocks, case.snapshot.frequency.driver),
         )
     if _has_turbo(case) and any(clock.base_khz is None for clock in clocks.values()):
-        said = "pinned, but turbo is not off, and may take the clock above the limits"
+        said = "pinned, but turbo is not off and may raise the clock above these limits"
         return Answer(Status.WARN, said, evidence=evidence)
     return Answer(Status.PASS, "pinned", evidence=evidence)
 

@@ -33,10 +33,10 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
     severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
     why=(
-        "Where the hardware chooses the clock (HWP, CPPC), this hint decides how long it hesitates to raise it, and "
-        "whether it ever goes to the top."
+        "Where the hardware chooses the clock (HWP, CPPC), this hint decides how soon it raises the clock, and "
+        "whether it ever reaches the maximum."
     ),
-    remedy="Set the preference to performance; governor performance of an active driver does it too.",
+    remedy="Set the preference to performance; governor performance does so too if the driver is active.",
     sources=(_PSTATE_DOC, "https://docs.kernel.org/admin-guide/pm/amd-pstate.html"),
     answered_by="effective-frequency-moves",
     is_hidden_from_guests=True,
@@ -53,11 +53,13 @@ def energy_preference_not_performance(case: Case) -> Answer:
         fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), _PREFERENCE, others))
         said = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
         is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
-        said += ", which governor performance would set right" if is_blamed else ""
+        said += "; governor performance would fix it" if is_blamed else ""
         severity = Severity.INFORMATION if is_blamed else None  # governor-not-performance warns of it
         return Answer(Status.FAIL, said, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
     if clocks and not any(_takes_preference(case, clock) for clock in clocks.values()):
-        return not_applicable(f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} takes none")
+        return not_applicable(
+            f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} has no such setting"
+        )
     silent = [
         cpu for cpu, clock in clocks.items() if clock.energy_preference is None and _takes_preference(case, clock)
     ]
@@ -85,10 +87,10 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
     severity=Severity.INFORMATION,
     reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
     why=(
-        "Intel's older hint, from 0 (performance) to 15 (power saving), which many processors still heed for turbo and "
-        "the uncore. The kernel sets it to 6 at boot where firmware leaves it at 0."
+        "Intel's older hint, from 0 (performance) to 15 (power saving); many processors still use it for turbo and "
+        "the uncore. The kernel sets it to 6 at boot if the firmware leaves it at 0."
     ),
-    remedy="Set it to 0 for the time of the benchmark.",
+    remedy="Set it to 0 during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/pm/intel_epb.html",),
     is_hidden_from_guests=True,
 )
@@ -117,14 +119,14 @@ _FAST = frozenset({"performance", "balanced-performance"})
 @check(
     id="platform-profile-saves-power",
     area="frequency",
-    question="Does the platform's profile let the processor run at full speed?",
+    question="Does the platform profile let the processor run at full speed?",
     severity=Severity.WARNING,
     reads=(Knob.PLATFORM_PROFILE, Knob.PLATFORM_PROFILES),
     why=(
-        "On laptops and some workstations firmware derives power limits and fan curves from this profile, which a key "
-        "or a desktop's menu changes without a trace in cpufreq."
+        "On laptops and some workstations the firmware derives power limits and fan curves from this profile. A key "
+        "or a desktop menu changes it; cpufreq does not show that."
     ),
-    remedy="Choose the profile performance.",
+    remedy="Set the platform profile to performance.",
     sources=("https://docs.kernel.org/userspace-api/sysfs-platform_profile.html",),
     is_hidden_from_guests=True,
 )
@@ -145,7 +147,7 @@ def platform_profile_saves_power(case: Case) -> Answer:
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
         fix = set_for_good(write(path, "performance", profile))
-    said = f"the platform's profile is {profile}"
+    said = f"the platform profile is {profile}"
     return Answer(Status.FAIL if profile in _SAVING else Status.WARN, said, evidence=evidence, fix=fix)
 
 
@@ -160,14 +162,14 @@ _DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"}
 @check(
     id="frequency-daemon-runs",
     area="frequency",
-    question="Is no daemon running that changes frequency settings?",
+    question="Is the machine free of daemons that change frequency settings?",
     severity=Severity.INFORMATION,
     reads=("/proc/PID/stat",),
     why=(
-        "Power daemons write governor, preference, turbo and power limits when the charger, the load or the profile "
-        "changes; some do every few seconds, and undo what was set by hand."
+        "Power daemons change governor, energy preference, turbo and power limits when the charger, the load or the "
+        "profile changes. Some do so every few seconds and undo manual settings."
     ),
-    remedy="Stop the daemon for the time of the benchmark.",
+    remedy="Stop the daemon during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
 )
 def frequency_daemon_runs(case: Case) -> Answer:

@@ -26,10 +26,10 @@ from noisewatch.model.interval.interval import Interval
 
 _EVENTS = Limit(
     key="fails",
-    name="times that heat slowed the CPU down",
+    name="throttling events",
     value=0,
     unit="events",
-    reason="each changes the clock for a while",
+    reason="each one lowers the clock for a while",
 )
 _THERMAL_INTERRUPT = "TRM"
 
@@ -45,10 +45,11 @@ _THERMAL_INTERRUPT = "TRM"
     ),
     limits=(_EVENTS,),
     why=(
-        "A processor that gets too hot lowers its clock until it has cooled, whatever was set. Intel's count how often "
-        "that began; one that was too hot all the time counts nothing, and shows in its temperature."
+        "A processor that gets too hot lowers its clock until it has cooled, whatever the settings. Intel processors "
+        "count how often throttling began; one that was too hot all the time counts nothing new, but its temperature "
+        "shows it."
     ),
-    remedy="Let the machine cool down, clean its fans, or pin a frequency that it can hold.",
+    remedy="Let the machine cool down, clean its fans, or pin a frequency that it can sustain.",
     sources=("https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c",),
     asks_rates=True,
     sees_load=True,
@@ -57,7 +58,7 @@ _THERMAL_INTERRUPT = "TRM"
 )
 def throttled(case: Case) -> Answer:
     if not case.target:
-        return unknown("there is no CPU to judge")
+        return unknown("there is no target CPU")
     counted = [count for interval in case.intervals for count in _events(interval).items()]
     events = sum(count or 0 for _, count in counted)
     evidence = {
@@ -65,7 +66,7 @@ def throttled(case: Case) -> Answer:
     }
     if events > case.bound(_EVENTS):
         cpus = frozenset(cpu for interval in case.intervals for cpu in _throttled_cpus(interval))
-        said = f"heat slowed {name_cpus(cpus)} down {events} time{'s' if events > 1 else ''}"
+        said = f"{name_cpus(cpus)} throttled by heat {events} time{'s' if events > 1 else ''}"
         return Answer(
             Status.FAIL,
             said,
@@ -80,7 +81,7 @@ def throttled(case: Case) -> Answer:
         return unknown(case.why_unknown(*silent))
     doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
     if doubtful:
-        return unknown("thermal interrupts on more cores than are looked at")
+        return unknown("thermal interrupts on cores whose throttle counts were not read")
     return Answer(
         Status.PASS, "no throttling", measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence
     )
@@ -133,14 +134,14 @@ def _are_uncounted_calm(interval: Interval) -> bool:
 @check(
     id="cooling-active",
     area="heat",
-    question="Does the kernel let the processor run at full speed?",
+    question="Does the kernel let the processor run without slowing it to cool it?",
     severity=Severity.BLOCKING,
     reads=(f"{COOLING}/cooling_device*/{{type,cur_state}}",),
     why=(
-        "At a trip point of temperature the kernel lowers the clock or makes CPUs idle, and raises it again when they "
-        "have cooled. On AMD and ARM nothing else tells of it."
+        "At a temperature trip point the kernel lowers the clock or forces CPUs idle until they have cooled. On AMD "
+        "and ARM nothing else shows this."
     ),
-    remedy="Let the machine cool down, or pin a frequency that it can hold.",
+    remedy="Let the machine cool down, or pin a frequency that it can sustain.",
     sources=("https://docs.kernel.org/driver-api/thermal/sysfs-api.html",),
     answered_by="throughput-drifts",
     is_hidden_from_guests=True,
@@ -156,24 +157,27 @@ def cooling_active(case: Case) -> Answer:
     if slowing:
         kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
         return Answer(
-            Status.FAIL, f"the processor is slowed down to cool it ({kinds})", measured=len(slowing), evidence=evidence
+            Status.FAIL,
+            f"the kernel slows the processor down to cool it ({kinds})",
+            measured=len(slowing),
+            evidence=evidence,
         )
     silent = [device.path for device, seen in states.items() if device.kind is None or None in seen]
     if silent:
         return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
     if at_work:
         path, kind = at_work[0].path, at_work[0].kind
-        return unknown(f"{path} is at work, and what it slows down is unknown (type {quoted(str(kind))})")
+        return unknown(f"{path} is active, but what it slows down is unknown (type {quoted(str(kind))})")
     unwatched = sum(device.kind is not None for device in cooling.devices) - MOST_WATCHED
     if unwatched > 0 and case.intervals:
-        return unknown(f"{unwatched} cooling devices are too many to be watched")
+        return unknown(f"{unwatched} cooling devices were not read: there are too many")
     if cooling.devices:
-        return Answer(Status.PASS, "nothing slows the processor down", measured=0, evidence=evidence)
+        return Answer(Status.PASS, "no cooling device slows the processor down", measured=0, evidence=evidence)
     if case.snapshot.platform.virtual != NONE:
-        return unknown(f"{case.guest_words} cannot see what its host does about heat")
+        return unknown(f"{case.guest_words} cannot see how its host handles heat")
     if not cooling.is_complete:
         return unknown(f"{COOLING}: no cooling device of the processor was copied")
-    return not_applicable("nothing is registered with this kernel that slows the processor down")
+    return not_applicable("this kernel has no cooling device that slows the processor down")
 
 
 def _states(case: Case, device: CoolingDevice) -> list[int | None]:
@@ -185,17 +189,17 @@ def _states(case: Case, device: CoolingDevice) -> list[int | None]:
 
 _ROOM_PASSES = Limit(
     key="passes",
-    name="room to the critical temperature that passes",
+    name="margin to the critical temperature that passes",
     value=20,
     unit="K",
-    reason="what a load of minutes adds to a desktop's",
+    reason="what a few minutes of load add on a desktop",
 )
 _ROOM_FAILS = Limit(
     key="fails",
-    name="room to the critical temperature that fails",
+    name="margin to the critical temperature that fails",
     value=5,
     unit="K",
-    reason="there the clock is lowered",
+    reason="near this the processor lowers its clock",
 )
 
 
@@ -207,10 +211,10 @@ _ROOM_FAILS = Limit(
     reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} at the start of the run",),
     limits=(_ROOM_PASSES, _ROOM_FAILS),
     why=(
-        "A processor that is hot before the benchmark starts has no room for turbo, and soon lowers its clock. It is "
-        "asked once, as asking interrupts a CPU."
+        "A processor that is hot before the benchmark starts has little room for turbo and soon lowers its clock. The "
+        "sensor is read only once, because reading it interrupts a CPU."
     ),
-    remedy="Wait until it has cooled down, and find out what heated it.",
+    remedy="Wait until it has cooled down, and find what heated it.",
     sources=("https://docs.kernel.org/hwmon/sysfs-interface.html",),
     answered_by="throughput-drifts",
     is_hidden_from_guests=True,
@@ -266,4 +270,4 @@ def _why_roomless(case: Case, sensor: Sensor) -> str:
     critical = sensor.path.removesuffix("input") + "crit"
     if sensor.celsius is None or critical in case.snapshot.reason_by_path:
         return case.why_unknown(sensor.path if sensor.celsius is None else critical)
-    return f"{sensor.celsius:.0f} °C, but {sensor.chip} tells no critical temperature"
+    return f"{sensor.celsius:.0f} °C, but {sensor.chip} exports no critical temperature"

@@ -19,10 +19,10 @@ from noisewatch.kernel.system.release import COMMAND_LINE
 _CPUIDLE_DOC = "https://docs.kernel.org/admin-guide/pm/cpuidle.html"
 _LATENCY = Limit(
     key="fails",
-    name="time to wake up",
+    name="wake-up latency",
     value=10,
     unit="µs",
-    reason="C1E takes up to 10 µs, the deeper states 100 µs and more",
+    reason="C1E takes up to 10 µs, deeper states 100 µs or more",
 )
 _LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody requests anything it is 2000 s
 
@@ -40,10 +40,10 @@ _LONGEST_US = 1_000_000  # no state takes longer to wake up from; where nobody r
     ),
     limits=(_LATENCY,),
     why=(
-        "A CPU that sleeps deeply takes a hundred microseconds and more to wake up, and has lost its caches by then. "
-        "It matters to work that waits for input, timers or other threads, and not to a loop that never sleeps."
+        "A CPU in a deep idle state takes 100 µs or more to wake up, and its caches may be flushed. This matters to "
+        "work that waits for input, timers or other threads, but not to a loop that never sleeps."
     ),
-    remedy="Disable the deep states of the target CPUs for the time of the benchmark.",
+    remedy="Disable the deep idle states of the target CPUs during the benchmark.",
     sources=(_CPUIDLE_DOC, "https://docs.kernel.org/power/pm_qos_interface.html"),
     is_hidden_from_guests=True,
 )
@@ -60,9 +60,9 @@ def deep_idle_states(case: Case) -> Answer:
     deep = {cpu: found for cpu in sorted(case.target) if (found := _deep(case, idle.cpus.get(cpu)))}
     if deep:
         latency_us, name = max((state.latency_us or 0, str(state.name)) for states in deep.values() for state in states)
-        said = f"{name_cpus(deep)} may sleep in {name}, {latency_us} µs from waking up"
+        said = f"{name_cpus(deep)} may enter {name}, which takes {latency_us} µs to leave"
         if idle.request_us is None:
-            said += f"; whether a request forbids it is not known ({case.why_unknown(LATENCY_REQUEST)})"
+            said += f"; whether a latency request forbids it is unknown ({case.why_unknown(LATENCY_REQUEST)})"
         status = Status.WARN if idle.request_us is None else Status.FAIL
         limit = case.bound(_LATENCY)
         return Answer(
@@ -80,9 +80,9 @@ def deep_idle_states(case: Case) -> Answer:
         folder = f"{CPUS}/cpu{min(silent, default=0)}"
         return unknown(case.why_unknown(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us"))
     if not any(own.states for own in idle.cpus.values()):
-        return hardware_without(case, "idle states: a CPU that has nothing to do is halted")
+        return hardware_without(case, "idle states: an idle CPU is simply halted")
     if _is_left_to_the_host(case):
-        return unknown(f"{case.guest_words} leaves it to its host how deep the CPUs sleep")
+        return unknown(f"the host decides how deeply the CPUs of {case.guest_words} sleep")
     return Answer(Status.PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
 
 
@@ -135,10 +135,13 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
     severity=Severity.INFORMATION,
     reads=(f"{COMMAND_LINE} (idle=)", f"{LATENCY_REQUEST} (as root)", f"{CPUS}/cpuN/cpuidle/state0/name"),
     why=(
-        "With idle=poll, or while a process requests a latency of 0, each CPU that has nothing to do runs a loop: it "
-        "takes execution units from its sibling, and power and heat from the turbo of all others."
+        "With idle=poll, or while a process requests a latency of 0, every idle CPU spins: it takes execution units "
+        "from its sibling, and its power and heat reduce the turbo of all other CPUs."
     ),
-    remedy="Boot without idle=poll; stop who holds /dev/cpu_dma_latency open; disable deep states instead.",
+    remedy=(
+        "Boot without idle=poll, and stop the process that holds /dev/cpu_dma_latency open; to avoid deep idle "
+        "states, disable them instead."
+    ),
     sources=("https://docs.kernel.org/admin-guide/kernel-parameters.html", _CPUIDLE_DOC),
 )
 def idle_cpus_spin(case: Case) -> Answer:
@@ -151,7 +154,7 @@ def idle_cpus_spin(case: Case) -> Answer:
         return Answer(Status.FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
     bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
     if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
-        said = f"a request for {idle.request_us} µs lets idle CPUs spin ({LATENCY_REQUEST})"
+        said = f"a latency request of {idle.request_us} µs makes idle CPUs spin ({LATENCY_REQUEST})"
         return Answer(Status.FAIL, said, measured=idle.request_us, unit="µs", evidence=evidence, severity=severity)
     if idle.boot_option is None or idle.request_us is None:
         return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))

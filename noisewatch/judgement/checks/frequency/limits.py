@@ -25,7 +25,7 @@ _ALL_PERCENT = 100
 @check(
     id="clock-capped",
     area="frequency",
-    question="Are the target CPUs allowed the clock that cpufreq shows?",
+    question="May the target CPUs reach the clock that cpufreq shows?",
     severity=Severity.WARNING,
     reads=(
         Knob.PSTATE_MAX_PERF,
@@ -33,10 +33,10 @@ _ALL_PERCENT = 100
         f"{CPUS}/cpuN/cpufreq/{{bios_limit,scaling_available_frequencies}}",
     ),
     why=(
-        "Firmware and power daemons cap the clock beside cpufreq's own limits, and lift the cap again when they see "
-        "fit: results from before and after do not compare."
+        "Firmware and power daemons can cap the clock outside cpufreq's own limits and lift the cap again at any "
+        "time: results from before and after cannot be compared."
     ),
-    remedy="Lift the cap; look for the daemon, the charger or the firmware setting that lowered it.",
+    remedy="Lift the cap: find the daemon, the charger or the firmware setting behind it.",
     sources=(_PSTATE_DOC, "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
     answered_by="effective-frequency-moves",
     is_hidden_from_guests=True,
@@ -52,7 +52,7 @@ def clock_capped(case: Case) -> Answer:
     }
     if most is not None and most < _ALL_PERCENT and most != least:
         fix = turned(case, Knob.PSTATE_MAX_PERF, _ALL_PERCENT)
-        said = f"intel_pstate allows {most} % of the highest clock"
+        said = f"intel_pstate allows only {most} % of the highest clock"
         return Answer(Status.FAIL, said, measured=most, unit="%", cpus=case.target, evidence=evidence, fix=fix)
     capped = {cpu: cap.limit_khz for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap)}
     if capped:
@@ -71,9 +71,9 @@ def clock_capped(case: Case) -> Answer:
         path = cap_path(doubtful[0])
         known = caps[doubtful[0]].limit_khz
         return unknown(
-            case.why_unknown(path) if known is None else f"{path}: {known} kHz, and no clock to compare with"
+            case.why_unknown(path) if known is None else f"{path}: {known} kHz, but no clock to compare it with"
         )
-    return Answer(Status.PASS, "no cap", evidence=evidence)
+    return Answer(Status.PASS, "the clock is not capped", evidence=evidence)
 
 
 def _is_silent(case: Case, knob: Knob) -> bool:
@@ -95,11 +95,11 @@ def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
 @check(
     id="clock-boosted-after-io",
     area="frequency",
-    question="Is the clock the same after a wait for I/O?",
+    question="Does the clock stay the same after a wait for I/O?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING},
     reads=(Knob.PSTATE_DYNAMIC_BOOST,),
-    why="intel_pstate then raises the lowest clock for a moment whenever a task returns from waiting for I/O.",
+    why="With this setting intel_pstate raises the clock briefly whenever a task returns from waiting for I/O.",
     remedy="Switch the boost off, or hold the clock with governor performance.",
     sources=(_PSTATE_DOC,),
     is_hidden_from_guests=True,
@@ -110,25 +110,25 @@ def clock_boosted_after_io(case: Case) -> Answer:
     drivers = {clock.driver for clock in clocks.values()}
     is_silent = _is_silent(case, Knob.PSTATE_DYNAMIC_BOOST)
     if boost is None and not is_silent and drivers and not drivers & {None, *INTEL_DRIVERS}:
-        return hardware_without(case, "boost after I/O, which only intel_pstate does")
+        return hardware_without(case, "I/O boost, a feature of intel_pstate")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
     if is_held and boost is not None:
-        return Answer(Status.PASS, "governor performance leaves nothing to boost")
-    return judged_knob(case, Knob.PSTATE_DYNAMIC_BOOST, lambda value: value == 0, "the boost is on", quiet=0)
+        return Answer(Status.PASS, "with governor performance there is nothing to boost")
+    return judged_knob(case, Knob.PSTATE_DYNAMIC_BOOST, lambda value: value == 0, "the I/O boost is on", quiet=0)
 
 
 @check(
     id="uncore-frequency-moves",
     area="frequency",
-    question="Does the uncore (last-level cache, memory path) keep one clock?",
+    question="Does the uncore (last-level cache, memory controller) keep one clock?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING},
     reads=(f"{UNCORE}/*/{{min_freq_khz,max_freq_khz}} at the start of the run",),
     why=(
-        "The uncore has a clock of its own, which follows the load of all cores of the package: an idle machine "
-        "answers from cache and memory more slowly than a busy one."
+        "The uncore has its own clock, which follows the load of all cores of the package: on an idle machine cache "
+        "and memory are slower than on a busy one."
     ),
-    remedy="Raise the lowest frequency of the target's packages to the highest.",
+    remedy="Raise the minimum uncore frequency of the target's packages to the maximum.",
     sources=("https://docs.kernel.org/admin-guide/pm/intel_uncore_frequency_scaling.html",),
     answered_by="memory-unsteady",
     is_hidden_from_guests=True,

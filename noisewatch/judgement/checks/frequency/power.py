@@ -16,7 +16,7 @@ _POWER_FAILS = Limit(
     name="long-term power limit, as a share of the rated power",
     value=0.8,
     unit="share",
-    reason="the clock sinks after half a minute",
+    reason="the clock drops after about half a minute",
 )
 
 
@@ -28,10 +28,10 @@ _POWER_FAILS = Limit(
     reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
     limits=(_POWER_FAILS,),
     why=(
-        "Firmware and daemons lower the long-term limit at run time. A benchmark is then fast for as long as the "
-        "short-term limit lasts, and slower from there on."
+        "Firmware and daemons can lower the long-term limit at run time. A benchmark is then fast while the "
+        "short-term limit lasts, and slower afterwards."
     ),
-    remedy="Raise the limit in the firmware's set-up, or stop the daemon that lowered it (thermald).",
+    remedy="Raise the limit in the firmware setup, or stop the daemon that lowered it (such as thermald).",
     sources=("https://docs.kernel.org/power/powercap/powercap.html",),
     is_hidden_from_guests=True,
 )
@@ -61,7 +61,7 @@ def power_limit_lowered(case: Case) -> Answer:
         return unknown(case.why_unknown(limits.unread))
     return Answer(
         Status.PASS,
-        "no power limit is lowered",
+        "all power limits are at their rated value",
         measured=min(shares.values(), default=None),
         limit=case.bound(_POWER_FAILS),
         unit="share",
@@ -81,7 +81,10 @@ def _share(zone: PowerLimit, rated_uw: int) -> float | None:
     question="Does the machine run on mains power?",
     severity=Severity.BLOCKING,
     reads=(f"{SUPPLIES}/*/{{type,online,status,scope}}",),
-    why="On battery, firmware and desktop lower the clock and the power limits, and change their mind as it empties.",
+    why=(
+        "On battery, firmware and desktop lower the clock and the power limits, and change them again as the battery "
+        "drains."
+    ),
     remedy="Plug the machine in.",
     sources=("https://docs.kernel.org/power/power_supply_class.html",),
 )
@@ -89,7 +92,7 @@ def on_battery(case: Case) -> Answer:
     mains = case.snapshot.settings.mains_power
     evidence = {"said_by": mains.said_by}
     if mains.is_on == NO_SUPPLY:
-        return not_applicable("no power supply tells, as on servers and virtual machines")
+        return not_applicable("no power supply is exported, as is usual on servers and virtual machines")
     if mains.is_on is None:
         return unknown(case.why_unknown(SUPPLIES))
     if mains.is_on:

@@ -31,12 +31,12 @@ _LONGEST_LIST = 4
     severity=Severity.WARNING,
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
     why=(
-        "A device that is silent now may speak up in the middle of the benchmark. Where the interrupt goes is the "
-        "effective affinity; the one that was asked for is a wish, which most interrupts follow the next time."
+        "A device that is silent now may interrupt in the middle of the benchmark. The effective affinity says where "
+        "its interrupt goes; a requested affinity usually takes effect only with the next interrupt."
     ),
     remedy=(
-        "Move each interrupt to the housekeeping CPUs. Those that the kernel manages follow isolcpus=managed_irq, as "
-        "far as each of their queues has a housekeeping CPU; else give the device fewer queues."
+        "Move each interrupt to the housekeeping CPUs. Managed interrupts follow isolcpus=managed_irq if each of "
+        "their queues has a housekeeping CPU; otherwise give the device fewer queues."
     ),
     sources=(_AFFINITY_DOC,),
 )
@@ -79,7 +79,7 @@ def irq_routed_to_target(case: Case) -> Answer:
         folder = f"{FOLDER}/{min(unlisted or silent)}"
         return unknown(case.why_unknown(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER))
     if asked_for:
-        said = f"{len(asked_for)} of {len(used)} active IRQs may move to target CPUs: {_names(asked_for)}"
+        said = f"{len(asked_for)} of {len(used)} active IRQs are allowed on target CPUs: {_names(asked_for)}"
         return Answer(
             Status.WARN,
             said,
@@ -92,8 +92,8 @@ def irq_routed_to_target(case: Case) -> Answer:
     reason = _why_more(case, irqs, interrupts) or _why_unnumbered(case, interrupts)
     if reason is not None:
         return unknown(reason)
-    said = f"none of {len(used)} active IRQs is routed there"
-    said += f"; {len(leaving)} will be gone after one more interrupt: {_names(leaving)}" if leaving else ""
+    said = f"none of {len(used)} active IRQs is routed to a target CPU"
+    said += f"; {len(leaving)} will move away at their next interrupt: {_names(leaving)}" if leaving else ""
     return Answer(Status.PASS, said, measured=0, limit=0, unit="IRQs", evidence=evidence)
 
 
@@ -137,7 +137,7 @@ def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
         rest = (count - sum(told) for count, *told in zip(row.counts, *numbered, strict=True))
         came = case.target & {cpu for cpu, count in zip(interrupts.cpus, rest, strict=True) if count > 0}
         if came:
-            return f"{PATH}: {row.label} came to {name_cpus(came)}, and no file tells where such interrupts may go"
+            return f"{PATH}: {row.label} interrupted {name_cpus(came)}, and no file says where such interrupts may go"
     return None
 
 
@@ -209,7 +209,7 @@ _RATE = Limit(
     name="device interrupts on one target CPU",
     value=10.0,
     unit="per second",
-    reason="an interrupt costs 2 to 20 µs with its softirq: ten a second stay below 0.02 %, and rarely come alone",
+    reason="an interrupt with its softirq costs 2 to 20 µs: ten a second stay below 0.02 %",
 )
 
 
@@ -220,8 +220,8 @@ _RATE = Limit(
     severity=Severity.BLOCKING,
     reads=("/proc/interrupts over the sample, and over the calibration",),
     limits=(_RATE,),
-    why="The counts are the truth, whatever the affinities say: they catch queues that cannot be moved.",
-    remedy="Move the interrupt that is named; where the kernel manages it choose other CPUs, or isolcpus=managed_irq.",
+    why="The counts show what really happened, whatever the affinities say, including queues that cannot be moved.",
+    remedy="Move the named interrupt; if the kernel manages it, choose other CPUs or boot with isolcpus=managed_irq.",
     sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
     asks_rates=True,
 )

@@ -26,11 +26,11 @@ _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 @check(
     id="default-irq-affinity-includes-target",
     area="interrupts",
-    question="Will new interrupts be kept off the target CPUs?",
+    question="Are new interrupts kept off the target CPUs?",
     severity=Severity.INFORMATION,
     reads=(DEFAULT,),
-    why="A driver that loads, or a link that comes up, gets its interrupts delivered within this mask.",
-    remedy="Write the mask of the housekeeping CPUs there, or boot with irqaffinity.",
+    why="When a driver loads or a link comes up, its interrupts are delivered within this mask.",
+    remedy="Write the mask of the housekeeping CPUs to this file, or boot with irqaffinity.",
     sources=(_AFFINITY_DOC,),
     severity_in={STRICT: Severity.WARNING},
 )
@@ -64,7 +64,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     question="Will irqbalance leave the target CPUs alone?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat",),
-    why="It rewrites affinities every ten seconds, during a benchmark too; isolated and nohz_full CPUs it spares.",
+    why="It rewrites affinities every ten seconds, also during a benchmark; it spares isolated and nohz_full CPUs.",
     remedy="Stop irqbalance, or set IRQBALANCE_BANNED_CPULIST to the target CPUs in its environment.",
     sources=("https://github.com/Irqbalance/irqbalance",),
 )
@@ -84,9 +84,11 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
             (ByHand(f"{banned} in /etc/default/irqbalance or /etc/sysconfig/irqbalance"),),
         )
         return Answer(
-            Status.FAIL, f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)}", fix=fix
+            Status.FAIL,
+            f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)} for interrupts",
+            fix=fix,
         )
-    return Answer(Status.PASS, "irqbalance does not run") if reason is None else unknown(reason)
+    return Answer(Status.PASS, "irqbalance is not running") if reason is None else unknown(reason)
 
 
 _LONGEST_LIST = 4
@@ -99,10 +101,10 @@ _LONGEST_LIST = 4
     severity=Severity.INFORMATION,
     reads=(f"{QUEUES}/*/queues/rx-*/rps_cpus", Knob.RPS_DEFAULT),
     why=(
-        "Receive packet steering hands the work on packets to other CPUs than the one that was interrupted: moving "
-        "the interrupt does not move it."
+        "Receive packet steering (RPS) passes the work on packets to CPUs other than the interrupted one: moving the "
+        "interrupt does not move this work."
     ),
-    remedy="Take the target CPUs out of the masks.",
+    remedy="Take the target CPUs out of the RPS masks.",
     sources=("https://docs.kernel.org/networking/scaling.html",),
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     is_hidden_from_guests=True,
@@ -115,7 +117,7 @@ def packets_steered_to_target(case: Case) -> Answer:
     steered = {path: cpus for path, cpus in known.items() if cpus & case.target}
     if steered:
         cpus = frozenset().union(*steered.values()) & case.target
-        said = f"{len(steered)} of {len(known)} receive queues hand packets to {name_cpus(cpus)}: {_names(steered)}"
+        said = f"{len(steered)} of {len(known)} receive queues pass packets to {name_cpus(cpus)}: {_names(steered)}"
         masks = {clean(path): sorted(mask) for path, mask in steered.items()}
         return Answer(
             Status.FAIL,
@@ -131,7 +133,7 @@ def packets_steered_to_target(case: Case) -> Answer:
     if default is None:
         return unread(case, Knob.RPS_DEFAULT)
     if default & case.target:
-        said = f"new interfaces will hand packets to {name_cpus(default & case.target)}"
+        said = f"new interfaces will pass packets to {name_cpus(default & case.target)}"
         fix = turned(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
         return Answer(Status.WARN, said, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
     if not steering.is_possible:
@@ -139,12 +141,12 @@ def packets_steered_to_target(case: Case) -> Answer:
     if len(known) < len(steering.cpus_by_path):
         return unknown(case.why_unknown(*sorted(steering.cpus_by_path.keys() - known.keys())))
     if not steering.is_complete:
-        return unknown(f"there are more receive queues than the {len(known)} that were looked at")
+        return unknown(f"only {len(known)} receive queues were read; there are more")
     if case.snapshot.platform.container != NONE:
-        return unknown(f"{case.container_words} sees its own network interfaces, and not its host's")
+        return unknown(f"{case.container_words} sees its own network interfaces, not those of its host")
     return Answer(
         Status.PASS,
-        f"none of {len(known)} receive queues hands packets to a target CPU",
+        f"none of {len(known)} receive queues passes packets to a target CPU",
         measured=0,
         limit=0,
         unit="queues",

@@ -30,33 +30,33 @@ _FEWEST_TICKS = 3  # of 10 ms: one or two may fall upon a softirq by chance
 
 _WORK_PASSES = Limit(
     key="passes",
-    name="softirqs for devices on one target CPU that pass",
+    name="device softirqs on one target CPU that pass",
     value=10.0,
     unit="per second",
-    reason="as for the interrupts of devices",
+    reason="as for device interrupts",
 )
 _TIME_FAILS = Limit(
     key="fails",
-    name="softirqs' share of a target CPU that fails",
+    name="share of a target CPU taken by softirqs that fails",
     value=0.01,
     unit="share",
-    reason="what benchmarks want to resolve",
+    reason="what benchmarks try to resolve",
 )
 
 
 @check(
     id="softirqs-on-target",
     area="interrupts",
-    question="Are the target CPUs free of softirqs for others?",
+    question="Are the target CPUs free of softirqs from other work?",
     severity=Severity.WARNING,
     reads=(f"{SOFTIRQS} over the sample", "/proc/stat over the sample", f"{INTERRUPTS} over the sample"),
     limits=(_WORK_PASSES, _TIME_FAILS),
     why=(
-        "A softirq runs on top of whatever the CPU does, or in ksoftirqd: received packets, finished disk requests, "
-        "expired timers. What a device's interrupt on the same CPU brings along is blamed on that device instead: "
-        "packets on a network card, finished requests on a disk."
+        "Softirqs (received packets, finished disk requests, expired timers) interrupt whatever runs on the CPU, or "
+        "run in ksoftirqd. Those that follow a device interrupt on the same CPU are blamed on that device: packets on "
+        "the network card, finished requests on the disk."
     ),
-    remedy="Move the work: packet steering, the timer's or callback's owner, or boot with rcu_nocbs and nohz_full.",
+    remedy="Move the work: change packet steering, move the owner of the timers, or boot with rcu_nocbs and nohz_full.",
     sources=(_PER_CPU_WORK_DOC,),
     asks_rates=True,
 )
@@ -102,7 +102,7 @@ def _too_often(case: Case, interval: Interval, untimed: str | None, evidence: di
     said = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
     return Answer(
         Status.WARN,
-        f"{said}, more than device interrupts explain",
+        f"{said}, more than its device interrupts explain",
         measured=worst,
         limit=limit,
         unit="per second",
@@ -119,7 +119,7 @@ def _quiet_said(case: Case, rates: dict[int, float]) -> str:
     busiest = max(rates, key=lambda cpu: rates[cpu])
     said = f"up to {describe_rate(rates[busiest])} for devices"
     behind = rates[busiest] > case.bound(_WORK_PASSES)
-    return f"{said} on CPU {busiest}, with its interrupts" if behind else said
+    return f"{said} on CPU {busiest}, explained by its device interrupts" if behind else said
 
 
 def _softirq_share(interval: Interval, cpu: int) -> float | None:
@@ -150,24 +150,24 @@ def _why_uncounted(case: Case, interval: Interval) -> str | None:
     if interval.softirqs.rows is None:
         return interval.softirqs.reason
     if not {row.label for row in after.rows} & DEVICE_WORK:
-        return f"{SOFTIRQS}: has no row for devices"
+        return f"{SOFTIRQS}: has no rows of device softirqs"
     missing = case.target - (set(before.cpus) & set(after.cpus))
     return f"{SOFTIRQS} has no column for {name_cpus(missing)}" if missing or not case.target else None
 
 
 _CALLS_PASS = Limit(
     key="passes",
-    name="calls to one target CPU that pass",
+    name="IPIs to one target CPU that pass",
     value=10.0,
     unit="per second",
-    reason="what waking a service now and then comes to",
+    reason="typical when a service wakes up now and then",
 )
 _CALLS_FAIL = Limit(
     key="fails",
-    name="calls to one target CPU that fail",
+    name="IPIs to one target CPU that fail",
     value=100.0,
     unit="per second",
-    reason="as a tick: somebody works with this CPU",
+    reason="as often as a tick: something keeps using this CPU",
 )
 
 
@@ -179,10 +179,11 @@ _CALLS_FAIL = Limit(
     reads=(f"{INTERRUPTS} over the sample",),
     limits=(_CALLS_PASS, _CALLS_FAIL),
     why=(
-        "One CPU interrupts another to wake a task there, to have it drop stale address translations, or to run a "
-        "function on each CPU: loading a module, patching code, reading a counter. Isolation keeps none of it away."
+        "A CPU interrupts another one to wake a task there, to flush stale address translations (TLB shootdown), or "
+        "to run a function on every CPU, as when a module is loaded or code is patched. Isolation does not prevent "
+        "this."
     ),
-    remedy="Find the caller with perf trace -e 'ipi:*', and stop it or give it other CPUs.",
+    remedy="Find the caller with perf trace -e 'ipi:*', then stop it or move it to other CPUs.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://docs.kernel.org/timers/no_hz.html"),
     asks_rates=True,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -195,7 +196,7 @@ def ipis_on_target(case: Case) -> Answer:
     if len(case.running) == 1:
         return not_applicable("there is no other CPU")
     if not _has_kind(interval.after.interrupts, Kind.IPI):
-        return unknown(f"{INTERRUPTS}: no row counts calls between CPUs")
+        return unknown(f"{INTERRUPTS}: no row counts IPIs")
     calls = [row for row in interval.interrupts.rows if kind_of_row(row) == Kind.IPI]
     rates = {
         cpu: sum(row.count_by_cpu.get(cpu, 0) for row in calls) / interval.seconds

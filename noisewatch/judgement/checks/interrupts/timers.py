@@ -33,33 +33,33 @@ _LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
 
 _STOPPED = Limit(
     key="passes",
-    name="timer interrupts of a working nohz_full CPU that pass",
+    name="timer interrupts of a busy nohz_full CPU that pass",
     value=15.0,
     unit="per busy second",
-    reason="the microbenchmark sleeps and is woken up to ten times a second; 6 were seen where the tick does stop",
+    reason=("the microbenchmark itself wakes up to ten times a second; 6 were seen where the tick does stop"),
 )
 _TICKING = Limit(
     key="fails",
-    name="timer interrupts of a working nohz_full CPU that fail",
+    name="timer interrupts of a busy nohz_full CPU that fail",
     value=30.0,
     unit="per busy second",
-    reason="the slowest tick comes 100 times a second; beside another task it goes on only while both can run",
+    reason="the slowest tick comes 100 times a second; with a second task it runs only while both are runnable",
 )
 
 
 @check(
     id="tick-not-stopped",
     area="interrupts",
-    question="Does the tick stop where nohz_full promises it?",
+    question="Does the tick really stop on nohz_full CPUs?",
     severity=Severity.INFORMATION,
     reads=(f"{INTERRUPTS} over the calibration", "/proc/stat over the calibration", f"{CPUS}/nohz_full"),
     limits=(_STOPPED, _TICKING),
     why=(
-        "A working CPU is interrupted by its timer 100 to 1000 times a second, unless nohz_full stops the tick for a "
-        "task that is alone. A second task, a CPU-time limit, perf events or an unsteady clock bring it back, and "
-        "nothing says so: only a CPU that works can show it. Without nohz_full the rate is told, and not judged."
+        "The timer interrupts a busy CPU 100 to 1000 times a second, unless nohz_full stops the tick for a task that "
+        "runs alone. A second task, a CPU-time limit, perf events or an unstable clock source bring it back silently; "
+        "only a busy CPU shows it. Without nohz_full the rate is reported but not judged."
     ),
-    remedy="See that one task is alone on the CPU, that the clock source is tsc, and that no perf event is open.",
+    remedy=("Let one task run alone on the CPU, set the clock source to tsc, and close perf events."),
     sources=("https://docs.kernel.org/timers/no_hz.html",),
     asks_calibration=True,
 )
@@ -82,7 +82,7 @@ def tick_not_stopped(case: Case) -> Answer:
     if ticking:
         worst = max(known[cpu] for cpu in ticking)
         status = Status.FAIL if worst > case.bound(_TICKING) else Status.WARN
-        said = f"{name_cpus(ticking)}: nohz_full, and yet {worst:.0f} timer interrupts a second of work"
+        said = f"{name_cpus(ticking)}: nohz_full, but {worst:.0f} timer interrupts per busy second"
         return Answer(
             status,
             said,
@@ -97,9 +97,9 @@ def tick_not_stopped(case: Case) -> Answer:
     if reason is not None:
         return unknown(reason)
     worst = max(known.values())
-    said = f"{worst:.0f} timer interrupts a second of work"
+    said = f"{worst:.0f} timer interrupts per busy second"
     if not case.target <= promised:
-        said += f" ({name_cpus(case.target - promised)}: nohz_full promises nothing)"
+        said += f" ({name_cpus(case.target - promised)}: not nohz_full)"
     judged = max((rate for cpu, rate in known.items() if cpu in promised), default=None)
     most = case.bound(_TICKING) if judged is not None else None
     return Answer(Status.PASS, said, measured=judged, limit=most, unit="per busy second", evidence=evidence)
@@ -129,7 +129,7 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
 def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     """Why the rate of some target CPU is not known; None where all are."""
     if not case.target:
-        return "there is no CPU to judge"
+        return "there is no target CPU"
     if not cpus:
         return None
     reason = why_uncounted(case, interval, cpus)
@@ -137,7 +137,7 @@ def _why_unmeasured(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
         return reason
     if any(cpu not in interval.load_by_cpu for cpu in cpus):
         return case.why_unknown("/proc/stat")
-    return f"{name_cpus(cpus)}: hardly worked during the calibration, or has no row of its timer"
+    return f"{name_cpus(cpus)}: was hardly busy during the calibration, or has no timer row"
 
 
 _FEW = Limit(
@@ -145,28 +145,28 @@ _FEW = Limit(
     name="timer interrupts of one target CPU beyond its tick that pass",
     value=100.0,
     unit="per second",
-    reason="programs that sleep there for ten milliseconds at a time come to that: below 0.1 % of the CPU",
+    reason="a program that sleeps for 10 ms at a time causes as many: below 0.1 % of the CPU",
 )
 _MANY = Limit(
     key="fails",
     name="timer interrupts of one target CPU beyond its tick that fail",
     value=1000.0,
     unit="per second",
-    reason="2 µs each, and up to 16 µs with a profiler's sample on a virtual machine: 0.2 to 1.6 % of the CPU",
+    reason="at 2 µs each, and up to 16 µs with a profiler in a virtual machine, they take 0.2 to 1.6 % of the CPU",
 )
 _SHORT = Limit(
     key="share-passes",
-    name="share of one target CPU that its timers beyond the tick took, by a trace, and that passes",
+    name="traced share of one target CPU taken by timers beyond the tick that passes",
     value=0.001,
     unit="share",
-    reason="as of a hundred a second that take 10 µs each",
+    reason="a hundred a second of 10 µs each",
 )
 _LONG = Limit(
     key="share-fails",
-    name="share of one target CPU that its timers beyond the tick took, by a trace, and that fails",
+    name="traced share of one target CPU taken by timers beyond the tick that fails",
     value=0.01,
     unit="share",
-    reason="what benchmarks want to resolve",
+    reason="what benchmarks try to resolve",
 )
 _MOST_CULPRITS = 3
 _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
@@ -175,7 +175,7 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
 @check(
     id="timers-on-target",
     area="interrupts",
-    question="Do only tick timers interrupt the target CPUs?",
+    question="Is the tick the only timer that interrupts the target CPUs?",
     severity=Severity.WARNING,
     reads=(
         f"{INTERRUPTS} over the sample and the calibration",
@@ -184,10 +184,10 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
     ),
     limits=(_FEW, _MANY, _SHORT, _LONG),
     why=(
-        "The tick comes CONFIG_HZ times a second at the most. A profiler that samples by the clock, or a program that "
-        "sleeps for microseconds, arms the same timer of the CPU, and counts in the same row. A failure blocks."
+        "The tick comes at most CONFIG_HZ times a second. A profiler that samples by the clock, or a program that "
+        "sleeps for microseconds, uses the same CPU timer and counts in the same row. A failure blocks."
     ),
-    remedy="Stop the profiler, or move what sleeps there; noisewatch trace, as root, tells which timers expire.",
+    remedy=("Stop the profiler, or move what sleeps there; noisewatch trace, as root, shows which timers expire."),
     sources=("https://docs.kernel.org/timers/highres.html", "https://perfwiki.github.io/main/tutorial/"),
     asks_rates=True,
 )
@@ -262,7 +262,7 @@ def _took(each: Disturbance) -> str:
 
 
 def _tick_said(hz: int | None) -> str:
-    return f"the tick comes {hz} times" if hz is not None else f"no tick comes more than {LARGEST_HZ} times"
+    return f"the tick comes {hz} times/s" if hz is not None else f"a tick comes at most {LARGEST_HZ} times/s"
 
 
 def _why_unknown(case: Case) -> str | None:
