@@ -18,10 +18,10 @@ from noisewatch.model.interval.interval import Interval
 
 _COLLAPSED = Limit(
     key="fails",
-    name="huge pages taken to copy small ones into",
+    name="huge pages made by khugepaged",
     value=0,
     unit="pages",
-    reason="half a thousand pages are copied, and their process waits",
+    reason="each copies up to 512 pages while their process waits",
 )
 _AN_HOUR_MS = 3_600_000
 
@@ -29,16 +29,18 @@ _AN_HOUR_MS = 3_600_000
 @check(
     id="khugepaged-collapses-pages",
     area="memory",
-    question="Does khugepaged leave pages as they are?",
+    question="Does khugepaged leave memory as it is?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (thp_collapse_alloc) over the sample and the calibration", Knob.THP_ENABLED),
     limits=(_COLLAPSED,),
     why=(
-        "khugepaged makes huge pages while programs run, some seconds or minutes after they started: the same code is "
-        "then faster than it was, in one run earlier than in the next. Which policy is right is the benchmark's affair."
+        "khugepaged makes huge pages seconds or minutes after a program has started: the same code then becomes "
+        "faster, earlier in one run than in the next. Which policy is right depends on the benchmark."
     ),
-    remedy="Have khugepaged sleep for the time of the benchmark; the policy stays, and pages may be huge at once.",
+    remedy=(
+        "Make khugepaged sleep during the benchmark; the policy stays, and new memory can still get huge pages at once."
+    ),
     sources=("https://docs.kernel.org/admin-guide/mm/transhuge.html",),
     asks_rates=True,
     sees_load=True,
@@ -58,7 +60,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     if collapsed > case.bound(_COLLAPSED):
         known = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
         fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if known else None
-        said = f"{collapsed} huge pages were taken to copy small ones into"
+        said = f"{collapsed} huge pages were made by khugepaged"
         return Answer(
             Status.FAIL,
             said,
@@ -68,7 +70,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
             evidence=evidence,
             fix=fix,
         )
-    said = f"none were made (policy {policy})" if policy is not None else "none were made"
+    said = f"khugepaged made no huge pages (policy {policy})" if policy is not None else "khugepaged made no huge pages"
     return Answer(Status.PASS, said, measured=0, limit=case.bound(_COLLAPSED), unit="pages", evidence=evidence)
 
 
@@ -80,10 +82,10 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.KSM_RUN, "/proc/PID/schedstat of ksmd over the sample"),
     why=(
-        "ksmd reads through the memory of programs, evicting what is cached, and makes equal pages one that cannot be "
-        "written: the next write to it has to copy it again."
+        "ksmd reads the memory of programs, which evicts cached data, and merges equal pages into one: the next write "
+        "to such a page has to copy it again."
     ),
-    remedy="Stop it, and leave what is merged; writing 2 would copy all of that again.",
+    remedy="Stop KSM and leave merged pages as they are; writing 2 would copy all of them again.",
     sources=("https://docs.kernel.org/admin-guide/mm/ksm.html",),
 )
 def ksm_scans(case: Case) -> Answer:
@@ -93,12 +95,12 @@ def ksm_scans(case: Case) -> Answer:
     share = _ksmd_share(case.interval)
     evidence = {"run": run, "ksmd_share": share}
     if run != 1:
-        return Answer(Status.PASS, "it is off", measured=run, evidence=evidence)
+        return Answer(Status.PASS, "off", measured=run, evidence=evidence)
     fix = turned(case, Knob.KSM_RUN, 0)
     if share == 0:
-        return Answer(Status.WARN, "it is on, and had nothing to do", measured=run, evidence=evidence, fix=fix)
+        return Answer(Status.WARN, "on, but it had nothing to do", measured=run, evidence=evidence, fix=fix)
     took = f", and took {share:.1%} of a CPU" if share is not None else ""
-    return Answer(Status.FAIL, f"it is on{took}", measured=run, evidence=evidence, fix=fix)
+    return Answer(Status.FAIL, f"on{took}", measured=run, evidence=evidence, fix=fix)
 
 
 def _ksmd_share(interval: Interval | None) -> float | None:
@@ -119,26 +121,27 @@ def _is_ksmd(name: str, is_kernel: bool) -> bool:
 
 _UNMAPPED = Limit(
     key="fails",
-    name="pages unmapped to see who uses them",
+    name="pages unmapped by NUMA balancing",
     value=0,
     unit="pages",
-    reason="the next access to each is a fault",
+    reason="the next access to each causes a page fault",
 )
 
 
 @check(
     id="numa-balancing-runs",
     area="memory",
-    question="Does the kernel leave pages on the memory node where they are?",
+    question="Is automatic NUMA balancing off or idle?",
     severity=Severity.WARNING,
     severity_in={STRICT: Severity.BLOCKING},
     reads=(Knob.NUMA_BALANCING, f"{NODES}/nodeN/cpulist", f"{VMSTAT} (numa_pte_updates)"),
     limits=(_UNMAPPED,),
     why=(
-        "With several nodes the kernel unmaps pages to see from where they are used, and moves pages and threads to "
-        "each other: faults at times of its own choosing, and memory that is nearer in one run than in the next."
+        "On several NUMA nodes the kernel unmaps pages to see which node uses them, then moves pages and threads "
+        "closer to each other: page faults come at unpredictable times, and memory is nearer in one run than in the "
+        "next."
     ),
-    remedy="Switch it off, and bind the benchmark and its memory to one node.",
+    remedy="Switch NUMA balancing off, and bind the benchmark and its memory to one node.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html#numa-balancing",),
 )
 def numa_balancing_runs(case: Case) -> Answer:
@@ -148,10 +151,10 @@ def numa_balancing_runs(case: Case) -> Answer:
     known, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
     evidence = {"mode": mode, "nodes": sorted(known) if known is not None else None, "pages_unmapped": unmapped}
     if mode == 0:
-        return Answer(Status.PASS, "it is off", measured=mode, evidence=evidence)
+        return Answer(Status.PASS, "off", measured=mode, evidence=evidence)
     fix = turned(case, Knob.NUMA_BALANCING, 0)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
-        said = f"{unmapped} pages were unmapped to see who uses them"
+        said = f"{unmapped} pages were unmapped by NUMA balancing"
         return Answer(
             Status.FAIL, said, measured=unmapped, limit=case.bound(_UNMAPPED), unit="pages", evidence=evidence, fix=fix
         )
@@ -178,14 +181,14 @@ _DIRTY_PASSES = Limit(
     name="unwritten data that passes",
     value=51_200,
     unit="kB",
-    reason="written within a second by most disks",
+    reason="most disks write it within a second",
 )
 _DIRTY_FAILS = Limit(
     key="fails",
-    name="share of memory that is unwritten, and fails",
+    name="unwritten share of memory that fails",
     value=0.05,
     unit="share",
-    reason="half of what has the kernel start writing",
+    reason="half of the share at which the kernel starts writing",
 )
 
 
@@ -198,10 +201,10 @@ _DIRTY_FAILS = Limit(
     reads=(f"{MEMINFO} (Dirty, Writeback, MemTotal)",),
     limits=(_DIRTY_PASSES, _DIRTY_FAILS),
     why=(
-        "What a build or an earlier run wrote goes to the disk within half a minute: kernel threads, on any CPU that "
-        "the mask of the workqueues leaves them, and the disk's interrupts work for it while the benchmark runs."
+        "Files that a build or an earlier run wrote go to disk within half a minute: kernel threads, on any CPU of "
+        "the workqueue mask, and disk interrupts do this work while the benchmark runs."
     ),
-    remedy="Have it written before.",
+    remedy="Run sync before the benchmark.",
     sources=(
         "https://docs.kernel.org/filesystems/proc.html#meminfo",
         "https://docs.kernel.org/admin-guide/sysctl/vm.html",
@@ -214,7 +217,7 @@ def dirty_pages_pending(case: Case) -> Answer:
         return unknown(case.why_unknown(MEMINFO))
     pending = dirty + writeback
     evidence = {"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total}
-    said = f"{pending / 1024:.0f} MB are to be written"
+    said = f"{pending / 1024:.0f} MB are not yet written to disk"
     if pending <= case.bound(_DIRTY_PASSES):
         return Answer(
             Status.PASS, said, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence

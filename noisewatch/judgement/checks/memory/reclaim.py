@@ -20,33 +20,36 @@ from noisewatch.kernel.snapshot.knobs import Knob
 _VM_DOC = "https://docs.kernel.org/admin-guide/sysctl/vm.html"
 _DIRECT = Limit(
     key="fails",
-    name="times that a task had to free memory itself",
+    name="direct reclaims: a task had to free memory itself",
     value=0,
     unit="times",
-    reason="it waits for it, at the worst for a disk",
+    reason="the task waits, at worst for a disk",
 )
 _SCANNED = Limit(
     key="passes",
-    name="pages that kswapd looked at",
+    name="pages scanned by kswapd",
     value=0,
     unit="pages",
-    reason="it only runs where free memory fell below what is to be kept",
+    reason="kswapd runs only when free memory is below its low watermark",
 )
 
 
 @check(
     id="memory-reclaimed",
     area="memory",
-    question="Does the kernel find free memory without taking any back?",
+    question="Is enough memory free that the kernel reclaims none?",
     severity=Severity.WARNING,
     severity_in={STRICT: Severity.BLOCKING},
     reads=(f"{VMSTAT} (allocstall, pgscan_kswapd) over the sample and the calibration",),
     limits=(_SCANNED, _DIRECT),
     why=(
-        "When free memory runs low, kswapd takes pages back, on any CPU of the node; when it does not keep up, whoever "
-        "asks for memory has to do it, in the middle of what was to be measured."
+        "When free memory runs low, kswapd reclaims pages, on any CPU of the node. If it cannot keep up, a program "
+        "that allocates memory has to reclaim pages itself, in the middle of the measurement."
     ),
-    remedy="Stop what fills the memory or reads large files; reserve more of it with vm.watermark_scale_factor.",
+    remedy=(
+        "Stop the program that fills memory or reads large files, or reserve more memory with "
+        "vm.watermark_scale_factor."
+    ),
     sources=("https://docs.kernel.org/admin-guide/mm/concepts.html", _VM_DOC),
     asks_rates=True,
     sees_load=True,
@@ -60,44 +63,44 @@ def memory_reclaimed(case: Case) -> Answer:
     if direct is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_SCANNED):
-        said = f"kswapd looked at {scanned} pages to take some back"
+        said = f"kswapd scanned {scanned} pages to reclaim memory"
         return Answer(Status.WARN, said, measured=scanned, limit=case.bound(_SCANNED), unit="pages", evidence=evidence)
     return Answer(
-        Status.PASS, "no memory was taken back", measured=0, limit=case.bound(_DIRECT), unit="times", evidence=evidence
+        Status.PASS, "no memory was reclaimed", measured=0, limit=case.bound(_DIRECT), unit="times", evidence=evidence
     )
 
 
 _STALLED = Limit(
     key="fails",
-    name="times that a task waited for compaction",
+    name="compaction stalls: a task waited for compaction",
     value=0,
     unit="times",
-    reason="pages are copied while it waits",
+    reason="the task waits while pages are copied",
 )
 _MOVED = Limit(
     key="passes",
-    name="pages that compaction looked at",
+    name="pages scanned by compaction",
     value=0,
     unit="pages",
-    reason="each that moves is unmapped for a while",
+    reason="each page that moves is unmapped meanwhile",
 )
 
 
 @check(
     id="memory-compacted",
     area="memory",
-    question="Is memory not being compacted?",
+    question="Is memory free of compaction?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{VMSTAT} (compact_stall, compact_migrate_scanned) over the sample and the calibration", Knob.COMPACTION),
     limits=(_MOVED, _STALLED),
     why=(
-        "To make room for huge pages the kernel copies others together, and interrupts all CPUs on which their process "
-        "runs, to have their old addresses forgotten."
+        "To make room for huge pages the kernel moves other pages together, and interrupts every CPU that runs their "
+        "process to flush the old addresses."
     ),
     remedy=(
-        "Free memory, or have the kernel not compact ahead of need. Writing anything but 0 to that setting has it "
-        "compact once, at once."
+        "Free memory, or switch off proactive compaction (0). Writing any other value to this setting starts one "
+        "compaction at once."
     ),
     sources=(_VM_DOC,),
     asks_rates=True,
@@ -121,7 +124,7 @@ def memory_compacted(case: Case) -> Answer:
     if stalled is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_MOVED):
-        said = f"compaction looked at {scanned} pages"
+        said = f"compaction scanned {scanned} pages"
         return Answer(
             Status.WARN,
             said,
@@ -132,7 +135,7 @@ def memory_compacted(case: Case) -> Answer:
             fix=_stop(case),
         )
     return Answer(
-        Status.PASS, "nothing was compacted", measured=0, limit=case.bound(_STALLED), unit="times", evidence=evidence
+        Status.PASS, "no memory was compacted", measured=0, limit=case.bound(_STALLED), unit="times", evidence=evidence
     )
 
 
@@ -144,15 +147,18 @@ def _stop(case: Case) -> Fix | None:
 @check(
     id="zone-reclaim-enabled",
     area="memory",
-    question="Does a full NUMA node use memory of another one before it reclaims its own?",
+    question="Does a full NUMA node use another node's memory before it reclaims its own?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.ZONE_RECLAIM, f"{NODES}/nodeN/cpulist"),
     why=(
-        "With several memory nodes the kernel may be told to free pages of the nearest one, rather than to use free "
-        "ones that are further away: an allocation then waits although memory is free."
+        "On several NUMA nodes the kernel can be set to reclaim pages of the local node before it uses free pages of "
+        "another: an allocation then waits although memory is free."
     ),
-    remedy="Switch it off, unless the benchmark is about that, and bind memory with numactl where distance matters.",
+    remedy=(
+        "Switch zone reclaim off, unless the benchmark is about it, and bind memory with numactl where locality "
+        "matters."
+    ),
     sources=(_VM_DOC,),
 )
 def zone_reclaim_enabled(case: Case) -> Answer:
@@ -162,7 +168,9 @@ def zone_reclaim_enabled(case: Case) -> Answer:
         return unknown(case.why_unknown(NODES))
     if mode and known is not None and len(known) < 2:
         return not_applicable("there is one memory node")
-    return judged_knob(case, Knob.ZONE_RECLAIM, lambda value: value == 0, "a node's own memory is taken back first", 0)
+    return judged_knob(
+        case, Knob.ZONE_RECLAIM, lambda value: value == 0, "a full node reclaims its own memory first", 0
+    )
 
 
 _SWAPPED = Limit(
@@ -170,14 +178,14 @@ _SWAPPED = Limit(
     name="pages swapped in or out",
     value=0,
     unit="pages",
-    reason="one page that has to be read costs a millisecond",
+    reason="reading one page back costs a millisecond",
 )
 _USED = Limit(
     key="used",
     name="swap in use that passes",
     value=65_536,
     unit="kB",
-    reason="what was moved there once and never asked for again",
+    reason="usually pages that were swapped out once and not used since",
 )
 _COUNTERS = ("pswpin", "pswpout")
 _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in memory is in neither of the others
@@ -186,16 +194,15 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
 @check(
     id="swapping",
     area="memory",
-    question="Is there no swapping?",
+    question="Is the machine free of swapping?",
     severity=Severity.BLOCKING,
     reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO, SWAPS),
     limits=(_SWAPPED, _USED),
     why=(
-        "A page that was swapped out is read back when it is needed: some milliseconds at which the benchmark waits, "
-        "or some microseconds where it was compressed in memory. Swap that is merely in use holds pages that may be "
-        "needed again."
+        "A swapped-out page is read back when it is needed: the benchmark waits for milliseconds, or for microseconds "
+        "if the page was compressed in memory. Pages that are in swap now may be needed during the benchmark."
     ),
-    remedy="Free memory, or switch swap off for the time of the benchmark.",
+    remedy="Free memory, or switch swap off during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/vm.html", "https://docs.kernel.org/filesystems/proc.html"),
 )
 def swapping(case: Case) -> Answer:
@@ -224,14 +231,14 @@ def swapping(case: Case) -> Answer:
     if total and not case.intervals and case.no_sample_reason is not None:
         return Answer(Status.UNKNOWN, "unknown", reason=case.no_sample_reason, evidence=evidence)
     if compressed:
-        said = f"{compressed} pages were compressed in memory, or brought back (zswap)"
+        said = f"{compressed} pages were compressed or decompressed in memory (zswap)"
         return Answer(Status.WARN, said, measured=compressed, limit=0, unit="pages", evidence=evidence, fix=fix)
     if total - free > case.bound(_USED):
-        said = f"{(total - free) / 1024:.0f} MB of swap are in use"
+        said = f"{(total - free) / 1024:.0f} MB of swap is in use"
         return Answer(
             Status.WARN, said, measured=total - free, limit=case.bound(_USED), unit="kB", evidence=evidence, fix=fix
         )
-    said = "nothing was swapped" if case.intervals else "hardly any swap is in use"
+    said = "nothing was swapped" if case.intervals else "almost no swap is in use"
     return Answer(Status.PASS, said if total else "there is no swap", evidence=evidence)
 
 

@@ -21,24 +21,24 @@ from noisewatch.model.interval.interval import Interval
 
 _PASSES = Limit(
     key="passes",
-    name="share of the memory that is left, and passes",
+    name="share of memory left that passes",
     value=0.10,
     unit="share",
-    reason="what a benchmark takes while it runs",
+    reason="what a benchmark allocates while it runs",
 )
 _FAILS = Limit(
     key="fails",
-    name="share of the memory that is left, and fails",
+    name="share of memory left that fails",
     value=0.05,
     unit="share",
-    reason="the next allocation may find nothing free",
+    reason="the next allocation may find no free page",
 )
 _ROOMY = Limit(
     key="roomy",
     name="memory left that passes, whatever its share",
     value=4_194_304,
     unit="kB",
-    reason="large machines need no tenth of theirs",
+    reason="a large machine does not need a tenth of its memory free",
 )
 _KB = 1024
 
@@ -57,20 +57,22 @@ class _Room:
 @check(
     id="memory-short",
     area="memory",
-    question="Is there memory left for the benchmark?",
+    question="Is enough memory left for the benchmark?",
     severity=Severity.WARNING,
     severity_in={STRICT: Severity.BLOCKING},
     reads=(
         f"{MEMINFO} (MemAvailable)",
-        f"{MEMBERSHIP}; memory.max, .high, .current, .stat and .events.local (v2) from here to the root",
+        f"{MEMBERSHIP}; memory.max, .high, .current, .stat and .events.local (v2), from this cgroup up to the root",
         "memory.limit_in_bytes, .usage_in_bytes, .stat and .failcnt (v1)",
     ),
     limits=(_PASSES, _FAILS, _ROOMY),
     why=(
-        "Where no page is free, whoever asks for one has to take one back first, and waits for it. The limit of a "
-        "container does so long before the machine is full, and files that are cached count against it."
+        "When no page is free, a program that asks for one has to reclaim one first, and waits. In a container this "
+        "happens at its memory limit, long before the machine is full; cached files count towards that limit."
     ),
-    remedy="Stop what holds the memory, or lift the container's limit; dropping caches gains nothing on the host.",
+    remedy=(
+        "Stop the programs that hold memory, or lift the container's limit; dropping caches gains nothing on the host."
+    ),
     sources=(
         "https://docs.kernel.org/filesystems/proc.html#meminfo",
         "https://docs.kernel.org/admin-guide/cgroup-v2.html#memory",
@@ -97,15 +99,15 @@ def memory_short(case: Case) -> Answer:
         return _short_of(case, Status.WARN, tight[0], tight[0].free_bytes, evidence)
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
-    said = f"{_size(least.free_bytes)} are left{least.where}"
+    said = f"{_size(least.free_bytes)} are free{least.where}"
     limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough all the same, of so much
     return Answer(Status.PASS, said, measured=share, limit=limit, unit="share", evidence=evidence, limit_role=MINIMUM)
 
 
 def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:
-    said = f"{_size(left_bytes)} of {_size(room.of_bytes)} are left{room.where}"
+    said = f"{_size(left_bytes)} of {_size(room.of_bytes)} are free{room.where}"
     if status == Status.WARN and room.available_bytes > left_bytes:
-        said += f", and {_size(room.available_bytes - left_bytes)} more once cached files are given up"
+        said += f", and {_size(room.available_bytes - left_bytes)} more if cached files are dropped"
     fix = _lift(room.limit) if room.limit is not None else None
     share = left_bytes / room.of_bytes if room.of_bytes else 0.0
     return Answer(

@@ -20,25 +20,25 @@ from noisewatch.units import NS_PER_S
 _US_PER_S = 1_000_000
 _RECENT = Limit(
     key="recent",
-    name="age of a complaint that counts",
+    name="age up to which a log entry counts",
     value=600.0,
     unit="seconds",
-    reason="what went wrong then may well go wrong again now",
+    reason="a recent problem is likely to come back",
 )
 
 
 @check(
     id="kernel-log-troubled",
     area="hardware",
-    question="Is the kernel log free of trouble for the last ten minutes?",
+    question="Is the kernel log free of errors in the last ten minutes?",
     severity=Severity.WARNING,
     reads=(KERNEL_LOG,),
     limits=(_RECENT,),
     why=(
-        "Overheating, failing memory or disks, stuck CPUs, a clock that was given up, processes killed for want of "
-        "memory: the kernel writes it down once, and the counters that others look at may already be quiet again."
+        "Overheating, failing memory or disks, stuck CPUs, an unstable clock source, processes killed because memory "
+        "ran out: the kernel logs each once, and the counters that other checks read may already be quiet again."
     ),
-    remedy="Read the log (dmesg --level=err,warn) and mend the cause.",
+    remedy="Read the log (dmesg --level=err,warn) and fix the cause.",
     sources=(
         "https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg",
         "https://docs.kernel.org/core-api/printk-basics.html",
@@ -69,13 +69,16 @@ def kernel_log_troubled(case: Case) -> Answer:
         )
     if not log.is_complete:
         return Answer(
-            Status.UNKNOWN, "unknown", reason=f"{KERNEL_LOG}: longer than was read", severity=Severity.INFORMATION
+            Status.UNKNOWN,
+            "unknown",
+            reason=f"{KERNEL_LOG}: the log is longer than the part that was read",
+            severity=Severity.INFORMATION,
         )
     if log.since_us and _age_s(settings, log.since_us) < recent_s:
-        reason = f"{KERNEL_LOG}: what was written more than {_ago(_age_s(settings, log.since_us))} is overwritten"
+        reason = f"{KERNEL_LOG}: entries from more than {_ago(_age_s(settings, log.since_us))} were overwritten"
         return Answer(Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION)
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
-    said = f"nothing of late; before: {older}" if older else "no complaints"
+    said = f"none recently; earlier: {older}" if older else "no errors logged"
     return Answer(Status.PASS, said, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
 
 
@@ -99,7 +102,7 @@ _SETTLED = Limit(
     name="uptime below which it fails",
     value=300.0,
     unit="seconds",
-    reason="services start, caches fill and jobs run after booting",
+    reason="after booting services start, caches fill and jobs run",
 )
 
 
@@ -110,7 +113,7 @@ _SETTLED = Limit(
     severity=Severity.WARNING,
     reads=(UPTIME,),
     limits=(_SETTLED,),
-    why="What starts with the machine goes on for minutes: services, updates, the building of huge pages, heating up.",
+    why="For minutes after booting services start, updates run, huge pages are made and the machine heats up.",
     remedy="Wait.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://github.com/softdevteam/krun"),
 )
@@ -134,10 +137,10 @@ def just_booted(case: Case) -> Answer:
     severity=Severity.INFORMATION,
     reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),
     why=(
-        "An option in the boot loader's configuration does nothing until that is written out and the machine has "
-        "booted with it: who has configured isolation may believe to have it."
+        "A kernel option in the boot loader's configuration does nothing until that configuration is regenerated and "
+        "the machine reboots: isolation may be configured but not active."
     ),
-    remedy="Have the boot loader's own files written, and reboot.",
+    remedy="Regenerate the boot loader's files, and reboot.",
     sources=("https://www.gnu.org/software/grub/manual/grub/html_node/Simple-configuration.html",),
 )
 def boot_options_pending(case: Case) -> Answer:
@@ -151,13 +154,13 @@ def boot_options_pending(case: Case) -> Answer:
     if boot.configured is None:
         return unknown(case.why_unknown("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline"))
     if not boot.said_by:
-        return not_applicable("no boot loader is configured where that can be read")
+        return not_applicable("no readable boot loader configuration was found")
     pending = [*map(clean, sorted(_words(boot.configured) - _words(boot.active)))]
     configured = [*map(clean, sorted(_words(boot.configured)))]
     evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
     if not pending:
-        return Answer(Status.PASS, "all that matter to noise are", evidence=evidence)
-    said = f"configured, and not active: {' '.join(pending)}"
+        return Answer(Status.PASS, "all configured options that affect noise are active", evidence=evidence)
+    said = f"configured, but not active: {' '.join(pending)}"
     return Answer(
         Status.FAIL,
         said,
@@ -179,5 +182,5 @@ def _write_out(said_by: tuple[str, ...]) -> Fix:
         command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
     else:
         command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz"
-    words = f"write the boot loader's configuration anew and reboot: {command}"
+    words = f"regenerate the boot loader's configuration and reboot: {command}"
     return Fix(lasting=(ByHand(words, needs_reboot=True),))

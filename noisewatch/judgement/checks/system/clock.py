@@ -33,14 +33,14 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
 @check(
     id="slow-clock-source",
     area="clock",
-    question="Is the clock source the fast and steady one of this platform?",
+    question="Is the clock source the fast, stable one of this platform?",
     severity=Severity.WARNING,
     reads=(CURRENT, AVAILABLE),
     why=(
-        "hpet and acpi_pm take about a microsecond a reading and a system call each time; jiffies tick every few "
-        "milliseconds. The kernel falls back to them when it finds the processor's counter unsteady."
+        "Reading hpet or acpi_pm takes about a microsecond and a system call; jiffies only change every few "
+        "milliseconds. The kernel falls back to them when it finds the processor's counter unstable."
     ),
-    remedy="Choose the processor's counter again, after finding out in the kernel's log why it was given up.",
+    remedy="Find out in the kernel log why the processor's counter was given up, then select it again.",
     sources=("https://docs.kernel.org/timers/timekeeping.html",),
     severity_in={LATENCY: Severity.BLOCKING},
 )
@@ -55,7 +55,7 @@ def slow_clock_source(case: Case) -> Answer:
     if clock.current in _SLOW:
         return Answer(Status.FAIL, f"{clock.current} is slow to read", evidence=evidence, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
-        return Answer(Status.WARN, f"{clock.current}, though tsc is available", evidence=evidence, fix=fix)
+        return Answer(Status.WARN, f"{clock.current}, although tsc is available", evidence=evidence, fix=fix)
     if clock.current not in _FAST:
         return Answer(Status.WARN, f"{clock.current} is not known to be fast", evidence=evidence, fix=fix)
     return Answer(Status.PASS, clock.current, evidence=evidence)
@@ -63,27 +63,31 @@ def slow_clock_source(case: Case) -> Answer:
 
 _READING_PASSES = Limit(
     key="passes",
-    name="a reading of the clock that passes",
+    name="time to read the clock that passes",
     value=150,
     unit="ns",
-    reason="vDSO, with a hypervisor's scaling",
+    reason="by vDSO, including a hypervisor's scaling",
 )
 _READING_FAILS = Limit(
-    key="fails", name="a reading of the clock that fails", value=1_000, unit="ns", reason="a system call each time"
+    key="fails",
+    name="time to read the clock that fails",
+    value=1_000,
+    unit="ns",
+    reason="each reading is a system call",
 )
 _PYTHON_PASSES = Limit(
     key="python-passes",
-    name="a reading by the interpreter that passes",
+    name="time to read the clock from Python that passes",
     value=400,
     unit="ns",
     reason="the call from Python takes 100 to 300 ns",
 )
 _PYTHON_FAILS = Limit(
     key="python-fails",
-    name="a reading by the interpreter that fails",
+    name="time to read the clock from Python that fails",
     value=2_000,
     unit="ns",
-    reason="the call from Python, and a system call",
+    reason="the call from Python plus a system call",
 )
 
 
@@ -95,10 +99,10 @@ _PYTHON_FAILS = Limit(
     reads=(f"{MICROBENCHMARK}: turns of the loop that reads CLOCK_MONOTONIC",),
     limits=(_READING_PASSES, _READING_FAILS, _PYTHON_PASSES, _PYTHON_FAILS),
     why=(
-        "A benchmark reads the clock at least twice. Where that is a system call (by the clock source, or in a "
-        "sandbox) it costs a microsecond, and varies with everything that the kernel does."
+        "A benchmark reads the clock at least twice per sample. If a reading is a system call (because of the clock "
+        "source, or in a sandbox) it costs about a microsecond, and varies with everything that the kernel does."
     ),
-    remedy="Choose the processor's counter as clock source; leave the sandbox; time longer pieces of work.",
+    remedy="Select the processor's counter as clock source, leave the sandbox, or time longer pieces of work.",
     sources=("https://man7.org/linux/man-pages/man7/vdso.7.html",),
     asks_calibration=True,
 )
@@ -111,8 +115,8 @@ def slow_clock_reading(case: Case) -> Answer:
         lambda figures: figures.clock_ns,
         passes,
         fails,
-        f"{{value:.0f}} ns a reading{by} (CPU {{cpu}})",
-        "the loop did not turn once",
+        f"{{value:.0f}} ns per reading{by} (CPU {{cpu}})",
+        "the loop did not complete one turn",
     )
 
 
@@ -122,14 +126,14 @@ _INVARIANT = frozenset({"constant_tsc", "nonstop_tsc"})
 @check(
     id="tsc-not-invariant",
     area="clock",
-    question="Does the processor's counter run at one rate, asleep and awake?",
+    question="Does the time stamp counter (TSC) run at one rate, even in sleep?",
     severity=Severity.INFORMATION,
     reads=(f"{CPUINFO} (flags constant_tsc and nonstop_tsc)",),
     why=(
-        "Timers that read the time stamp counter themselves are wrong where it follows the clock or stops in deep "
-        "sleep. The kernel then gives it up as clock source, and keeps the tick on nohz_full CPUs."
+        "Programs that read the time stamp counter directly get wrong times if it follows the CPU's frequency or "
+        "stops in deep sleep. The kernel then stops using it as clock source, and keeps the tick on nohz_full CPUs."
     ),
-    remedy="None but another processor; in a virtual machine, ask its host to show the flag (invtsc).",
+    remedy="Only another processor helps; in a virtual machine, have the host expose the flag (invtsc).",
     sources=("https://docs.kernel.org/virt/kvm/x86/timekeeping.html",),
 )
 def tsc_not_invariant(case: Case) -> Answer:
@@ -137,12 +141,12 @@ def tsc_not_invariant(case: Case) -> Answer:
     if flags is None:
         return unknown(case.why_unknown(CPUINFO))
     if isinstance(flags, str):
-        return not_applicable("only x86 has this counter")
+        return not_applicable("only x86 has a TSC")
     evidence = {"flags": sorted(flags)}
     missing = sorted(_INVARIANT - flags)
     if missing:
         return Answer(Status.FAIL, f"{' and '.join(missing)} missing", evidence=evidence)
-    return Answer(Status.PASS, "constant, and does not stop", evidence=evidence)
+    return Answer(Status.PASS, "constant and non-stop", evidence=evidence)
 
 
 _STEERING = Limit(
@@ -150,7 +154,7 @@ _STEERING = Limit(
     name="slew of the clock",
     value=500,
     unit="ppm",
-    reason="what the kernel itself allows a time server's daemon",
+    reason="what the kernel itself allows a time daemon",
 )
 
 
@@ -162,10 +166,10 @@ _STEERING = Limit(
     reads=(QUESTION,),
     limits=(_STEERING,),
     why=(
-        "To make up for an offset, time daemons slew the clocks, CLOCK_MONOTONIC too, chrony by up to 8 %: what "
-        "is measured in that time is longer or shorter than it was."
+        "To correct an offset, time daemons slew the clocks, including CLOCK_MONOTONIC (chrony by up to 8 %): "
+        "durations measured meanwhile are too long or too short."
     ),
-    remedy="Wait until the clock is synchronised (chronyc tracking), or step it once before the benchmark.",
+    remedy="Wait until the clock is synchronized (chronyc tracking), or step it once before the benchmark.",
     sources=("https://man7.org/linux/man-pages/man2/adjtimex.2.html", "https://chrony-project.org/documentation.html"),
 )
 def clock_steered(case: Case) -> Answer:

@@ -16,11 +16,11 @@ from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.model.interval.interval import Interval
 
 _BUSY_PASSES = Limit(
-    *("passes", "busy share of a disk that passes", 0.05, "share", "a log that is written, counted in whole jiffies"),
+    *("passes", "busy share of a disk that passes", 0.05, "share", "a log being written, counted in whole jiffies"),
     value_in={IO: 0.02, STRICT: 0.02},
 )
 _BUSY_FAILS = Limit(
-    *("fails", "busy share of a disk that fails", 0.20, "share", "one request in five would have to wait"),
+    *("fails", "busy share of a disk that fails", 0.20, "share", "one request in five has to wait"),
     value_in={IO: 0.10, STRICT: 0.10},
 )
 _NS_PER_MS = 1_000_000
@@ -35,10 +35,10 @@ _NS_PER_MS = 1_000_000
     reads=(f"{DISKSTATS} over the sample",),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
     why=(
-        "Who reads and writes now competes with a benchmark that does, evicts what it has cached, and has the disk "
-        "interrupt CPUs. A share is of the time in which any request was under way."
+        "Programs that read or write now compete with a benchmark that does so too, evict its cached files, and cause "
+        "disk interrupts. The share is the time during which any request was in flight."
     ),
-    remedy="Find the writer (iotop, pidstat -d) and stop it; have what is to be written written: sync.",
+    remedy="Find the program (iotop, pidstat -d) and stop it; run sync to write pending data.",
     sources=("https://docs.kernel.org/admin-guide/iostats.html",),
     asks_rates=True,
 )
@@ -48,7 +48,7 @@ def disks_busy(case: Case) -> Answer:
     if before is None or after is None:
         return unknown(case.why_unknown(DISKSTATS))
     if not before and not after:
-        return unknown("no disk can be seen")
+        return unknown("no disk is visible")
     arrays = (case.snapshot.settings.arrays or ()) if _is_rebuilding_judged(case) else ()
     rebuilt = _members(arrays, before.keys() | after.keys())
     shares = {name: _busy_share(interval, name) for name in sorted(before.keys() | after.keys())}
@@ -68,7 +68,7 @@ def disks_busy(case: Case) -> Answer:
         said = f"{_name_busy(known, passes)} (passes up to {passes:.0%})"
         return Answer(Status.WARN, said, measured=worst, limit=bound, unit="share", evidence=evidence)
     said = f"busy for {worst:.1%} of the time at most"
-    said += f"; {', '.join(sorted(rebuilt))} left out, as disk-array-rebuilds tells of them" if rebuilt else ""
+    said += f"; {', '.join(sorted(rebuilt))} left out: disk-array-rebuilds reports them" if rebuilt else ""
     return Answer(Status.PASS, said, measured=worst, limit=bound, unit="share", evidence=evidence)
 
 
@@ -113,10 +113,10 @@ def _members(arrays: tuple[Array, ...], disks: set[str]) -> frozenset[str]:
 
 _ARRAYS = Limit(
     key="fails",
-    name="arrays at work on themselves",
+    name="arrays being checked or rebuilt",
     value=0,
     unit="arrays",
-    reason="it takes hours, and reads all that there is",
+    reason="it takes hours and reads every block",
 )
 
 
@@ -129,10 +129,10 @@ _ARRAYS = Limit(
     reads=(MDSTAT,),
     limits=(_ARRAYS,),
     why=(
-        "Distributions check software arrays once a month or a week, on a Sunday night, for hours: all disks are "
-        "read from end to end, and a kernel thread computes the parity."
+        "Distributions check software arrays weekly or monthly, often on Sunday night, for hours: all disks are read "
+        "from end to end while a kernel thread computes parity."
     ),
-    remedy="Stop a check, and start it again later; wait for a recovery to end.",
+    remedy="Stop a check and start it again later; wait until a recovery ends.",
     sources=("https://docs.kernel.org/admin-guide/md.html",),
 )
 def disk_array_rebuilds(case: Case) -> Answer:
@@ -143,7 +143,7 @@ def disk_array_rebuilds(case: Case) -> Answer:
     if len(arrays) <= case.bound(_ARRAYS):
         return Answer(
             Status.PASS,
-            "no array is at work on itself",
+            "no array is being checked or rebuilt",
             measured=len(arrays),
             limit=case.bound(_ARRAYS),
             unit="arrays",
@@ -194,15 +194,15 @@ _FAR_AWAY = frozenset(
 @check(
     id="temporary-files-far-away",
     area="load",
-    question="Do temporary files stay on this machine?",
+    question="Are temporary files stored on this machine?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING},
     reads=(f"{TEMPORARY_FILES}: $TMPDIR, or /tmp, in /proc/self/mounts",),
     why=(
-        "A file on a server, or on the host of a virtual machine, takes as long as the network and others' requests "
-        "have it take. Inputs and outputs that are not themselves measured are best kept in memory."
+        "Access to files on a server, or on the host of a virtual machine, depends on the network and on other "
+        "clients. Keep inputs and outputs that are not measured themselves in memory."
     ),
-    remedy="Set TMPDIR to a folder on a local disk, or to one below /dev/shm.",
+    remedy="Set TMPDIR to a folder on a local disk or in /dev/shm.",
     sources=("https://llvm.org/docs/Benchmarking.html",),
 )
 def temporary_files_far_away(case: Case) -> Answer:
@@ -212,5 +212,5 @@ def temporary_files_far_away(case: Case) -> Answer:
     if kind in _ON_THIS_MACHINE:
         return Answer(Status.PASS, f"on {kind}", measured=kind)
     if kind in _FAR_AWAY:
-        return Answer(Status.FAIL, f"on {kind}: they leave this machine", measured=kind)
-    return Answer(Status.WARN, f"on {kind}, which does not tell what lies below it", measured=kind)
+        return Answer(Status.FAIL, f"on {kind}: temporary files are stored outside this machine", measured=kind)
+    return Answer(Status.WARN, f"on {kind}, which does not show where they are stored", measured=kind)

@@ -32,22 +32,22 @@ _NO_EXCEPTION = Limit(
     name="machine check exceptions",
     value=0,
     unit="exceptions",
-    reason="each stops all CPUs, and sound hardware has none",
+    reason="each stops all CPUs; sound hardware has none",
 )
 
 
 @check(
     id="machine-checks",
     area="hardware",
-    question="Does the processor report no errors?",
+    question="Is the processor free of reported hardware errors?",
     severity=Severity.WARNING,
     reads=(f"{INTERRUPTS} (MCE, MCP, THR, DFR) over the sample and the calibration", Knob.MACHINE_CHECK_INTERVAL),
     limits=(_NO_EXCEPTION,),
     why=(
-        "A machine check exception stops all CPUs at once. Errors that were corrected cost time as well: firmware and "
-        "kernel read them out, and the kernel polls each CPU every second while they keep coming."
+        "A machine check exception stops all CPUs at once. Corrected errors cost time as well: firmware and kernel "
+        "read them, and while they keep coming the kernel polls each CPU every second."
     ),
-    remedy="Look into the kernel's log (ras-mc-ctl, mcelog): a memory module, the cooling or the processor is failing.",
+    remedy="Read the kernel log (ras-mc-ctl, mcelog): a memory module, the cooling or the processor is failing.",
     sources=("https://docs.kernel.org/arch/x86/x86_64/machinecheck.html",),
     asks_rates=True,
     sees_load=True,
@@ -60,7 +60,7 @@ def machine_checks(case: Case) -> Answer:
     if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
         if isinstance(case.snapshot.platform.tsc_flags, str):
             return not_applicable("this kernel counts no machine checks")
-        return unknown(f"{INTERRUPTS}: no row of machine checks, which x86 has at its end")
+        return unknown(f"{INTERRUPTS}: no machine check row, which x86 has near the end")
     counts = [_counts(interval) for interval in case.intervals]
     known = [each for each in counts if each is not None]
     exceptions = sum(each.get(_EXCEPTIONS, 0) for each in known)
@@ -93,10 +93,10 @@ def machine_checks(case: Case) -> Answer:
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
-        return unknown(f"none, but {case.guest_words} may not be told of its host's")
+        return unknown(f"none, but {case.guest_words} may not see those of its host")
     return Answer(
         Status.PASS,
-        "no machine check",
+        "no machine checks",
         measured=0,
         limit=case.bound(_NO_EXCEPTION),
         unit="exceptions",
@@ -126,29 +126,29 @@ _NO_CORRECTED = Limit(
     name="corrected memory errors that pass",
     value=0,
     unit="errors",
-    reason="sound memory has one in months, failing memory storms",
+    reason="sound memory has one in months, failing memory has bursts",
 )
 _NO_UNCORRECTED = Limit(
     key="fails",
     name="uncorrected memory errors since boot",
     value=0,
     unit="errors",
-    reason="data was lost: nothing measured here can be trusted",
+    reason="data was lost: no measurement on this machine can be trusted",
 )
 
 
 @check(
     id="memory-errors",
     area="hardware",
-    question="Does the memory work without errors?",
+    question="Is the memory free of errors?",
     severity=Severity.WARNING,
     reads=tuple(f"{CONTROLLERS}/mcN/{name} over the sample and the calibration" for name in (CORRECTED, UNCORRECTED)),
     limits=(_NO_CORRECTED, _NO_UNCORRECTED),
     why=(
-        "Each corrected error is handled by firmware or kernel: a stop of all CPUs for up to milliseconds, that "
-        "nothing else explains."
+        "Firmware or kernel handle each corrected error, which can stop all CPUs for up to milliseconds; no other "
+        "check explains such gaps."
     ),
-    remedy="Replace the memory module that the kernel's log, or ras-mc-ctl --errors, names.",
+    remedy="Replace the memory module that the kernel log, or ras-mc-ctl --errors, names.",
     sources=("https://docs.kernel.org/admin-guide/RAS/main.html",),
     asks_rates=True,
     sees_load=True,
@@ -171,7 +171,7 @@ def memory_errors(case: Case) -> Answer:
         "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
     }
     if lost > case.bound(_NO_UNCORRECTED):
-        said = f"{lost} errors that could not be corrected"
+        said = f"{lost} uncorrected errors"
         return Answer(
             Status.FAIL, said, measured=lost, limit=case.bound(_NO_UNCORRECTED), unit="errors", evidence=evidence
         )
@@ -183,27 +183,27 @@ def memory_errors(case: Case) -> Answer:
     if None in uncorrected or any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
     if not case.snapshot.settings.error_counters.has_all_controllers:
-        return unknown(f"none, but there are more memory controllers than the {len(controllers)} that are read")
+        return unknown(f"none, but only {len(controllers)} memory controllers were read; there are more")
     return Answer(
-        Status.PASS, "no memory error", measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
+        Status.PASS, "no memory errors", measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
     )
 
 
 _NO_MESSAGE = Limit(
-    key="fails", name="error messages on PCI Express", value=0, unit="messages", reason="a sound link has none for days"
+    key="fails", name="PCI Express error messages", value=0, unit="messages", reason="a sound link has none in days"
 )
 
 
 @check(
     id="pcie-errors",
     area="hardware",
-    question="Do the devices report no transfer errors?",
+    question="Are the PCI Express links free of errors?",
     severity=Severity.INFORMATION,
     reads=(f"{DEVICES}/*/{PORT_TOTAL} over the sample and the calibration",),
     limits=(_NO_MESSAGE,),
     why=(
-        "A transfer that has to be repeated takes longer, and each message of a corrected error interrupts a CPU. A "
-        "link that is half broken sends thousands a second."
+        "A repeated transfer takes longer, and each message about a corrected error interrupts a CPU. A bad link can "
+        "send thousands a second."
     ),
     remedy=(
         "See which device counts them (grep TOTAL /sys/bus/pci/devices/*/aer_dev_correctable); reseat it, or boot with "
@@ -234,14 +234,14 @@ def pcie_errors(case: Case) -> Answer:
     evidence = {"new_by_port": {port: count for port, count in new_by_port.items() if count}}
     if new > case.bound(_NO_MESSAGE):
         worst = max(new_by_port, key=lambda port: new_by_port[port])
-        said = f"{new} messages of corrected errors, most of them below port {worst}"
+        said = f"{new} messages about corrected errors, most below port {worst}"
         return Answer(
             Status.FAIL, said, measured=new, limit=case.bound(_NO_MESSAGE), unit="messages", evidence=evidence
         )
     if any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
     if not case.snapshot.settings.error_counters.has_all_ports:
-        return unknown(f"none, but there are more root ports than the {len(ports)} that are read")
+        return unknown(f"none, but only {len(ports)} root ports were read; there are more")
     return Answer(
         Status.PASS,
         f"none at {len(ports)} root ports",

@@ -23,15 +23,15 @@ _LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
 @check(
     id="nmi-watchdog-runs",
     area="kernel",
-    question="Is the watchdog for hard lock-ups off?",
+    question="Is the hard lockup watchdog (NMI) off?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.NMI_WATCHDOG,),
     why=(
-        "It interrupts each CPU every ten seconds or so with an interrupt that nothing can mask, and occupies one of "
-        "the few hardware counters that a profiler would use."
+        "It interrupts each CPU about every ten seconds with a non-maskable interrupt (NMI), and occupies one of the "
+        "few hardware counters that profilers need."
     ),
-    remedy="Switch it off for the time of the benchmark.",
+    remedy="Switch it off during the benchmark.",
     sources=(_LOCKUP_DOC,),
 )
 def nmi_watchdog_runs(case: Case) -> Answer:
@@ -44,13 +44,13 @@ _CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
 @check(
     id="lockup-watchdog-on-target",
     area="kernel",
-    question="Are the target CPUs left alone by the watchdog for lock-ups?",
+    question="Does the soft lockup watchdog leave the target CPUs alone?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
     reads=(Knob.WATCHDOG, Knob.WATCHDOG_CPUS, Knob.WATCHDOG_THRESHOLD),
     why=(
-        "On each of its CPUs a timer fires every four seconds and wakes a kernel thread of the highest priority, "
-        "which pushes the benchmark aside. CPUs that nohz_full names are left out from the start."
+        "On each watched CPU a timer fires every four seconds and wakes a kernel thread of the highest priority, "
+        "which preempts the benchmark. nohz_full CPUs are left out by default."
     ),
     remedy="Confine the watchdog to the housekeeping CPUs.",
     sources=(_LOCKUP_DOC, _SYSCTL_DOC),
@@ -69,11 +69,11 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
     evidence[Knob.WATCHDOG_CPUS.value] = knobs.word(Knob.WATCHDOG_CPUS)
     shared = watched & case.target
     if not shared:
-        return Answer(Status.PASS, "the watchdog runs on other CPUs", evidence=evidence)
+        return Answer(Status.PASS, "the watchdog watches other CPUs only", evidence=evidence)
     every = f" every {threshold_s / _CHECKS_PER_THRESHOLD:g} s" if threshold_s is not None else ""
     fix = _confine_watchdog(watched, case.housekeeping, Knob.WATCHDOG_CPUS not in knobs.absent)
     return Answer(
-        Status.FAIL, f"the watchdog looks at {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix
+        Status.FAIL, f"the watchdog watches {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix
     )
 
 
@@ -95,30 +95,30 @@ def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> 
 @check(
     id="timers-migrate-to-target",
     area="kernel",
-    question="Do idle CPUs keep their timers from the target CPUs?",
+    question="Are timers of idle CPUs kept off the target CPUs?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.TIMER_MIGRATION, "/sys/devices/system/cpu/nohz_full"),
-    why="A CPU that goes to sleep leaves its timers to one that is awake: to the benchmark's, on a quiet machine.",
-    remedy="Switch the migration of timers off, or boot with nohz_full, whose CPUs are given none.",
+    why="An idle CPU lets a busy CPU handle its timers: on a quiet machine that is the benchmark's CPU.",
+    remedy="Switch timer migration off, or boot with nohz_full, which keeps migrated timers off its CPUs.",
     sources=(_SYSCTL_DOC, "https://docs.kernel.org/timers/no_hz.html"),
 )
 def timers_migrate_to_target(case: Case) -> Answer:
     tickless = case.snapshot.isolation.nohz_full or frozenset()
     if case.target and case.target <= tickless:
         return Answer(
-            Status.PASS, "nohz_full keeps timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
+            Status.PASS, "nohz_full keeps migrated timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
         )
-    said = "the timers of idle CPUs go to busy ones"
+    said = "timers of idle CPUs migrate to busy CPUs"
     return judged_knob(case, Knob.TIMER_MIGRATION, lambda value: value == 0, said, quiet=0)
 
 
 _STATISTICS_INTERVAL = Limit(
     key="fails",
-    name="time between two updates of the memory statistics that is too short",
+    name="shortest interval between two updates of the memory statistics that passes",
     value=10.0,
     unit="s",
-    reason="what tuned's latency profiles set: one short interruption in ten seconds is lost among the others",
+    reason="as tuned's latency profiles set it: one short interruption in ten seconds does not matter",
 )
 _SPARES_ISOLATED_SINCE = (6, 5)
 
@@ -126,16 +126,16 @@ _SPARES_ISOLATED_SINCE = (6, 5)
 @check(
     id="memory-statistics-updated-often",
     area="kernel",
-    question="Are the target CPUs seldom asked for their memory statistics?",
+    question="Are per-CPU memory statistics updated rarely?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.STAT_INTERVAL,),
     limits=(_STATISTICS_INTERVAL,),
     why=(
-        "On each CPU whose counters of memory have changed a kernel thread adds them to the machine's, once a second "
-        "by default, and pushes the benchmark aside for it. Since Linux 6.5 isolated CPUs are spared."
+        "On each CPU whose memory counters have changed, a kernel thread folds them into the global ones, once a "
+        "second by default, and preempts the benchmark for it. Since Linux 6.5 isolated CPUs are spared."
     ),
-    remedy="Have the statistics updated less often.",
+    remedy="Lengthen the update interval.",
     sources=(_VM_DOC, "https://git.kernel.org/torvalds/c/be5e015d107d"),
 )
 def memory_statistics_updated_often(case: Case) -> Answer:
@@ -143,7 +143,9 @@ def memory_statistics_updated_often(case: Case) -> Answer:
     spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
     number = release_number(case.snapshot.platform.kernel)
     if number is not None and number >= _SPARES_ISOLATED_SINCE and case.target and case.target <= spared:
-        return Answer(Status.PASS, "this kernel spares isolated CPUs", evidence={"isolated": sorted(spared)})
+        return Answer(
+            Status.PASS, "this kernel does not update them on isolated CPUs", evidence={"isolated": sorted(spared)}
+        )
     least_s = case.bound(_STATISTICS_INTERVAL)
     said = "updated every {value} s"
     answer = judged_knob(case, Knob.STAT_INTERVAL, lambda value: value >= least_s, said, quiet=120)
@@ -156,10 +158,10 @@ def memory_statistics_updated_often(case: Case) -> Answer:
 
 _POLLING_INTERVAL = Limit(
     key="fails",
-    name="time between two polls that is too short",
+    name="shortest interval between two polls that passes",
     value=60.0,
     unit="s",
-    reason="the default is five minutes; with one in a minute most benchmarks meet it",
+    reason="the default is five minutes; one poll a minute hits most benchmarks",
     value_in={STRICT: 3600.0},
 )
 _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
@@ -168,13 +170,13 @@ _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
 @check(
     id="machine-checks-polled-often",
     area="kernel",
-    question="Are corrected hardware errors seldom polled for?",
+    question="Does the kernel rarely poll for corrected hardware errors?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
     reads=(Knob.MACHINE_CHECK_INTERVAL, Knob.MACHINE_CHECK_IGNORED),
     limits=(_POLLING_INTERVAL,),
-    why="A timer on every CPU reads the banks of the machine-check unit, some microseconds for each.",
-    remedy="Lengthen the interval for the time of the benchmark; what fails for good is still reported at once.",
+    why="A timer on every CPU reads the machine check banks, a few microseconds each.",
+    remedy="Lengthen the interval during the benchmark; uncorrected errors are still reported at once.",
     sources=("https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-mce",),
 )
 def machine_checks_polled_often(case: Case) -> Answer:

@@ -20,7 +20,7 @@ from noisewatch.kernel.system.release import FOLDER as LIVEPATCHES
 from noisewatch.kernel.system.vulnerabilities import FOLDER as VULNERABILITIES
 
 _SLOW_BY_THEMSELVES = {
-    "KASAN": "the address sanitizer",
+    "KASAN": "address sanitizer",
     "KCSAN": "the race detector",
     "KMSAN": "the memory sanitizer",
     "PROVE_LOCKING": "the lock validator",
@@ -40,14 +40,14 @@ _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": 
 @check(
     id="debug-kernel",
     area="kernel",
-    question="Is the kernel built without expensive debug checks?",
+    question="Is the kernel built without costly debug checks?",
     severity=Severity.WARNING,
     reads=(PACKED, "/boot/config-RELEASE", "/proc/cmdline"),
     why=(
-        "A kernel that checks each memory access or each lock is several times slower, and some checks run at times "
-        "of their own. What is measured there holds nowhere else."
+        "A kernel that checks each memory access or lock is several times slower, and some checks run at "
+        "unpredictable times. Its results do not apply to any other kernel."
     ),
-    remedy="Boot the distribution's ordinary kernel.",
+    remedy="Boot the distribution's standard kernel.",
     sources=("https://docs.kernel.org/dev-tools/index.html", "https://docs.kernel.org/locking/lockdep-design.html"),
 )
 def debug_kernel(case: Case) -> Answer:
@@ -64,8 +64,8 @@ def debug_kernel(case: Case) -> Answer:
         return Answer(Status.FAIL, f"the kernel has {said}", evidence=evidence)
     silent = [option for option, state in is_on.items() if state is None]
     if silent:
-        return unknown(f"{config.said_by} does not tell of CONFIG_{silent[0]}: it may not be whole")
-    return Answer(Status.PASS, "no costly check is built in", evidence=evidence)
+        return unknown(f"{config.said_by} does not mention CONFIG_{silent[0]}: it may be incomplete")
+    return Answer(Status.PASS, "no costly debug check is built in", evidence=evidence)
 
 
 _DORMANT = (_DEBUG_PAGES, _LEAK_SCAN)
@@ -90,14 +90,14 @@ def _is_awake(
 @check(
     id="livepatch-in-transition",
     area="kernel",
-    question="Have all live patches reached all tasks?",
+    question="Are all live patches completely applied?",
     severity=Severity.WARNING,
     reads=(f"{LIVEPATCHES}/*/transition",),
     why=(
-        "Until every task has been moved to the new code, the kernel looks at all tasks once a second, calls each "
-        "patched function by a detour that decides anew, and wakes those that lag behind."
+        "Until every task uses the new code, the kernel checks all tasks once a second, each call of a patched "
+        "function takes a detour, and tasks that lag behind are woken."
     ),
-    remedy="Wait for the transition to end; a task that sleeps for good can hold it up.",
+    remedy="Wait for the transition to end; a task that never wakes up can hold it up.",
     sources=("https://docs.kernel.org/livepatch/livepatch.html",),
 )
 def livepatch_in_transition(case: Case) -> Answer:
@@ -105,14 +105,14 @@ def livepatch_in_transition(case: Case) -> Answer:
     if patches is None:
         return unknown(case.why_unknown(LIVEPATCHES))
     if isinstance(patches, str):
-        return not_applicable("this kernel cannot be patched while it runs")
+        return not_applicable("this kernel has no live patching")
     moving = [name for name, is_moving in patches.items() if is_moving]
     if moving:
         return Answer(Status.FAIL, f"in transition: {', '.join(moving)}", evidence={"patches": dict(patches)})
     silent = [name for name, is_moving in patches.items() if is_moving is None]
     if silent:
         return unknown(case.why_unknown(f"{LIVEPATCHES}/{silent[0]}/transition"))
-    said = f"{len(patches)} patches, all settled" if patches else "no live patch"
+    said = f"{len(patches)} patches, all completely applied" if patches else "no live patches"
     return Answer(Status.PASS, said, evidence={"patches": dict(patches)})
 
 
@@ -122,14 +122,14 @@ _TELLS_MITIGATIONS_SINCE = (4, 15)
 @check(
     id="mitigations-chosen-by-hand",
     area="kernel",
-    question="Are the processor's vulnerabilities mitigated as the kernel does by itself?",
+    question="Are CPU vulnerabilities mitigated by the kernel's defaults?",
     severity=Severity.INFORMATION,
     reads=(f"{VULNERABILITIES}/*", "/proc/cmdline"),
     why=(
-        "System calls, interrupts and switches of tasks cost several times more or less with other mitigations. That "
-        "is steady and no noise, but results compare only with those of machines that have the same."
+        "With other mitigations system calls, interrupts and context switches cost several times more or less. This "
+        "is constant, not noise, but results only compare between machines with the same mitigations."
     ),
-    remedy="Nothing needs to be done: write down what is in force beside the results.",
+    remedy="Nothing needs to be done: note the active mitigations with the results.",
     sources=("https://docs.kernel.org/admin-guide/hw-vuln/index.html",),
 )
 def mitigations_chosen_by_hand(case: Case) -> Answer:
@@ -147,19 +147,19 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
     if not known.state_by_name and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
         return unknown(f"{VULNERABILITIES}: not there")
     if not known.state_by_name:
-        return Answer(Status.PASS, "the kernel's own choice, which it does not tell", evidence=evidence)
+        return Answer(Status.PASS, "the kernel's defaults, which it does not export", evidence=evidence)
     active = sum(state.startswith("Mitigation") for state in known.state_by_name.values())
     return Answer(
-        Status.PASS, f"the kernel's own choice: {active} mitigations in force", measured=active, evidence=evidence
+        Status.PASS, f"the kernel's defaults: {active} mitigations active", measured=active, evidence=evidence
     )
 
 
 _LEVEL = Limit(
     key="fails",
-    name="highest severity number that is still printed",
+    name="highest printed log level",
     value=5.0,
     unit="level",
-    reason="6 is what drivers and services say in passing; up to 5 something must have happened",
+    reason="level 6 is routine information; levels up to 5 report real events",
 )
 _SHOW_ALL = "ignore_loglevel"
 
@@ -167,16 +167,16 @@ _SHOW_ALL = "ignore_loglevel"
 @check(
     id="console-prints-everything",
     area="kernel",
-    question="Do slow consoles show only what matters?",
+    question="Are slow consoles limited to important messages?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.PRINTK, CONSOLES, COMMAND_LINE),
     limits=(_LEVEL,),
     why=(
-        "A line of eighty characters takes 7 ms on a serial line of 115,200 baud, and the CPU that happens to print "
-        "it often takes no interrupt meanwhile."
+        "A line of 80 characters takes 7 ms on a serial console at 115,200 baud, and the CPU that prints it often has "
+        "interrupts disabled meanwhile."
     ),
-    remedy="Lower the level of what is shown, or boot with quiet; the log keeps everything.",
+    remedy="Lower the console log level, or boot with quiet; the log keeps everything.",
     sources=(
         "https://docs.kernel.org/core-api/printk-basics.html",
         "https://docs.kernel.org/admin-guide/serial-console.html",
@@ -212,11 +212,11 @@ def console_prints_everything(case: Case) -> Answer:
 @check(
     id="console-cursor-blinks",
     area="kernel",
-    question="Is the console's cursor not blinking?",
+    question="Is the console cursor's blinking off?",
     severity=Severity.INFORMATION,
     reads=(Knob.CURSOR_BLINK,),
-    why="The kernel draws it five times a second, on whatever CPU the work lands.",
-    remedy="Switch the blinking off.",
+    why="The kernel redraws it five times a second, on any CPU where the work happens to run.",
+    remedy="Switch blinking off.",
     sources=("https://docs.kernel.org/fb/fbcon.html",),
 )
 def console_cursor_blinks(case: Case) -> Answer:

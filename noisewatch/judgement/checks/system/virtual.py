@@ -32,10 +32,10 @@ _BURSTABLE = re.compile(r"t\d+[a-z]*\.")
         "/sys/hypervisor/type, /proc/xen/capabilities, /proc/device-tree, /proc/sysinfo",
     ),
     why=(
-        "A guest sees neither the frequency nor the temperature of its CPUs, nor which of them share a core, nor who "
-        "else is on them. What it cannot see has to be measured, again and again, as it changes without notice."
+        "A guest cannot see the frequency and temperature of its CPUs, which of them share a core, or what else runs "
+        "on them. These have to be measured, repeatedly, because they change without notice."
     ),
-    remedy="Use a machine of its own, or choose the profile `shared`, under which measurements decide.",
+    remedy="Use a dedicated machine, or choose the profile `shared`, which judges by measurement.",
     sources=(
         "https://docs.kernel.org/virt/kvm/x86/cpuid.html",
         "https://man7.org/linux/man-pages/man1/virt-what.1.html",
@@ -60,12 +60,12 @@ def virtual_machine(case: Case) -> Answer:
 @check(
     id="inside-container",
     area="virtual",
-    question="Is the whole system visible, not only a container?",
+    question="Is the whole machine visible, not only a container?",
     severity=Severity.INFORMATION,
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
     why=(
-        "Inside a container CPU times, interrupts and pressure are those of the whole host, processes and cgroups the "
-        "container's alone: load shows, and who makes it does not."
+        "Inside a container CPU times, interrupts and pressure are those of the whole host, but only its own "
+        "processes and cgroups are visible: load shows, its culprit does not."
     ),
     remedy="Run noisewatch on the host, with --cpus for the container's CPUs.",
     sources=("https://man7.org/linux/man-pages/man7/pid_namespaces.7.html",),
@@ -85,26 +85,26 @@ def inside_container(case: Case) -> Answer:
 @check(
     id="burstable-instance",
     area="virtual",
-    question="Is this an instance type without CPU credits?",
+    question="Is this cloud instance free of CPU credits?",
     severity=Severity.WARNING,
     reads=(f"{DMI}/sys_vendor", f"{DMI}/product_name"),
     why=(
-        "Burstable instances pay for CPU time with credits. Once these are used up, in the middle of a run, the CPUs "
-        "slow down to a fraction; the time that is missing shows as steal, or not at all."
+        "Burstable instances pay for CPU time with credits. When these run out, in the middle of a run, the CPUs slow "
+        "down to a fraction; the missing time shows as steal, or not at all."
     ),
-    remedy="Take another type of instance. Of the clouds only Amazon's tells the type to the guest.",
+    remedy="Use another instance type. Only Amazon's cloud exports the type to the guest.",
     sources=("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/burstable-performance-instances.html",),
     is_hidden_from_guests=True,
 )
 def burstable_instance(case: Case) -> Answer:
     platform = case.snapshot.platform
     if platform.virtual == NONE:
-        return Answer(Status.PASS, "no instance: bare metal")
+        return Answer(Status.PASS, "not a cloud instance: bare metal")
     if platform.product is None:
         return unknown(case.why_unknown(f"{DMI}/product_name"))
     evidence = {"vendor": platform.vendor, "product": platform.product}
     if platform.virtual != _AMAZON or _INSTANCE_TYPE.fullmatch(platform.product) is None:
-        return unknown(f"{DMI}/product_name: {platform.product[:40]!r} does not tell the type of instance")
+        return unknown(f"{DMI}/product_name: {platform.product[:40]!r} does not name the instance type")
     if _BURSTABLE.match(platform.product):
         return Answer(Status.WARN, f"{platform.product} is burstable", evidence=evidence)
     return Answer(Status.PASS, f"{platform.product} is not burstable", evidence=evidence)
@@ -129,10 +129,10 @@ _NEEDED = {  # by number, in linux/capability.h
     severity=Severity.INFORMATION,
     reads=(f"{STATUS} (CapEff)", NAMESPACE, Knob.LOCKDOWN, Knob.SECURITY_MODULES),
     why=(
-        "Some files are for root alone, and a locked-down kernel (Secure Boot) keeps model-specific registers and "
-        "tracing from root as well. This is why other questions have no answer."
+        "Some files are readable by root only, and a locked-down kernel (Secure Boot) denies model-specific registers "
+        "and tracing even to root. This explains why other checks are unknown."
     ),
-    remedy='Run it as root where a question that matters has no answer: sudo "$(command -v noisewatch)" preflight.',
+    remedy='Run it as root if a check that matters is unknown: sudo "$(command -v noisewatch)" preflight.',
     sources=(
         "https://man7.org/linux/man-pages/man7/capabilities.7.html",
         "https://man7.org/linux/man-pages/man7/kernel_lockdown.7.html",
@@ -146,13 +146,13 @@ def privileges_limited(case: Case) -> Answer:
     evidence = {"missing_capabilities": missing, "lockdown": lockdown}
     limits = [f"without {', '.join(missing)}" if len(missing) < len(_NEEDED) else "not root"] if missing else []
     if own.is_in_user_namespace and not missing:
-        limits.append("root of a user namespace, and not of the machine")
+        limits.append("root of a user namespace, not of the machine")
     if lockdown not in (None, NONE):
         limits.append(f"the kernel is locked down ({lockdown})")
     if limits:
         said = "; ".join(limits)
         if missing and case.snapshot.is_live:
-            said += f"; to look at all: {as_root('preflight', is_here=True)}"
+            said += f"; to read everything: {as_root('preflight', is_here=True)}"
         return Answer(Status.WARN, said, evidence=evidence)
     if missing is None or own.is_in_user_namespace is None:
         return unknown(case.why_unknown(STATUS if missing is None else NAMESPACE))
