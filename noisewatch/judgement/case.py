@@ -48,15 +48,15 @@ class Calibrated:
         """Why what was measured does not stand for what a benchmark would meet; None where it does."""
         samples = self.calibration.samples
         if samples.is_realtime:
-            return "measured with real-time priority, which pushes aside what a benchmark shares the CPU with"
+            return "measured with real-time priority, which preempts what a benchmark would share the CPU with"
         if samples.command:
-            return "a workload was measured, and not the machine"
+            return "the calibration measured a workload, not the machine"
         missing = [each for each in self.complete if (each.measured_share or 0.0) < _LEAST_MEASURED]
         if missing:
             worst = min(missing, key=lambda each: each.measured_share or 0.0)
             return f"CPU {worst.cpu} measured for only {worst.measured_share or 0.0:.0%} of the time that it was to"
         full = [each.cpu for each in self.complete if each.lost_gaps]
-        return f"on CPU {full[0]} there were more gaps than could be kept" if full else None
+        return f"buffer full on CPU {full[0]}: not all gaps were kept" if full else None
 
     @property
     def unpredicted(self) -> CpuSet:
@@ -90,7 +90,7 @@ def calibrated_with(
     if cpus is not None:
         known = {said.cpu: said for said in samples.cpus}
         samples = replace(
-            samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "it was not calibrated") for cpu in sorted(cpus))
+            samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "not calibrated") for cpu in sorted(cpus))
         )
     by_cpu = floors_by_cpu([samples], budget)
     attribution = attribution_of(samples, meanwhile or Meanwhile())

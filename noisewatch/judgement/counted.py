@@ -17,7 +17,7 @@ from noisewatch.kernel.memory.counters import VMSTAT
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval
 
-_CUT_OFF = f"{INTERRUPTS} was cut off: the rows of the CPUs' own, which come last, are missing"
+_CUT_OFF = f"{INTERRUPTS} was cut off: the per-CPU rows at its end are missing"
 
 
 def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
@@ -30,7 +30,7 @@ def why_uncounted(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     if interval.before.interrupts.is_cut_off or interval.after.interrupts.is_cut_off:
         return _CUT_OFF
     if not cpus:
-        return "there is no CPU to judge"
+        return "there is no target CPU"
     return _without_column(cpus - counts.cpus)
 
 

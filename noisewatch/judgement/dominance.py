@@ -21,11 +21,11 @@ class Cause:
     has_culprits: bool = False
 
 
-QUOTA = Cause("quota", "a CPU quota, which stops the group's threads until the next period begins", has_culprits=True)
-INTERRUPTIONS = Cause("interruptions", "interruptions: what shares this CPU has to go elsewhere", has_culprits=True)
-FREQUENCY = Cause("frequency", "the clock, which moves: governor performance, no turbo")
-MEMORY = Cause("memory", "a neighbour in the last-level cache, or on the way to memory")
-THROUGHPUT = Cause("throughput", "throughput that a sibling or a neighbour takes, perhaps of another virtual machine")
+QUOTA = Cause("quota", "a CPU quota, which stops the group's threads until its next period", has_culprits=True)
+INTERRUPTIONS = Cause("interruptions", "interruptions: move what shares this CPU", has_culprits=True)
+FREQUENCY = Cause("frequency", "a moving clock: set governor performance, switch turbo off")
+MEMORY = Cause("memory", "a neighbour in the last-level cache or on the memory bus")
+THROUGHPUT = Cause("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
 _HALF = 0.5
 _FOURFOLD = 4
 _LEAST_QUOTA = 0.001  # of the time: a thousandth in one piece is the most of what samples of any length vary by

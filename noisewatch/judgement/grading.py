@@ -106,7 +106,7 @@ def grade_cpus(
     CPU at all nothing is known.
     """
     if not value_by_cpu:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown or "there is no CPU to judge", evidence=evidence)
+        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown or "there is no target CPU", evidence=evidence)
     worst = max(value_by_cpu.values())
     most, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
     if worst <= bound and why_unknown is not None:
@@ -125,8 +125,8 @@ def grade_cpus(
 def hardware_without(case: Case, what: str) -> Answer:
     """The answer where the kernel knows nothing of a part of the hardware: a guest's host may know it all the same."""
     if case.snapshot.platform.virtual == NONE:
-        return not_applicable(f"this processor, or this kernel, has no {what}")
-    return unknown(f"no {what} here, but {case.guest_words} does not see its host's")
+        return not_applicable(f"this processor or kernel has no {what}")
+    return unknown(f"no {what} here, but {case.guest_words} cannot see its host's")
 
 
 def unread(case: Case, knob: Knob) -> Answer:

@@ -80,9 +80,9 @@ def why_unseen(case: Case) -> str | None:
         return case.why_unknown("/proc/PID")
     if not any(task.is_kernel for task in tasks.by_tid.values()):
         if case.snapshot.platform.container in (None, NONE):
-            return "no kernel thread can be seen, and so perhaps not all processes"
-        return "only this container's processes can be seen"
-    return case.snapshot.settings.why_processes_hidden if tasks.is_complete else "not all processes were looked at"
+            return "no kernel thread is visible, so other processes may be hidden too"
+        return "only this container's processes are visible"
+    return case.snapshot.settings.why_processes_hidden if tasks.is_complete else "not all processes were read"
 
 
 def ancestors(case: Case) -> set[int]:

@@ -23,9 +23,10 @@ from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Culprit
 from noisewatch.program import as_root
 
 _OF_THE_WORK = (
-    "It is the process at work there that calls itself: another of its threads unmaps or protects memory, or the like."
+    "The process that works there causes these calls itself: another of its threads unmaps or protects memory, "
+    "for example."
 )
-_BESIDE_THE_WORK = "It belongs to the process at work there: give its threads CPUs of their own."
+_BESIDE_THE_WORK = "It belongs to the process that works there: give each of its threads its own CPU."
 _OF_ONE_CPU = re.compile(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")
 _QUOTA = re.compile(r"CPU quota of (?P<folder>/.*): (?P<quota_ms>[\d.]+) ms in each (?P<period_ms>[\d.]+) ms")
 _IRQ_THREAD = re.compile(r"irq/(\d+)-")
@@ -55,14 +56,20 @@ def _irq_numbered(number: int | None, case: Case) -> Remedy:
     irqs = case.snapshot.irqs
     known = irqs.by_number.get(number) if irqs is not None and number is not None else None
     if known is None:
-        return Remedy("Keep the device quiet, or its interrupt on other CPUs.")
+        return Remedy("Keep the device idle, or move its interrupt to other CPUs.")
     if known.movable is False:
-        return Remedy("The kernel manages it: it stays off isolated CPUs if told so at boot.", steer(case, [known]))
+        return Remedy(
+            (
+                "The kernel manages this interrupt: it stays off isolated CPUs if the machine boots with "
+                "isolcpus=managed_irq."
+            ),
+            steer(case, [known]),
+        )
     return Remedy("Move the interrupt to the housekeeping CPUs.", steer(case, [known]))
 
 
 def _thread(culprit: Culprit, case: Case) -> Remedy:
-    said = "Have it run on the housekeeping CPUs; isolated CPUs are left alone by all that is not pinned to them."
+    said = "Move it to the housekeeping CPUs; isolated CPUs only run what is pinned to them."
     return Remedy(said, move_threads(case, (culprit,)))
 
 
@@ -77,27 +84,27 @@ def _kernel_thread(culprit: Culprit, case: Case) -> Remedy:
         return Remedy("Keep unbound kernel work on the housekeeping CPUs.", fix)
     if _OF_ONE_CPU.match(culprit.name):
         return Remedy(
-            "It belongs to this CPU and does what was asked for here: look at the interrupts and softirqs that feed it."
+            "It belongs to this CPU and runs work queued here: look at the interrupts and softirqs that queue it."
         )
     return _thread(culprit, case)
 
 
 def _callbacks(case: Case) -> Remedy:
-    return Remedy("Have RCU's callbacks run on other CPUs (rcu_nocbs).", rcu_callbacks_on_target.answer(case).fix)
+    return Remedy("Move RCU callbacks to other CPUs (rcu_nocbs).", rcu_callbacks_on_target.answer(case).fix)
 
 
 def _tick(culprit: Culprit, case: Case) -> Remedy:
-    said = "The tick stops on a CPU that is booted tickless (nohz_full) while it has one thread to run."
+    said = "Boot with nohz_full: the tick then stops while the CPU has one thread to run."
     return Remedy(said, target_not_tickless.answer(case).fix)
 
 
 _TIMERS = (
-    (r"a profiler's", "A profiler samples this CPU by the clock: stop it, or have it leave this CPU out (-C)."),
-    (r"threads that sleep", "Threads sleep there for a short time, again and again: move them."),
-    (r"a program's", "A program has armed a timer while it ran there: move the program."),
-    (r"a virtual machine's", "The timer of a virtual machine that runs there: move its threads."),
-    (r"a CPU quota's", "A cgroup's CPU quota is enforced there: take the quota away, or give it a longer period."),
-    (r"lock-ups", "The watchdog for lock-ups looks at this CPU: have it leave this CPU out."),
+    (r"a profiler's", "A profiler samples this CPU by the clock: stop it, or exclude this CPU (-C)."),
+    (r"threads that sleep", "Threads there sleep briefly, again and again: move them."),
+    (r"a program's", "A program that ran there armed a timer: move the program."),
+    (r"a virtual machine's", "A virtual machine that runs there has armed a timer: move its threads."),
+    (r"a CPU quota's", "A cgroup's CPU quota is enforced there: remove the quota, or give it a longer period."),
+    (r"lock-ups", "The lockup watchdog watches this CPU: exclude this CPU from it."),
 )
 _WHOSE_TIMER = "More than the tick: a profiler that samples by the clock, or a program that sleeps for microseconds."
 
@@ -107,31 +114,31 @@ def _timer(culprit: Culprit, case: Case) -> Remedy:
     found = running(case, PROFILERS)
     seen = f" {found[0].name} (pid {found[0].pid}) runs." if found else ""
     trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
-    asked = f" Which timers expire there a trace tells: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
+    asked = f" A trace shows which timers expire there: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
     return Remedy((known or _WHOSE_TIMER) + seen + asked)
 
 
 _SOFTIRQS = {
-    "TIMER": "Timers that were started on this CPU: move their owner, or boot it tickless (nohz_full).",
-    "HRTIMER": "Timers that were started on this CPU: move their owner.",
-    "NET_RX": "Packets that arrive here: move the network card's interrupts, or steer its packets (RPS) elsewhere.",
-    "NET_TX": "Packets that are sent from here: move the sender.",
-    "BLOCK": "A disk's answers to this CPU: move the disk's interrupt and whoever reads and writes.",
-    "TASKLET": "A driver's work after its interrupt: move the interrupt.",
-    "HI": "A driver's work after its interrupt: move the interrupt.",
-    "IRQ_POLL": "A driver's work after its interrupt: move the interrupt.",
-    "SCHED": "Load balancing at the tick: isolated CPUs are left out of it (isolcpus, or a cpuset partition).",
+    "TIMER": "Timers armed on this CPU: move their owner, or boot with nohz_full.",
+    "HRTIMER": "Timers armed on this CPU: move their owner.",
+    "NET_RX": "Packets received here: move the network card's interrupts, or steer its packets (RPS) elsewhere.",
+    "NET_TX": "Packets sent from here: move the sender.",
+    "BLOCK": "Disk requests completed on this CPU: move the disk's interrupt and the programs that read and write.",
+    "TASKLET": "Work of a driver after its interrupt: move the interrupt.",
+    "HI": "Work of a driver after its interrupt: move the interrupt.",
+    "IRQ_POLL": "Work of a driver after its interrupt: move the interrupt.",
+    "SCHED": "Load balancing at the tick: isolate the CPU to stop it (isolcpus, or a cgroup partition).",
 }
 
 
 def _softirq(culprit: Culprit, case: Case) -> Remedy:
-    return _callbacks(case) if culprit.name == "RCU" else Remedy(_SOFTIRQS.get(culprit.name, "Move what asks for it."))
+    return _callbacks(case) if culprit.name == "RCU" else Remedy(_SOFTIRQS.get(culprit.name, "Move what causes it."))
 
 
 def _ipi(culprit: Culprit, case: Case) -> Remedy:
     if culprit.pid is None:
-        return Remedy("Other CPUs call this one: who, and for what, a trace tells from Linux 6.3 on.")
-    said = "Keep all threads of the process that calls on the housekeeping CPUs: it calls the CPUs that it has run on."
+        return Remedy("Other CPUs call this one: a trace shows who and why (Linux 6.3 or later).")
+    said = "Keep all threads of the calling process on the housekeeping CPUs: it calls the CPUs that it has run on."
     return Remedy(said, _keep_away(case, culprit.pid))
 
 
@@ -149,31 +156,34 @@ def _keep_away(case: Case, pid: int) -> Fix | None:
 
 
 def _nmi(culprit: Culprit, case: Case) -> Remedy:
-    said = "The watchdog for hard lock-ups, or a profiler: switch it off."
+    said = "The hard lockup watchdog, or a profiler: switch it off."
     is_on = case.snapshot.settings.knobs.integer(Knob.NMI_WATCHDOG)
     return Remedy(said, turned(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
 
 
 _LOCALS = (
-    (r"Performance monitoring|Perf |-Measurement|PMI|pmu|arm_spe|arm_trbe", "A hardware counter ran over: a profiler."),
-    (r"Machine check polls", "The kernel looks for corrected errors of the hardware: have it look less often."),
-    (r"Thermal|thermal_apic|cpu temp", "The processor's heat: it throttles itself. Cool it, or have it do less."),
+    (
+        r"Performance monitoring|Perf |-Measurement|PMI|pmu|arm_spe|arm_trbe",
+        "A hardware counter overflowed, as under a profiler: stop the profiler.",
+    ),
+    (r"Machine check polls", "The kernel polls for corrected hardware errors: lengthen its interval."),
+    (r"Thermal|thermal_apic|cpu temp", "The processor throttles because it is too hot: cool it, or reduce its load."),
     (
         r"[Mm]achine check|Threshold APIC|Deferred Error|APIC error|(?:threshold|error)_apic|Hypervisor Maintenance",
-        "The hardware tells of errors.",
+        "The hardware reports errors: read the kernel log.",
     ),
     (
         r"Posted-interrupt|posted-interrupt|vgic",
-        "It belongs to a virtual machine that this host runs: move its threads.",
+        "It belongs to a virtual machine on this host: move its threads.",
     ),
-    (r"Spurious|Misrouted", "Nobody's interrupt, that came all the same: look for a device that misbehaves."),
-    (r"Warning Track|reenlightenment|Pseudo Page Fault", "The hypervisor's doing: nothing in here helps."),
+    (r"Spurious|Misrouted", "An interrupt that no device claims: look for a faulty device."),
+    (r"Warning Track|reenlightenment|Pseudo Page Fault", "The hypervisor causes it: nothing inside this guest helps."),
 )
 
 
 def _local(culprit: Culprit, case: Case) -> Remedy:
     said = next((said for pattern, said in _LOCALS if re.search(pattern, culprit.name)), "")
-    return Remedy(f"{said} It is the CPU's own interrupt: no device sends it, and it cannot be moved.".strip())
+    return Remedy(f"{said} This is a per-CPU interrupt: no device sends it, and it cannot be moved.".strip())
 
 
 def _sibling(culprit: Culprit, case: Case) -> Remedy:
@@ -181,7 +191,10 @@ def _sibling(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _outside(culprit: Culprit, case: Case) -> Remedy:
-    return Remedy("The host, or the firmware: nothing in here helps. Use a dedicated host, or measure at another time.")
+    return Remedy(
+        "The host or the firmware causes it: nothing inside this system helps. Use a dedicated host, or measure at "
+        "another time."
+    )
 
 
 def _quota(culprit: Culprit, case: Case) -> Remedy:
@@ -189,15 +202,15 @@ def _quota(culprit: Culprit, case: Case) -> Remedy:
     named = _QUOTA.fullmatch(culprit.name)
     version = case.snapshot.cgroup.version
     if named is None or version is None:
-        return Remedy("Lift the CPU limit where it was set: by whoever started this container, pod or service.")
+        return Remedy("Lift the CPU limit where this container, pod or service is started.")
     quota_us, period_us = (round(float(named[part]) * 1000) for part in ("quota_ms", "period_ms"))
-    said = "Lift the CPU limit: raise or remove the group's quota; whoever set it may set it again."
+    said = "Lift the CPU limit: raise or remove the group's quota; the program that set it may set it again."
     return Remedy(said, lift(named["folder"], f"{quota_us}" if version == 1 else f"{quota_us} {period_us}"))
 
 
 def _unexplained(culprit: Culprit, case: Case) -> Remedy:
     trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
-    return Remedy(f"Short-lived threads, as a rule: trace to learn which ({trace}).")
+    return Remedy(f"Usually short-lived threads; a trace names them: {trace}.")
 
 
 _BY_KIND: Mapping[Kind, Callable[[Culprit, Case], Remedy]] = {

@@ -15,8 +15,8 @@ PROFILES: Mapping[str, str] = {
     LATENCY: "work that sleeps and is woken: timers, queues, network",
     MEMORY: "work that lives in the last-level cache and in memory",
     IO: "files and disks",
-    SHARED: "a virtual machine or a container: what it cannot know does not apply, what is measured decides",
-    STRICT: "a machine of its own in a laboratory: nothing is let pass",
+    SHARED: "a virtual machine or a container: judged by measurement, what a guest cannot know does not apply",
+    STRICT: "a dedicated laboratory machine: the strictest",
 }
 
 

@@ -220,8 +220,8 @@ def _excused(finding: Finding, case: Case) -> Finding:
     is_excused = case.rules.profile == SHARED and finding.check.is_hidden_from_guests and case.is_guest
     if not is_excused or finding.answer.is_fault or finding.status != Status.UNKNOWN or finding.is_blocking_unknown:
         return finding
-    by = f", but {finding.answered_by} has measured what it does" if finding.answered_by else ""
-    return replace(finding, answer=not_applicable(f"a guest cannot know it{by}"), answered_by=None)
+    by = f", but {finding.answered_by} has measured its effect" if finding.answered_by else ""
+    return replace(finding, answer=not_applicable(f"a guest cannot know this{by}"), answered_by=None)
 
 
 def compose(findings: Iterable[Finding], strict: bool = False) -> Outcome:

@@ -126,7 +126,7 @@ class ByHand:
 
 def boot_without(option: str) -> ByHand:
     """Takes an option from the kernel's command line."""
-    return ByHand(f"take {option} from the kernel command line and reboot", needs_reboot=True)
+    return ByHand(f"remove {option} from the kernel command line and reboot", needs_reboot=True)
 
 
 Lasting = AtBoot | Run | BootOptions | ByHand

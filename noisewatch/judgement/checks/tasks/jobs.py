@@ -23,20 +23,20 @@ from noisewatch.model.interval.task_runs import TaskRun
 @check(
     id="machine-locked",
     area="load",
-    question="Is no other benchmark running, or about to run, here?",
+    question="Is the machine free of another benchmark's lock?",
     severity=Severity.BLOCKING,
-    reads=(LOCK, "/proc/PID/stat of the process that it names"),
+    reads=(LOCK, "/proc/PID/stat of the process named in it"),
     why=(
-        "Two benchmarks that ask at the same moment both find the machine quiet, and then disturb each other. "
-        "`preflight --lock` signs for the script that calls it, and all that it starts, until that script ends."
+        "Two benchmarks that check at the same time both find the machine quiet, then disturb each other. `preflight "
+        "--lock` locks the machine for the script that calls it, and everything it starts, until that script ends."
     ),
-    remedy="Wait for the other one (--wait), or end it; a lock whose process is gone counts for nothing.",
+    remedy="Wait for the other benchmark (--wait), or end it; a lock whose process is gone is ignored.",
     sources=("https://man7.org/linux/man-pages/man2/flock.2.html",),
 )
 def machine_locked(case: Case) -> Answer:
     lock = case.snapshot.machine_lock
     if lock is None and not case.snapshot.is_live and LOCK not in case.snapshot.reason_by_path:
-        return not_applicable("on a machine that was copied or recorded nothing is to start")
+        return not_applicable("no benchmark starts on a copied or recorded machine")
     if lock is None:
         return unknown(case.why_unknown(LOCK))
     if lock.owner is None:
@@ -46,27 +46,27 @@ def machine_locked(case: Case) -> Answer:
     if lock.is_alive is None:
         return unknown(f"{LOCK} names {who}, and whether that still runs cannot be seen from here")
     if lock.is_ours:
-        return Answer(Status.PASS, f"locked for this run, by {who}", evidence=evidence)
+        return Answer(Status.PASS, f"locked for this run by {who}", evidence=evidence)
     if not lock.is_alive:
         return Answer(Status.PASS, f"a stale lock: {who} has ended", evidence=evidence)
     if lock.is_ours is None:
-        return unknown(f"{who} has locked the machine, and whether it has started this run cannot be seen")
+        return unknown(f"{who} has locked the machine, but whether it started this run cannot be seen")
     return Answer(Status.FAIL, f"{who} has locked the machine", evidence=evidence)
 
 
 _VISIBLE = Limit(
     key="passes",
-    name="time of such programs that passes",
+    name="CPU time of such programs that passes",
     value=0.01,
     unit="CPUs",
-    reason="what they take while they wait",
+    reason="what they use while they wait",
 )
 _WORKS = Limit(
     key="fails",
-    name="time of such programs that fails",
+    name="CPU time of such programs that fails",
     value=0.2,
     unit="CPUs",
-    reason="they are at work, and will be for minutes or hours",
+    reason="they are working, and will be for minutes or hours",
 )
 _MOST_CULPRITS = 5
 _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a scanner; a benchmark would be spoilt
@@ -75,16 +75,16 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # whoever opens a file waits for a sc
 @check(
     id="background-job-runs",
     area="jobs",
-    question="Are package managers, indexers, compilers, backups and the like idle?",
+    question="Are package managers, indexers, compilers, backups and similar programs idle?",
     severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
     limits=(_VISIBLE, _WORKS),
     why=(
-        "They keep memory, disks and the power budget busy wherever they run, and what they do next, and where, nobody "
-        "knows. Only the CPUs that no other check looks at make it fail: who runs on the target, on its siblings or in "
-        "its cache is blamed there."
+        "They use memory, disks and the power budget wherever they run, and where they run next is unpredictable. "
+        "This check only counts CPUs that no other check covers: programs on the target CPUs, their siblings or their "
+        "cache are blamed there."
     ),
-    remedy="Let them finish, stop their service, or halt them for the time of the benchmark.",
+    remedy="Let them finish, stop their service, or pause them during the benchmark.",
     sources=("https://llvm.org/docs/Benchmarking.html", "https://docs.kernel.org/scheduler/sched-stats.html"),
     asks_rates=True,
 )
@@ -192,5 +192,5 @@ def _halt(case: Case, interval: Interval, runs: list[TaskRun]) -> Fix | None:
 def _why_unseen(case: Case, interval: Interval) -> str | None:
     before = interval.before.tasks
     if before is None or not before.is_complete:
-        return "not all processes were looked at when the sample began"
+        return "not all processes were read at the start of the sample"
     return why_unseen(case)

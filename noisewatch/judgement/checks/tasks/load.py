@@ -21,14 +21,14 @@ _BUSY_PASSES = Limit(
     name="busy share of a target CPU that passes",
     value=0.01,
     unit="share",
-    reason="two ticks of 10 ms in a sample of 3 s",
+    reason="two ticks of 10 ms in a 3 s sample",
 )
 _BUSY_FAILS = Limit(
     key="fails",
     name="busy share of a target CPU that fails",
     value=0.05,
     unit="share",
-    reason="a benchmark that loses 5 % cannot resolve changes of 5 %",
+    reason="a benchmark that loses 5 % of the CPU cannot resolve changes of 5 %",
 )
 _MOST_CULPRITS = 5
 
@@ -40,8 +40,11 @@ _MOST_CULPRITS = 5
     severity=Severity.BLOCKING,
     reads=("/proc/stat and /proc/schedstat over the sample", "/proc/PID/task/TID/schedstat"),
     limits=(_BUSY_PASSES, _BUSY_FAILS),
-    why="What uses the CPU now will share it with the benchmark; averages over the machine or a minute hide it.",
-    remedy="Stop or move what tasks-on-target and device-interrupts-on-target name.",
+    why=(
+        "Whatever uses the CPU now will share it with the benchmark; averages over the machine or over a minute hide "
+        "it."
+    ),
+    remedy="Stop or move the culprits that tasks-on-target and device-interrupts-on-target name.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
 )
@@ -99,21 +102,21 @@ _STALL_PASSES = Limit(
     name="share of time with a task waiting that passes",
     value=0.005,
     unit="share",
-    reason="the waits of a machine at rest",
+    reason="what an idle machine shows",
 )
 _STALL_FAILS = Limit(
     key="fails",
     name="share of time with a task waiting that fails",
     value=0.05,
     unit="share",
-    reason="somebody competes for the resource",
+    reason="tasks compete for the resource",
 )
 _FULL_FAILS = Limit(
     key="full-fails",
     name="share of time with all tasks waiting for memory or I/O that fails",
     value=0.01,
     unit="share",
-    reason="the benchmark would wait too",
+    reason="a benchmark would wait too",
 )
 
 
@@ -125,10 +128,10 @@ _FULL_FAILS = Limit(
     reads=tuple(f"{PRESSURE}/{resource} over the sample" for resource in ("cpu", "memory", "io")),
     limits=(_STALL_PASSES, _STALL_FAILS, _FULL_FAILS),
     why=(
-        "Pressure stall information counts the time that tasks waited, spikes included that averages lose. All tasks "
-        "waiting for memory means that the benchmark would be reclaiming memory instead of running: that blocks."
+        "Pressure stall information (PSI) counts the time that tasks waited, including spikes that averages hide. "
+        "When all tasks wait for memory, a benchmark would reclaim memory instead of running: that blocks."
     ),
-    remedy="Stop what competes; boot with psi=1 where the kernel has it switched off.",
+    remedy="Stop the programs that compete; boot with psi=1 if PSI is switched off.",
     sources=("https://docs.kernel.org/accounting/psi.html",),
     asks_rates=True,
 )
@@ -174,7 +177,7 @@ _STEAL_FAILS = Limit(
     name="steal on a target CPU that fails",
     value=0.005,
     unit="share",
-    reason="half of what a benchmark wants to resolve",
+    reason="half of what a benchmark tries to resolve",
 )
 
 
@@ -186,10 +189,10 @@ _STEAL_FAILS = Limit(
     reads=("/proc/stat (steal) over the sample, and over the calibration",),
     limits=(_STEAL_FAILS,),
     why=(
-        "Time that the hypervisor gives to others is lost without a trace in any other counter. No steal time is no "
-        "proof: many hypervisors never report any."
+        "Time that the hypervisor gives to other guests shows in no other counter. No steal time proves nothing: many "
+        "hypervisors never report any."
     ),
-    remedy="Nothing inside the machine helps: use a dedicated host or another instance type, or measure again later.",
+    remedy="Nothing inside the guest helps: use a dedicated host or another instance type, or measure again later.",
     sources=("https://docs.kernel.org/filesystems/proc.html",),
     asks_rates=True,
     tells_unsampled=True,
@@ -215,7 +218,7 @@ def hypervisor_steal(case: Case) -> Answer:
         return not_applicable("not a virtual machine")
     reason = _why_unmeasured(case, interval) if len(steals) < len(case.target) else None
     if reason is None and worst == 0 and not any(load.steal_since_boot_ns for load in loads.values()):
-        return unknown("no steal time since boot: the hypervisor may not report any")
+        return unknown("no steal time since boot: the hypervisor may not report it")
     is_much = worst > case.bound(_STEAL_FAILS)
     much = f"steal: {worst:.1%} of {{}}" + (f" {WHEN}" if worst in later.values() else "")
     return grade_cpus(

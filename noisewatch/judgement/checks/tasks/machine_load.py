@@ -18,11 +18,11 @@ from noisewatch.model.interval.interrupt_counts import stood_still
 _PROC_DOC = "https://docs.kernel.org/filesystems/proc.html"
 
 _OTHERS_PASS = Limit(
-    *("passes", "mean busy share of the other CPUs that passes", 0.10, "share", "what services at rest add up to"),
+    *("passes", "mean busy share of the other CPUs that passes", 0.10, "share", "typical for idle services"),
     value_in={STRICT: 0.05},
 )
 _OTHERS_FAIL = Limit(
-    *("fails", "mean busy share of the other CPUs that fails", 0.30, "share", "somebody else computes here as well"),
+    *("fails", "mean busy share of the other CPUs that fails", 0.30, "share", "other work is running here"),
     value_in={STRICT: 0.10},
 )
 _VISIBLE = 0.05  # of a CPU: who is named among the others
@@ -31,16 +31,16 @@ _VISIBLE = 0.05  # of a CPU: who is named among the others
 @check(
     id="other-cpus-busy",
     area="load",
-    question="Is the machine quiet beyond the cores and caches of the target CPUs?",
+    question="Are the CPUs outside the target's cores and caches quiet?",
     severity=Severity.WARNING,
     severity_in={STRICT: Severity.BLOCKING},
     reads=("/proc/stat over the sample", f"{CPUS}/cpuN/cache/indexN/shared_cpu_list"),
     limits=(_OTHERS_PASS, _OTHERS_FAIL),
     why=(
-        "Other sockets and clusters share memory, power and the kernel's locks with the target, and what runs there "
-        "may move. Siblings and neighbours in the target's caches have checks of their own."
+        "Other sockets and clusters share memory, power and kernel locks with the target CPUs, and what runs there "
+        "may move. Siblings and cache neighbours of the target CPUs have their own checks."
     ),
-    remedy="Stop what runs there, or wait for it to end.",
+    remedy="Stop what runs there, or wait until it ends.",
     sources=(_PROC_DOC,),
     asks_rates=True,
 )
@@ -50,7 +50,7 @@ def other_cpus_busy(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     others = _beyond_the_caches(case)
     if not others:
-        return Answer(Status.PASS, "all other CPUs share a cache or a core with the target, and are judged there")
+        return Answer(Status.PASS, "all other CPUs share a cache or a core with a target CPU; other checks judge them")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
     known = {cpu: share for cpu, share in busy.items() if share is not None}
     mean = sum(known.values()) / len(busy)
@@ -98,22 +98,22 @@ def _beyond_the_caches(case: Case) -> CpuSet:
 
 
 _QUEUE_FAILS = Limit(
-    *("fails", "runnable tasks for each CPU that is no target", 1.0, "tasks", "the next one has no CPU but a target's")
+    *("fails", "runnable tasks per CPU outside the target", 1.0, "tasks", "one more task would need a target CPU")
 )
 
 
 @check(
     id="run-queue-full",
     area="load",
-    question="Are there fewer runnable tasks than CPUs to take them?",
+    question="Are there enough other CPUs for all runnable tasks?",
     severity=Severity.INFORMATION,
     reads=(f"{LOADAVG} (the fourth field) before and after the sample",),
     limits=(_QUEUE_FAILS,),
     why=(
-        "Tasks that find no free CPU wait for one, or go to a target. The count is of an instant, so that what counts "
-        "here is the smaller of two; how long tasks wait is what pressure-stall measures."
+        "Tasks that find no free CPU wait, or run on a target CPU. The count is of an instant, so the smaller of two "
+        "counts is used; pressure-stall measures how long tasks wait."
     ),
-    remedy="Wait until what runs has ended, or stop it.",
+    remedy="Wait until the running tasks end, or stop them.",
     sources=(_PROC_DOC,),
     asks_rates=True,
 )
@@ -140,22 +140,22 @@ def run_queue_full(case: Case) -> Answer:
 
 
 _AVERAGE = Limit(
-    key="passes", name="load average for each CPU", value=0.5, unit="tasks", reason="half of the machine was in use"
+    key="passes", name="load average per CPU", value=0.5, unit="tasks", reason="half of the CPUs were in use"
 )
 
 
 @check(
     id="load-average-high",
     area="load",
-    question="Was the machine quiet in the last minute?",
+    question="Was the machine quiet during the last minute?",
     severity=Severity.INFORMATION,
     reads=(LOADAVG,),
     limits=(_AVERAGE,),
     why=(
-        "Three familiar numbers, for context: they follow what happened with a delay of a minute and more, and count "
-        "the build that ended just now, and tasks that wait for a disk. Nothing should depend on them."
+        "Three familiar numbers, for context only: they lag by a minute or more, still count a build that has just "
+        "ended, and include tasks that wait for a disk. Do not rely on them."
     ),
-    remedy="Wait, or believe the sample, which is of now.",
+    remedy="Wait, or rely on the sample, which shows the present.",
     sources=(_PROC_DOC,),
 )
 def load_average_high(case: Case) -> Answer:
@@ -182,17 +182,17 @@ def load_average_high(case: Case) -> Answer:
 
 _OWN_PASSES = Limit(
     key="passes",
-    name="own share of a target CPU that passes",
+    name="noisewatch's share of a target CPU that passes",
     value=0.005,
     unit="share",
     reason="a few snapshots in the sample",
 )
 _OWN_FAILS = Limit(
     key="fails",
-    name="own share of a target CPU that fails",
+    name="noisewatch's share of a target CPU that fails",
     value=0.02,
     unit="share",
-    reason="more than many a real disturbance",
+    reason="more than many real culprits take",
 )
 
 
@@ -205,10 +205,10 @@ _OWN_FAILS = Limit(
     reads=("/proc/PID/task/TID/schedstat of noisewatch over the sample",),
     limits=(_OWN_PASSES, _OWN_FAILS),
     why=(
-        "What measures takes time as well. Its own is left out of all other figures; where it has no other CPU to run "
-        "on, a benchmark would feel it all the same."
+        "noisewatch takes CPU time too. All other figures leave it out, but where it has no other CPU to run on, it "
+        "disturbs a benchmark."
     ),
-    remedy="Choose fewer target CPUs, so that one is left for noisewatch, and watch less often.",
+    remedy="Choose fewer target CPUs, so that noisewatch has one of its own, and watch less often.",
     sources=(_PROC_DOC,),
     asks_rates=True,
 )
@@ -220,7 +220,7 @@ def own_load_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown("/proc/PID"))
     seen_pids = own_pids & before.by_tid.keys() & after.by_tid.keys()
     if own_pids and not seen_pids:
-        return unknown("noisewatch did not see itself: it was given the numbers of another namespace")
+        return unknown("noisewatch cannot see itself: /proc shows another PID namespace")
     own_ns = sum(run.ran_ns for run in interval.runs if run.is_own)
     timed = [pid for pid in seen_pids & after.read_pids if after.by_tid[pid].waited_ns is not None]
     if timed and not own_ns:
@@ -233,29 +233,29 @@ def own_load_on_target(case: Case) -> Answer:
     }
     bound = case.bound(_OWN_FAILS)
     cpus = frozenset(cpu for cpu, share in share_by_cpu.items() if share > case.bound(_OWN_PASSES))
-    said = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran elsewhere"
+    said = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran on other CPUs"
     status = Status.FAIL if worst > bound else Status.WARN if cpus else Status.PASS
     return Answer(status, said, measured=worst, limit=bound, unit="share", cpus=cpus, evidence=evidence)
 
 
 _USERS = Limit(
     key="fails",
-    name="users that are logged in",
+    name="logged-in users",
     value=1,
     unit="users",
-    reason="whoever else is there may start something",
+    reason="another user may start something",
 )
 
 
 @check(
     id="other-users-logged-in",
     area="load",
-    question="Are you the only user who is logged in?",
+    question="Are you the only logged-in user?",
     severity=Severity.INFORMATION,
     reads=(f"{SESSIONS}: /run/utmp, or /run/systemd/sessions",),
     limits=(_USERS,),
-    why="The others do not know that somebody measures, and their next command may come at any time.",
-    remedy="Ask them, or reserve the machine.",
+    why="The others do not know that a benchmark is running; their next command may come at any time.",
+    remedy="Ask them to wait, or reserve the machine.",
     sources=("https://www.freedesktop.org/software/systemd/man/latest/systemd-logind.service.html",),
 )
 def other_users_logged_in(case: Case) -> Answer:
@@ -266,5 +266,5 @@ def other_users_logged_in(case: Case) -> Answer:
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
     status = Status.FAIL if sessions.users > case.bound(_USERS) else Status.PASS
     if status == Status.PASS and case.snapshot.platform.container != NONE:
-        return unknown(f"{said}, but {case.container_words} does not see who uses the machine")
+        return unknown(f"{said}, but {case.container_words} cannot see who uses the machine")
     return Answer(status, said, measured=sessions.users, limit=case.bound(_USERS), unit="users", evidence=evidence)

@@ -28,16 +28,16 @@ _FULL = 2
 @check(
     id="layout-not-random",
     area="process",
-    question="Is the address layout randomised for each run?",
+    question="Is the address layout randomized for each run?",
     severity=Severity.WARNING,
     reads=(Knob.ADDRESS_RANDOMISATION, PERSONALITY),
     why=(
-        "Speed depends on where code, stack and heap happen to lie. With a fixed layout all runs share one run's luck "
-        "and a change that merely moves something looks like progress; over random layouts many runs average it out."
+        "Speed depends on where code, stack and heap are placed. With a fixed layout all runs share the same luck, "
+        "and a change that merely moves code looks like an improvement; with random layouts, many runs average it out."
     ),
     remedy=(
-        "Leave randomisation on, and start the program many times. There is no option yet that asks for fixed layouts: "
-        "who wants them, as for counting instructions, starts the program with `setarch -R` and ignores this check."
+        "Leave randomization on, and start the program many times. For a fixed layout, as when counting instructions, "
+        "start the program with `setarch -R` and ignore this check."
     ),
     sources=(
         "https://docs.kernel.org/admin-guide/sysctl/kernel.html#randomize-va-space",
@@ -50,13 +50,13 @@ def layout_not_random(case: Case) -> Answer:
     personality = case.snapshot.settings.own.personality
     evidence = {Knob.ADDRESS_RANDOMISATION.value: level, "personality": personality}
     if level is not None and level < _FULL:
-        said = "layouts are fixed" if level == 0 else "the heap always follows the program"
+        said = "address layouts are fixed" if level == 0 else "the heap always follows the program"
         fix = turned(case, Knob.ADDRESS_RANDOMISATION, _FULL)
         return Answer(Status.WARN, said, measured=level, evidence=evidence, fix=fix)
     if personality is not None and personality & NO_RANDOMISATION:
         return Answer(
             Status.WARN,
-            "whatever this process starts has a fixed layout (setarch -R)",
+            "programs started from here have a fixed layout (setarch -R)",
             measured=level,
             evidence=evidence,
         )
@@ -64,7 +64,7 @@ def layout_not_random(case: Case) -> Answer:
         return unread(case, Knob.ADDRESS_RANDOMISATION)
     if personality is None:
         return unknown(case.why_unknown(PERSONALITY))
-    return Answer(Status.PASS, "layouts are random", measured=level, evidence=evidence)
+    return Answer(Status.PASS, "address layouts are random", measured=level, evidence=evidence)
 
 
 _HARMLESS = frozenset({"PYTHONHASHSEED"})  # either choice is a good one, as long as it is known
@@ -76,12 +76,12 @@ _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
     area="process",
     question="Is the environment free of variables that change how programs run?",
     severity=Severity.INFORMATION,
-    reads=("names in the environment of noisewatch, and its size",),
+    reads=("names and size of the environment of noisewatch",),
     why=(
-        "A preloaded library or a tuned allocator changes what is measured, in this shell and nowhere else. Even the "
-        "size of the environment moves the stack, and with it timings."
+        "A preloaded library or a tuned allocator changes results in this shell only. Even the size of the "
+        "environment moves the stack, which changes timings."
     ),
-    remedy="Start the benchmark with `env -i`, or say in its report what was set.",
+    remedy="Start the benchmark with `env -i`, or report the variables with the results.",
     sources=(
         "https://man7.org/linux/man-pages/man8/ld.so.8.html",
         "https://man7.org/linux/man-pages/man3/mallopt.3.html",
@@ -109,8 +109,8 @@ def environment_alters_programs(case: Case) -> Answer:
     question="Is this process free of debuggers and tracers?",
     severity=Severity.WARNING,
     reads=(f"{STATUS} (TracerPid)",),
-    why="A traced process stops at each system call or signal until its tracer has had a look: microseconds each time.",
-    remedy="Leave the debugger, or start the benchmark outside of strace.",
+    why="A traced process stops at each system call or signal until its tracer has handled it: microseconds each time.",
+    remedy="Quit the debugger, or start the benchmark without strace.",
     sources=("https://man7.org/linux/man-pages/man2/ptrace.2.html",),
     asks_starter=True,
 )
@@ -134,12 +134,12 @@ _SPACE = ("Max address space", "Max data size")
 @check(
     id="resources-limited",
     area="process",
-    question="Are CPU time and memory of a process unlimited, with the usual stack size?",
+    question="Are the CPU time and memory limits of a process off, and the stack limit usual?",
     severity=Severity.INFORMATION,
     reads=(LIMITS,),
     why=(
-        "A limit of CPU time kills a long run, one of memory makes allocations fail. A stack without a limit has the "
-        "kernel lay out memory from the bottom up, in another order than for everybody else."
+        "A CPU time limit kills a long run; a memory limit makes allocations fail. With an unlimited stack the kernel "
+        "lays out memory bottom-up, unlike on most machines."
     ),
     remedy="Change them with ulimit in the shell that starts the benchmark: `ulimit -t unlimited -v unlimited`.",
     sources=("https://man7.org/linux/man-pages/man2/getrlimit.2.html",),
@@ -158,7 +158,7 @@ def resources_limited(case: Case) -> Answer:
     missing = [name for name in asked if name not in limits]
     if missing:
         return unknown(f"{LIMITS}: no line {missing[0]!r}")
-    return Answer(Status.PASS, "no limits beyond the usual", evidence=evidence)
+    return Answer(Status.PASS, "no unusual limits", evidence=evidence)
 
 
 _FOR_EVERYBODY = 2  # the kernel's share of the count is kept from users, their own is not
@@ -172,10 +172,10 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
     severity=Severity.INFORMATION,
     reads=(Knob.PERF_PARANOID, EVENT_SOURCES, f"{STATUS} (CapEff)", NAMESPACE),
     why=(
-        "The number of instructions hardly varies, even where time does: on a machine that cannot be made quiet it "
-        "still shows a change."
+        "The number of instructions hardly varies, even when time does: it still shows a change on a machine that "
+        "cannot be made quiet."
     ),
-    remedy="Lower perf_event_paranoid to 2 or less; in a virtual machine, have the host pass the counters through.",
+    remedy="Lower perf_event_paranoid to 2 or less; in a virtual machine, have the host expose the counters.",
     sources=(
         "https://docs.kernel.org/admin-guide/perf-security.html",
         "https://docs.kernel.org/admin-guide/sysctl/kernel.html#perf-event-paranoid",
@@ -189,12 +189,12 @@ def hardware_counters_unusable(case: Case) -> Answer:
         return unread(case, Knob.PERF_PARANOID)
     evidence = {Knob.PERF_PARANOID.value: paranoia, "counters": None if names is None else counters_among(names)}
     if names is not None and not counters_among(names):
-        return Answer(Status.WARN, "the processor's counters are not there", measured=paranoia, evidence=evidence)
+        return Answer(Status.WARN, "the processor's counters are not available", measured=paranoia, evidence=evidence)
     if paranoia > _FOR_EVERYBODY:
         if own.status is None or own.is_in_user_namespace is None:
             return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
         if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
-            said = f"perf_event_paranoid is {paranoia}: only root may count"
+            said = f"perf_event_paranoid is {paranoia}: only root may use the counters"
             fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
             return Answer(Status.WARN, said, measured=paranoia, evidence=evidence, fix=fix)
     if names is None:
@@ -205,12 +205,12 @@ def hardware_counters_unusable(case: Case) -> Answer:
 @check(
     id="started-off-target",
     area="process",
-    question="Would a benchmark that is started here run on the target CPUs, and only there?",
+    question="Would a benchmark started here run on the target CPUs only?",
     severity=Severity.INFORMATION,
     reads=("the affinity that noisewatch was started with",),
     why=(
-        "A program runs where its shell may run, unless it is pinned: on CPUs that were not judged, and moved from one "
-        "to the other. From isolated CPUs the scheduler stays away by itself."
+        "Unless it is pinned, a program runs wherever its shell may run, also on CPUs that were not judged, and the "
+        "scheduler moves it between them. It never places a program on isolated CPUs by itself."
     ),
     remedy="Start the benchmark with taskset, or let it pin itself.",
     sources=("https://man7.org/linux/man-pages/man1/taskset.1.html",),
@@ -224,9 +224,9 @@ def started_off_target(case: Case) -> Answer:
     if not case.target:
         return unknown("there is no target CPU")
     if allowed <= case.target:
-        return Answer(Status.PASS, f"what is started here runs on {name_cpus(allowed)}", evidence=evidence)
+        return Answer(Status.PASS, f"programs started here run on {name_cpus(allowed)}", evidence=evidence)
     where = "also on" if allowed & case.target else "on"
-    said = f"what is started here runs {where} {name_cpus(allowed - case.target)}, unless it is pinned"
+    said = f"programs started here run {where} {name_cpus(allowed - case.target)}, unless they are pinned"
     pinned = f"taskset -c {format_cpu_list(case.target)} COMMAND"
     fix = Fix(lasting=(ByHand(f"start the benchmark with: {pinned}"),), needs_root=False)
     return Answer(Status.WARN, said, cpus=allowed - case.target, evidence=evidence, fix=fix)

@@ -20,14 +20,14 @@ from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
 from noisewatch.machine.recording.privacy import UNNAMED
 
 _AHEAD = Limit(
-    *("window", "time ahead that is looked at", 600, "s", "most benchmarks are over by then"),
+    *("window", "time ahead that is checked", 600, "s", "most benchmarks have finished by then"),
     set_by="--expect",
 )
 _CRONS = frozenset({"cron", "crond", "fcron", "dcron", "bcron-start"})
 _ANACRON = frozenset({"anacron"})
 _MOST_NAMED = 4
 _US_PER_S = 1_000_000
-_USERS = "timers and crontabs of users were not looked at"
+_USERS = "timers and crontabs of users were not read"
 _FIELDS_BY_NICKNAME = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -56,10 +56,10 @@ class _Due:
     reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),
     limits=(_AHEAD,),
     why=(
-        "Three quiet seconds say nothing of minute seven, in which updates are looked for, logs rotated or disks "
-        "trimmed: such jobs take minutes, and come when the clock says so."
+        "Three quiet seconds say nothing about minute seven, when a job may check for updates, rotate logs or trim "
+        "disks: such jobs take minutes and start by the clock."
     ),
-    remedy="Start after them, or stop their timers for the time of the benchmark; say with --expect how long it takes.",
+    remedy="Start after them, or stop their timers during the benchmark; give its expected duration with --expect.",
     sources=(
         "https://www.freedesktop.org/software/systemd/man/latest/systemd.timer.html",
         "https://man7.org/linux/man-pages/man5/crontab.5.html",
@@ -69,14 +69,14 @@ def job_scheduled(case: Case) -> Answer:
     jobs = case.snapshot.jobs
     severity = Severity.WARNING if case.rules.expected_s is not None else None
     if jobs is None:
-        reason = "scheduled jobs are asked for by `preflight` alone"
+        reason = "only `preflight` reads scheduled jobs"
         return Answer(Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION)
     ahead_s = case.rules.expected_s if case.rules.expected_s is not None else case.bound(_AHEAD)
     if jobs.clock is None:
         return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(CLOCK_QUESTION), severity=severity)
     crons = running(case, _CRONS)
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
-    from_anacron = [_Due("jobs of anacron, which runs,", 0.0)] if running(case, _ANACRON) else []
+    from_anacron = [_Due("the jobs of the running anacron", 0.0)] if running(case, _ANACRON) else []
     all_of_them = [*_timers(jobs.timers or (), jobs.clock), *from_cron, *from_anacron]
     due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda each: each.in_s)
     evidence = {"due": [{"name": each.name, "in_s": round(each.in_s)} for each in due], "window_s": ahead_s}
@@ -129,7 +129,7 @@ def _name(job: CronJob) -> str:
 
 def _why_cron_unseen(case: Case, is_seen: bool) -> str | None:
     unseen = why_unseen(case)
-    return None if is_seen or unseen is None else f"whether a cron runs is unknown: {unseen}"
+    return None if is_seen or unseen is None else f"whether a cron daemon runs is unknown: {unseen}"
 
 
 def _said(due: list[_Due]) -> str:

@@ -30,7 +30,7 @@ _SAMPLES = Limit(
     name="overflows of hardware counters on one target CPU",
     value=5.0,
     unit="per second",
-    reason="the watchdog for hard lock-ups makes one in about ten seconds, a profiler a hundred and more in one",
+    reason="the hard lockup watchdog causes one in about ten seconds, a profiler a hundred or more a second",
 )
 
 
@@ -52,15 +52,12 @@ def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
 @check(
     id="profiler-runs",
     area="kernel",
-    question="Is no profiler running?",
+    question="Is the machine free of running profilers?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
     limits=(_SAMPLES,),
-    why=(
-        "A profiler interrupts the CPUs that it samples a hundred to some thousand times a second. That it might, the "
-        "highest rate that the kernel allows, costs nothing as long as none does."
-    ),
-    remedy="Stop the profiler, or keep it away from the target CPUs.",
+    why=("A profiler interrupts the CPUs that it samples a hundred to several thousand times a second."),
+    remedy="Stop the profiler, or exclude the target CPUs from it.",
     sources=("https://docs.kernel.org/admin-guide/perf-security.html", "https://perfwiki.github.io/main/tutorial/"),
 )
 def profiler_runs(case: Case) -> Answer:
@@ -93,7 +90,7 @@ def profiler_runs(case: Case) -> Answer:
         return unknown(reasons[0])
     return Answer(
         Status.PASS,
-        "no profiler that is known by its name runs, and none samples",
+        "no profiler with a known name runs, and none samples",
         measured=worst,
         limit=limit,
         unit="per second",
@@ -132,15 +129,15 @@ _AGENTS = frozenset(
 @check(
     id="security-agent-runs",
     area="kernel",
-    question="Is no security agent running?",
+    question="Is the machine free of security agents?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=("/proc/PID/stat",),
     why=(
-        "Auditing and its like run at every system call, at every file that is opened or program that is started. The "
-        "agent reads what they report when it likes, and scans when it likes."
+        "Audit and similar hooks run at every system call, or whenever a file is opened or a program starts. The "
+        "agent processes their events, and scans, at times of its own."
     ),
-    remedy="Measure on a machine without the agent, or have its owner switch it off for that time.",
+    remedy="Measure on a machine without the agent, or have its owner switch it off during the benchmark.",
     sources=("https://man7.org/linux/man-pages/man8/auditctl.8.html",),
 )
 def security_agent_runs(case: Case) -> Answer:
@@ -149,7 +146,7 @@ def security_agent_runs(case: Case) -> Answer:
         evidence = {"pid_by_name": {task.name: task.pid for task in found}}
         return Answer(Status.FAIL, f"{_named(found)} runs", evidence=evidence, culprits=_blamed(found))
     reason = why_unseen(case)
-    return Answer(Status.PASS, "none that is known by its name runs") if reason is None else unknown(reason)
+    return Answer(Status.PASS, "no agent with a known name runs") if reason is None else unknown(reason)
 
 
 _FILTERS = 2
@@ -162,10 +159,10 @@ _FILTERS = 2
     severity=Severity.INFORMATION,
     reads=(STATUS,),
     why=(
-        "Containers and sandboxes have each system call looked at by a filter, which a benchmark that is started here "
-        "inherits: its figures do not compare with those taken outside."
+        "Containers and sandboxes run a filter (seccomp) on each system call, which a benchmark started here "
+        "inherits: its results do not compare with those measured outside."
     ),
-    remedy="For a container that may do without: --security-opt seccomp=unconfined.",
+    remedy="For a container that does not need it: --security-opt seccomp=unconfined.",
     sources=("https://docs.kernel.org/userspace-api/seccomp_filter.html",),
     asks_starter=True,
 )
@@ -175,6 +172,9 @@ def system_calls_filtered(case: Case) -> Answer:
         return unknown(case.why_unknown(STATUS))
     if mode == _FILTERS:
         return Answer(
-            Status.FAIL, "this process's system calls pass a filter", measured=mode, evidence={"seccomp_mode": mode}
+            Status.FAIL,
+            "a seccomp filter checks this process's system calls",
+            measured=mode,
+            evidence={"seccomp_mode": mode},
         )
-    return Answer(Status.PASS, "no filter is set", measured=mode, evidence={"seccomp_mode": mode})
+    return Answer(Status.PASS, "no seccomp filter is set", measured=mode, evidence={"seccomp_mode": mode})

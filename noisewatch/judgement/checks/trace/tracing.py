@@ -38,10 +38,10 @@ _MOST_NAMED = 3
         Knob.STACK_TRACER,
     ),
     why=(
-        "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, on the target CPUs too, and "
-        "whether or not anybody reads what is recorded."
+        "Each traced function and each event costs 0.1 to 1 µs wherever it occurs, also on the target CPUs, and even "
+        "if nobody reads the trace."
     ),
-    remedy="Stop the program that traces, or switch off what it left behind.",
+    remedy="Stop the tracing program, or switch off what it left on.",
     sources=("https://docs.kernel.org/trace/ftrace.html", "https://docs.kernel.org/trace/events.html"),
 )
 def kernel_traced(case: Case) -> Answer:
@@ -55,7 +55,7 @@ def kernel_traced(case: Case) -> Answer:
     active = [each for each in instances or () if _tracer_of(each) or _events_of(each) or each.is_profiling]
     if active or stack_tracer:
         said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in active]
-        said += ["the stack's depth at each function"] if stack_tracer else []
+        said += ["the stack depth at each function"] if stack_tracer else []
         return Answer(
             Status.FAIL, "; ".join(said), evidence=evidence, fix=_stop_tracing(case, active, bool(stack_tracer))
         )
@@ -111,17 +111,17 @@ _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATIS
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=_STATISTICS,
     why=(
-        "Statistics of the scheduler, of delays and of BPF programs read the clock again at each switch of tasks or "
-        "run of a program: the same code is slower, and a machine without them is no fair comparison."
+        "Statistics of the scheduler, of delays and of BPF programs read the clock at each context switch or program "
+        "run: the same code is slower than on a machine without them."
     ),
-    remedy="Switch off those that nobody reads.",
+    remedy="Switch off the statistics that nobody reads.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html",),
 )
 def kernel_statistics_collected(case: Case) -> Answer:
     knobs = case.snapshot.settings.knobs
     values = {knob: knobs.integer(knob) for knob in _STATISTICS if knob not in knobs.absent}
     if not values:
-        return not_applicable("this kernel collects none of them")
+        return not_applicable("this kernel has none of them")
     evidence = {knob.value: value for knob, value in values.items()}
     collected = [knob for knob, value in values.items() if value]
     if collected:
