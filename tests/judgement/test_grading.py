@@ -44,5 +44,5 @@ def test_the_worst_cpu_decides_and_what_is_not_known_is_no_pass(
 
 
 def test_of_no_cpu_at_all_the_reason_is_told() -> None:
-    assert _graded({}).reason == "there is no CPU to judge"
+    assert _graded({}).reason == "there is no target CPU"
     assert _graded({}, "no column").reason == "no column"

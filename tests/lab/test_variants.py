@@ -13,7 +13,7 @@ def test_a_machine_with_one_cpu(one_cpu: Lab) -> None:
     assert report["exit_status"] == 1
     assert {each: finding(report, each)["status"] for each in _OF_ONE_CPU} == _OF_ONE_CPU
     assert finding(report, "target-not-isolated")["fix"]["now"] is None
-    assert "all other work needs one" in finding(report, "target-not-isolated")["fix"]["persist"]
+    assert "all other work needs a CPU" in finding(report, "target-not-isolated")["fix"]["persist"]
     ran = one_cpu.run("noisewatch preflight --sample 0 --no-calibration")
     assert "all CPUs are target CPUs: noisewatch itself runs on CPU 0" in ran.err
 

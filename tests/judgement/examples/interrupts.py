@@ -89,7 +89,7 @@ def _sampled(cpu2: int) -> dict[str, str]:
 
 EXAMPLES = [
     Example("irqbalance-may-move-irqs", "unknown", _HIDING | _POWERLESS | _TARGET_0, "hidepid=invisible"),
-    Example("irqbalance-may-move-irqs", "pass", _HIDING | _TARGET_0, "does not run"),
+    Example("irqbalance-may-move-irqs", "pass", _HIDING | _TARGET_0, "is not running"),
     Example("irqbalance-may-move-irqs", "pass", _HIDING | _POWERLESS, "would spare"),
     Example("irqbalance-may-move-irqs", "unknown", _TARGET_0, "no kernel thread", gone=_NO_KERNEL_THREADS),
     Example("irq-routed-to-target", "unknown", gone=("/proc/irq/24/smp_affinity_list",)),
@@ -124,7 +124,7 @@ EXAMPLES = [
     ),
     Example("irq-routed-to-target", "unknown", _NO_ROW, "no row for IRQ 77 (nvme9q1)"),
     Example("irq-routed-to-target", "pass", _HIDDEN),
-    Example("irq-routed-to-target", "unknown", _adapters(60_000), "AIO came to CPU"),
+    Example("irq-routed-to-target", "unknown", _adapters(60_000), "AIO interrupted CPU"),
     Example("irq-routed-to-target", "pass", _device_table("AIO: 60 60 0 0")),
     Example(
         *(
@@ -142,9 +142,9 @@ EXAMPLES = [
     Example("device-interrupts-on-target", "warn", {}, "eth0-rx-0", {2}, after=_interrupts(3)),
     Example("device-interrupts-on-target", "unknown", gone=("/proc/interrupts",)),
     Example("irq-routed-to-target", "warn", _ROUTED_TO_2, "24 eth0-rx-0", {2}),
-    Example("irq-routed-to-target", "pass", _LEAVING_2, "gone after one more interrupt: 24 eth0-rx-0"),
+    Example("irq-routed-to-target", "pass", _LEAVING_2, "move away at their next interrupt: 24 eth0-rx-0"),
     Example("irq-routed-to-target", "warn", _LEAVING_2, "24 eth0-rx-0", {2}, after=_interrupts(1)),
-    Example("irq-routed-to-target", "warn", {"/proc/irq/24/smp_affinity_list": "0-3\n"}, "may move"),
+    Example("irq-routed-to-target", "warn", {"/proc/irq/24/smp_affinity_list": "0-3\n"}, "are allowed on"),
     Example("irq-routed-to-target", "unknown", gone=("/proc/irq",)),
     Example(
         *("default-irq-affinity-includes-target", "fail", {"/proc/irq/default_smp_affinity": "f\n"}, "CPUs 2-3"),
@@ -161,7 +161,7 @@ EXAMPLES = [
     Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("NET_RX", "800 9000 0 0")),
     Example("softirqs-on-target", "pass", {}, "none", after=_softirqs("TIMER", "9300 9300 900 900")),
     Example(
-        *("softirqs-on-target", "pass", {}, "on CPU 2, with its interrupts"),
+        *("softirqs-on-target", "pass", {}, "on CPU 2, explained by its device interrupts"),
         after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "24", "800 0 60 0"),
     ),
     Example(
@@ -173,7 +173,7 @@ EXAMPLES = [
         after=_softirqs("NET_RX", "800 0 300 0") | _table("/proc/interrupts", "25", "0 130 300 0"),
     ),
     Example(
-        *("softirqs-on-target", "pass", _blocks(0), "on CPU 2, with its interrupts"),
+        *("softirqs-on-target", "pass", _blocks(0), "on CPU 2, explained by its device interrupts"),
         after=_blocks(300) | _table("/proc/interrupts", "25", "0 130 300 0"),
     ),
     Example(
@@ -191,37 +191,37 @@ EXAMPLES = [
     Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(1, 30)),
     Example("softirqs-on-target", "pass", {}, "none", after=_softirq_time(3, 2)),
     Example(
-        *("softirqs-on-target", "pass", {}, "with its interrupts"),
+        *("softirqs-on-target", "pass", {}, "explained by its device interrupts"),
         after=_softirq_time(3, 5)
         | _softirqs("NET_RX", "800 0 0 900")
         | _table("/proc/interrupts", "24", "800 0 0 900"),
     ),
     Example("softirqs-on-target", "unknown", gone=("/proc/softirqs",)),
     Example("softirqs-on-target", "unknown", gone=("/proc/stat",)),
-    Example("softirqs-on-target", "unknown", _NO_DEVICE_ROWS, "no row for devices"),
+    Example("softirqs-on-target", "unknown", _NO_DEVICE_ROWS, "no rows of device softirqs"),
     Example("ipis-on-target", "pass", {}, "10/s", after=_calls(100, 33)),
     Example("ipis-on-target", "pass", {}, "0/s at most", after=_calls(9000, 3)),
     Example("ipis-on-target", "warn", {}, "mostly Rescheduling", {2}, after=_calls(100, 93)),
     Example("ipis-on-target", "fail", {}, "200/s", {2}, after=_calls(100, 603)),
     Example("ipis-on-target", "fail", {}, "200/s", {2}, after=_calls(100, 603), rules=_LATENCY),
-    Example("ipis-on-target", "unknown", _NO_CALLS, "no row counts calls"),
+    Example("ipis-on-target", "unknown", _NO_CALLS, "no row counts IPIs"),
     Example("ipis-on-target", "unknown", gone=("/proc/interrupts",)),
     Example("ipis-on-target", "not-applicable", _ALONE, "no other CPU", target=frozenset({0})),
     Example("tick-not-stopped", "pass", {}, "0 timer interrupts"),
     Example("tick-not-stopped", "fail", {}, "250 timer interrupts", {2}, loaded=_timers(120 + 450)),
     Example("tick-not-stopped", "warn", {}, "30 timer interrupts", {2}, loaded=_timers(120 + 54)),
     Example("tick-not-stopped", "pass", {}, "15 timer interrupts", loaded=_timers(120 + 27)),
-    Example("tick-not-stopped", "pass", _NO_PROMISE, "promises nothing", loaded=_timers(120 + 450, 120 + 450)),
-    Example("tick-not-stopped", "pass", {f"{CPUS}/nohz_full": "2\n"}, "(CPU 3: nohz", loaded=_timers(120, 900)),
+    Example("tick-not-stopped", "pass", _NO_PROMISE, "not nohz_full", loaded=_timers(120 + 450, 120 + 450)),
+    Example("tick-not-stopped", "pass", {f"{CPUS}/nohz_full": "2\n"}, "(CPU 3: not nohz", loaded=_timers(120, 900)),
     Example("tick-not-stopped", "unknown", {f"{CPUS}/nohz_full": "rubbish\n"}, "nohz_full"),
-    Example("tick-not-stopped", "unknown", {}, "CPU 3: hardly", loaded={"/proc/stat": stat_file({2: 180}, 600)}),
+    Example("tick-not-stopped", "unknown", {}, "CPU 3: was hardly", loaded={"/proc/stat": stat_file({2: 180}, 600)}),
     Example("tick-not-stopped", "unknown", gone=("/proc/interrupts",)),
     Example("timers-on-target", "pass", {}, "0 timer interrupts/s"),
     Example("timers-on-target", "pass", {}, "250 timer", after=_sampled(120 + 750), loaded=_timers(870)),
     Example("timers-on-target", "warn", {}, "the tick comes 250", {2}, after=_sampled(120 + 1_060)),
     Example("timers-on-target", "fail", {}, "14158 timer interrupts/s", {2}, after=_sampled(120 + 42_474)),
     Example("timers-on-target", "fail", {}, "up to 4500", {2}, loaded=_timers(120 + 13_500)),
-    Example("timers-on-target", "fail", _NO_HZ, "no tick comes more than 1000", {2}, after=_sampled(120 + 6_030)),
+    Example("timers-on-target", "fail", _NO_HZ, "a tick comes at most 1000 times/s", {2}, after=_sampled(120 + 6_030)),
     Example("timers-on-target", "pass", _NO_HZ, "200 timer", after=_sampled(120 + 600), loaded=_timers(720)),
     Example("timers-on-target", "unknown", _NO_HZ, "may be the tick", after=_sampled(120 + 900), loaded=_timers(1020)),
     Example("timers-on-target", "unknown", {"/proc/interrupts": "CPU0 CPU1 CPU2 CPU3\nRES: 1 2 3 4\n"}, "no row"),

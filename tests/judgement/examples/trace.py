@@ -80,8 +80,8 @@ EXAMPLES = [
     Example("kernel-traced", "unknown", gone=(f"{TRACING}/instances/rasdaemon/current_tracer",)),
     Example("kernel-traced", "unknown", gone=(TRACING,), is_copy=True),
     Example("kernel-traced", "not-applicable", gone=(TRACING,)),
-    Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack's depth"),
-    Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack's depth", gone=(TRACING,), is_copy=True),
+    Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack depth"),
+    Example("kernel-traced", "fail", {Knob.STACK_TRACER: "1\n"}, "the stack depth", gone=(TRACING,), is_copy=True),
     Example("kernel-traced", "unknown", {Knob.STACK_TRACER: "x\n"}, "'x'"),
     Example("kernel-traced", "pass", gone=(Knob.STACK_TRACER, f"{TRACING}/function_profile_enabled")),
     Example("kernel-traced", "fail", {f"{TRACING}/function_profile_enabled": "1\n"}, "the profile of all functions"),
@@ -97,7 +97,9 @@ EXAMPLES = [
     Example("security-agent-runs", "fail", process(901, "auditd", 0, 0), "auditd", rules=Rules("io")),
     Example("security-agent-runs", "unknown", _KTHREADD | _BOUND | _DOCKER, "only this container's"),
     #
-    Example("system-calls-filtered", "fail", {"/proc/self/status": "Seccomp:\t2\nSeccomp_filters:\t1\n"}, "a filter"),
+    Example(
+        "system-calls-filtered", "fail", {"/proc/self/status": "Seccomp:\t2\nSeccomp_filters:\t1\n"}, "a seccomp filter"
+    ),
     Example(
         "system-calls-filtered",
         "unknown",

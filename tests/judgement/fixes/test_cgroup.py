@@ -45,10 +45,10 @@ def test_the_first_process_is_never_raised() -> None:
 @pytest.mark.parametrize(
     ("named", "status", "file", "value", "read"),
     [
-        ("/ci has 99 of 100 cpu.weight", "warn", "ci/cpu.weight", "100", "99"),
+        ("/ci has cpu.weight 99 (default 100)", "warn", "ci/cpu.weight", "100", "99"),
         ("clamped to 45%", "warn", "ci/cpu.uclamp.max", "max", "45.00"),
         ("/ci is idle", "fail", "ci/cpu.idle", "0", "1"),
-        ("512 of 1024 cpu.shares", "warn", "cpu/ci/cpu.shares", "1024", "512"),
+        ("cpu.shares 512 (default 1024)", "warn", "cpu/ci/cpu.shares", "1024", "512"),
     ],
 )
 def test_a_group_gets_what_all_have_and_then_what_it_had(

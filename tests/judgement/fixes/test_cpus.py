@@ -63,8 +63,7 @@ def test_a_thread_that_the_kernel_refuses_to_pin_has_no_command_and_what_helps_i
         assert fix is not None
         assert (fix.now, fix.persist_is_command) == (now, False)
         assert (fix.persist or "").endswith(
-            "taskset cannot move SCHED_DEADLINE threads: stop them, or keep them away by an isolated cgroup partition "
-            "(hog)"
+            "taskset cannot move SCHED_DEADLINE threads: stop them, or use an isolated cgroup partition (hog)"
         )
 
 

@@ -89,7 +89,7 @@ FACTS = (
 OTHER_PROOFS = {
     "irqbalance would spare the target CPUs": "whether or not it runs, isolated CPUs are none of its own",
     "the 2 other CPUs are 1.0% busy": "those that may be near are judged with the others",
-    "none were made": "the count of what khugepaged did tells, whatever its policy",
+    "khugepaged made no huge pages": "the count of what khugepaged did tells, whatever its policy",
     "hwp_dynamic_boost is 0": "without the boost the governor does not matter",
     "timer_migration is 0": "where nothing migrates nohz_full does not matter",
     "stat_interval is 120": "seldom enough for CPUs that are not spared",

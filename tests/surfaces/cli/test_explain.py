@@ -79,9 +79,7 @@ def test_the_list_goes_from_area_to_area(run: Run) -> None:
 
 
 def test_a_page_says_what_differs_between_profiles(run: Run) -> None:
-    assert (
-        "parallel: not asked, as several threads need the load balancer" in run("explain", "target-not-isolated").words
-    )
+    assert "parallel: not asked, as several threads need load balancing" in run("explain", "target-not-isolated").words
     assert "strict: blocking" in run("explain", "turbo-enabled").words
 
 

@@ -52,7 +52,7 @@ def test_a_script_that_locked_may_call_a_script_that_locks_and_stays_the_owner(t
     ran = _run(f"{_lock(path)} || exit 9; cp {path} {tmp_path}/first; sh {inner}")
     assert (ran.returncode, ran.stderr) == (0, "")
     first, second = ran.stdout.splitlines()
-    assert first.startswith("stable: locked for this run, by sh (pid")
+    assert first.startswith("stable: locked for this run by sh (pid")
     assert second == first
     assert path.read_text() == (tmp_path / "first").read_text()
 

@@ -56,7 +56,7 @@ def test_a_fault_is_found(check_id: str, status: str, written: dict[str, Any], n
 @pytest.mark.parametrize(
     ("core", "clock_ns", "status", "named"),
     [
-        ("native", 149, "pass", "ns a reading (CPU 2)"),
+        ("native", 149, "pass", "ns per reading (CPU 2)"),
         ("native", 160, "warn", "passes up to 150 ns"),
         ("native", 1100, "fail", "1100 ns"),
         ("python", 160, "pass", "from Python"),

@@ -54,7 +54,7 @@ def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
     snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     verdict = judge(Case(snapshot, calibrated=calibrated))
     assert {finding(verdict, each).status for each in CALIBRATION_CHECKS} == {"unknown"}
-    assert "CPU 3: it was not calibrated" in (finding(verdict, "noise-floor-above-budget").answer.reason or "")
+    assert "CPU 3: not calibrated" in (finding(verdict, "noise-floor-above-budget").answer.reason or "")
 
 
 def test_a_cpu_that_is_no_target_does_not_count() -> None:
@@ -84,7 +84,7 @@ def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
     ("field", "value", "named"),
     [
         ("is_realtime", True, "real-time priority"),
-        ("command", ["sleep"], "a workload was measured"),
+        ("command", ["sleep"], "measured a workload"),
     ],
 )
 def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, named: str) -> None:

@@ -17,7 +17,7 @@ def test_nobody_is_known_to_stay_away_where_only_a_container_can_be_seen() -> No
         for seconds in (0.0, 3.0)
     ]
     found = finding(judged(WrittenMachine(*moments, answers=ANSWERS)), "tasks-on-target")
-    assert (found.status, "no kernel thread can be seen" in found.answer.said) == ("warn", True)
+    assert (found.status, "no kernel thread is visible" in found.answer.said) == ("warn", True)
     inside = [{**moment, "/.dockerenv": ""} for moment in moments]
     found = finding(judged(WrittenMachine(*inside, answers=ANSWERS)), "tasks-on-target")
     assert (found.status, "only this container's processes" in found.answer.said) == ("warn", True)

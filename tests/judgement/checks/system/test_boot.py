@@ -19,8 +19,8 @@ _NOW_S = 7201
     ("written_s", "status", "said"),
     [
         (_NOW_S - 600, "fail", "disk (10 min ago)"),
-        (_NOW_S - 601, "pass", "nothing of late; before: disk (10 min ago)"),
-        (0, "pass", "nothing of late; before: disk (2 h ago)"),
+        (_NOW_S - 601, "pass", "none recently; earlier: disk (10 min ago)"),
+        (0, "pass", "none recently; earlier: disk (2 h ago)"),
         (_NOW_S + 30, "fail", "disk (0 s ago)"),
     ],
 )

@@ -61,12 +61,12 @@ def _designs(*registers: int) -> dict[str, str]:
 
 
 EXAMPLES = [
-    Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "nor known to be online"),
+    Example("boot-cpu-is-target", "pass", {f"{CPUS}/online": "1-3\n"}, "not known to be online"),
     Example("no-housekeeping-cpu", "unknown", gone=(f"{CPUS}/cpu2/topology/thread_siblings_list",)),
     #
     Example("target-not-isolated", "fail", {f"{CPUS}/isolated": "3\n"}, "CPU 2", {2}),
     Example("target-not-isolated", "unknown", gone=(f"{CPUS}/isolated",)),
-    Example("target-not-isolated", "not-applicable", {}, "load balancer", rules=Rules("parallel")),
+    Example("target-not-isolated", "not-applicable", {}, "load balancing", rules=Rules("parallel")),
     Example(*("tasks-on-target", "fail", {}, "hog", {2}), after=_HOG),
     Example("tasks-on-target", "warn", process(900, "idle", 0, 0, allowed="0-3"), "1 of"),
     Example(*("tasks-on-target", "fail", {}, "worker (30 threads): ~4.0% of CPU 2", {2}), after=_MANY),
@@ -75,7 +75,7 @@ EXAMPLES = [
     Example("tasks-on-target", "unknown", gone=("/proc/stat",)),
     #
     Example("target-cpu-unusable", "fail", {f"{CPUS}/online": "0-2\n"}, "CPU 3", {3}),
-    Example("target-cpu-unusable", "fail", {}, "grants 2", {3}, answers={"pin to CPUs": {"granted": [2]}}),
+    Example("target-cpu-unusable", "fail", {}, "allows only 2", {3}, answers={"pin to CPUs": {"granted": [2]}}),
     Example(
         *("target-cpu-unusable", "fail", {}, "invalid argument", {2, 3}),
         answers={"pin to CPUs": {"reason": "invalid argument"}},
@@ -95,7 +95,7 @@ EXAMPLES = [
     Example("busy-cache-neighbour", "warn", {}, "0.5 CPUs", {1}, after={"/proc/stat": stat_file({1: 150}, 300)}),
     Example("busy-cache-neighbour", "unknown", {}, f"{CPUS}/cpu2/cache", gone=_NO_CACHES),
     Example("busy-cache-neighbour", "unknown", named="may be a virtual machine", gone=_NO_CPUFREQ),
-    Example("busy-cache-neighbour", "unknown", VIRTUAL, "cannot see who else"),
+    Example("busy-cache-neighbour", "unknown", VIRTUAL, "cannot see what else"),
     #
     Example("no-housekeeping-cpu", "fail", {}, "every online CPU", set(_ALL), target=_ALL),
     Example("no-housekeeping-cpu", "fail", {}, "every online CPU", target=_ALL, rules=_PARALLEL),
@@ -105,7 +105,7 @@ EXAMPLES = [
     Example("no-housekeeping-cpu", "unknown", gone=_WHO_IS_ONLINE),
     Example("boot-cpu-is-target", "fail", {}, "CPU 0", {0}, target=frozenset({0, 2})),
     Example("boot-cpu-is-target", "fail", {}, "CPU 0", {0}, target=_ALL - {3}, rules=_PARALLEL),
-    Example("boot-cpu-is-target", "not-applicable", {}, "none could be chosen", target=_ALL),
+    Example("boot-cpu-is-target", "not-applicable", {}, "none is left to choose", target=_ALL),
     Example("boot-cpu-is-target", "not-applicable", _ALONE, target=frozenset({0})),
     Example("boot-cpu-is-target", "fail", {f"{CPUS}/online": "0\n"}, "CPU 0", {0}, target=frozenset({0})),
     Example("boot-cpu-is-target", "unknown", gone=_WHO_IS_ONLINE, target=frozenset({0})),

@@ -65,7 +65,7 @@ _DAEMONS = [
     ),
     Example("frequency-daemon-runs", "fail", process(900, "auto-cpufreq", 0, 0), "auto-cpufreq"),
     Example("frequency-daemon-runs", "pass", process(900, "tuner", 0, 0)),
-    Example("frequency-daemon-runs", "unknown", gone=("/proc/2", "/proc/30"), named="no kernel thread can be seen"),
+    Example("frequency-daemon-runs", "unknown", gone=("/proc/2", "/proc/30"), named="no kernel thread is visible"),
 ]
 _NO_LIMIT = (f"{_CPU2}/bios_limit", f"{_CPU3}/bios_limit")
 _PINNED = ("bios_limit", "scaling_min_freq", "scaling_max_freq")
@@ -87,7 +87,7 @@ _CAPS = [
     Example("clock-capped", "unknown", {f"{_CPU3}/bios_limit": "rubbish\n"}, "bios_limit"),
     Example("clock-capped", "pass", gone=_NO_TABLE),
     Example(
-        *("clock-capped", "unknown", {f"{_CPU3}/cpuinfo_max_freq": "3900000\n"}, "no clock to compare with"),
+        *("clock-capped", "unknown", {f"{_CPU3}/cpuinfo_max_freq": "3900000\n"}, "no clock to compare it with"),
         gone=_NO_TABLE,
     ),
     Example(
@@ -96,9 +96,12 @@ _CAPS = [
     ),
     Example("clock-capped", "unknown", gone=(_CPU2,)),
     Example(
-        "clock-boosted-after-io", "fail", {Knob.PSTATE_DYNAMIC_BOOST: "1\n", **_INTEL, **_POWERSAVE}, "the boost is on"
+        "clock-boosted-after-io",
+        "fail",
+        {Knob.PSTATE_DYNAMIC_BOOST: "1\n", **_INTEL, **_POWERSAVE},
+        "the I/O boost is on",
     ),
-    Example("clock-boosted-after-io", "pass", {Knob.PSTATE_DYNAMIC_BOOST: "1\n"}, "leaves nothing"),
+    Example("clock-boosted-after-io", "pass", {Knob.PSTATE_DYNAMIC_BOOST: "1\n"}, "nothing to boost"),
     Example("clock-boosted-after-io", "unknown", {Knob.PSTATE_DYNAMIC_BOOST: "rubbish\n"}),
     Example("clock-boosted-after-io", "unknown", _INTEL, gone=(Knob.PSTATE_DYNAMIC_BOOST,), is_copy=True),
     Example("clock-boosted-after-io", "not-applicable", _INTEL, gone=(Knob.PSTATE_DYNAMIC_BOOST,)),

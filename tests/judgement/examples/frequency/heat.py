@@ -11,8 +11,8 @@ _PACKAGE = f"{CPUS}/cpu2/thermal_throttle/package_throttle_count"
 _NO_COUNTERS = tuple(f"{CPUS}/cpu{cpu}/thermal_throttle" for cpu in range(4))
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _THROTTLING = [
-    Example("throttled", "fail", after={_CORE3: "13\n"}, named="CPU 3 down 1 time", cpus={3}),
-    Example("throttled", "fail", loaded={_CORE3: "15\n"}, named="CPU 3 down 3 times", cpus={3}),
+    Example("throttled", "fail", after={_CORE3: "13\n"}, named="CPU 3 throttled by heat 1 time", cpus={3}),
+    Example("throttled", "fail", loaded={_CORE3: "15\n"}, named="CPU 3 throttled by heat 3 times", cpus={3}),
     Example("throttled", "fail", after={_PACKAGE: "36\n"}, cpus={2, 3}),
     Example("throttled", "fail", after={_PACKAGE: "36\n", _CORE3: "rubbish\n"}, cpus={2, 3}),
     Example("throttled", "pass", after={f"{CPUS}/cpu1/thermal_throttle/core_throttle_count": "99\n"}),

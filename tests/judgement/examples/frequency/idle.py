@@ -18,15 +18,17 @@ _NAME, _C1 = f"{CPUS}/cpu3/cpuidle/state0/name", f"{CPUS}/cpu3/cpuidle/state1/la
 
 
 EXAMPLES = [
-    Example("deep-idle-states", "fail", _DEEP, "C6, 133 µs", cpus={3}),
-    Example("deep-idle-states", "fail", _DEEP, "C6, 133 µs", rules=Rules("latency")),
-    Example("deep-idle-states", "fail", {f"{CPUS}/cpu3/cpuidle/state2/latency": "11\n"}, "C1E, 11 µs", cpus={3}),
+    Example("deep-idle-states", "fail", _DEEP, "C6, which takes 133 µs", cpus={3}),
+    Example("deep-idle-states", "fail", _DEEP, "C6, which takes 133 µs", rules=Rules("latency")),
+    Example(
+        "deep-idle-states", "fail", {f"{CPUS}/cpu3/cpuidle/state2/latency": "11\n"}, "C1E, which takes 11 µs", cpus={3}
+    ),
     Example("deep-idle-states", "pass", {f"{CPUS}/cpu1/cpuidle/state3/disable": "0\n"}),
     Example("deep-idle-states", "pass", _DEEP | {_LIMIT: "n/a\n"}),
     Example("deep-idle-states", "pass", _DEEP | {_LIMIT: "132\n"}),
     Example("deep-idle-states", "fail", _DEEP | {_LIMIT: "133\n"}),
     Example("deep-idle-states", "pass", _DEEP, answers={LATENCY_REQUEST: 0}),
-    Example("deep-idle-states", "warn", _DEEP, "is not known", answers={LATENCY_REQUEST: "rubbish"}),
+    Example("deep-idle-states", "warn", _DEEP, "is unknown", answers={LATENCY_REQUEST: "rubbish"}),
     Example("deep-idle-states", "pass", answers={LATENCY_REQUEST: -7}),
     Example("deep-idle-states", "unknown", {f"{_C6}/disable": "rubbish\n"}, "state3/disable"),
     Example("deep-idle-states", "unknown", gone=(f"{_C6}/latency",)),
@@ -35,11 +37,11 @@ EXAMPLES = [
     Example("deep-idle-states", "unknown", gone=(_LIMIT,), is_copy=True),
     Example("deep-idle-states", "unknown", gone=_NO_STATES, is_copy=True),
     Example("deep-idle-states", "not-applicable", gone=_NO_STATES),
-    Example("deep-idle-states", "unknown", _GUEST, "a virtual machine leaves it to its host"),
+    Example("deep-idle-states", "unknown", _GUEST, "the host decides"),
     Example("idle-cpus-spin", "fail", _POLL, "idle=poll"),
     Example("idle-cpus-spin", "fail", _POLL | _SIBLINGS, "idle=poll"),
-    Example("idle-cpus-spin", "fail", named="request for 0 µs", answers={LATENCY_REQUEST: 0}),
-    Example("idle-cpus-spin", "fail", named="request for 1 µs", answers={LATENCY_REQUEST: 1}),
+    Example("idle-cpus-spin", "fail", named="request of 0 µs", answers={LATENCY_REQUEST: 0}),
+    Example("idle-cpus-spin", "fail", named="request of 1 µs", answers={LATENCY_REQUEST: 1}),
     Example("idle-cpus-spin", "pass", answers={LATENCY_REQUEST: 2}),
     Example(
         "idle-cpus-spin",
@@ -58,7 +60,7 @@ EXAMPLES = [
     Example("idle-cpus-spin", "pass", {_NAME: "\n"}, answers={LATENCY_REQUEST: 2}),
     Example("idle-cpus-spin", "unknown", {_C1: "\n"}, "cpu3/cpuidle/state1/latency", answers={LATENCY_REQUEST: 5}),
     Example("idle-cpus-spin", "pass", {_C1: "\n"}, answers={LATENCY_REQUEST: 10}),
-    Example("idle-cpus-spin", "fail", {_C1: "9\n"}, "request for 5 µs", answers={LATENCY_REQUEST: 5}),
+    Example("idle-cpus-spin", "fail", {_C1: "9\n"}, "request of 5 µs", answers={LATENCY_REQUEST: 5}),
     Example("idle-cpus-spin", "pass", gone=_NO_STATES, answers={LATENCY_REQUEST: 0}),
     Example("idle-cpus-spin", "unknown", gone=("/proc/cmdline",)),
 ]

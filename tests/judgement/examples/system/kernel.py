@@ -33,7 +33,7 @@ def _booted(options: str) -> dict[str, str]:
 
 EXAMPLES = [
     Example("mitigations-chosen-by-hand", "unknown", {f"{_VULNERABILITIES}/l1tf": ""}, "empty"),
-    Example("mitigations-chosen-by-hand", "pass", _BEFORE_4_15, "does not tell", gone=(_VULNERABILITIES,)),
+    Example("mitigations-chosen-by-hand", "pass", _BEFORE_4_15, "does not export", gone=(_VULNERABILITIES,)),
     Example("mitigations-chosen-by-hand", "unknown", gone=(_VULNERABILITIES,)),
     Example("lockup-watchdog-on-target", "fail", {}, "CPUs 2-3", {2, 3}, gone=("/proc/sys/kernel/watchdog_cpumask",)),
     Example("nmi-watchdog-runs", "unknown", gone=("/proc/sys",)),
@@ -69,7 +69,7 @@ EXAMPLES = [
     Example("memory-statistics-updated-often", "fail", {Knob.STAT_INTERVAL: "1\n", **_NOT_SPARED}, "every 1 s"),
     Example("memory-statistics-updated-often", "fail", {Knob.STAT_INTERVAL: "9\n", **_OLD}, "every 9 s"),
     Example("memory-statistics-updated-often", "pass", {Knob.STAT_INTERVAL: "10\n", **_OLD}, "is 10"),
-    Example("memory-statistics-updated-often", "pass", {Knob.STAT_INTERVAL: "1\n"}, "spares"),
+    Example("memory-statistics-updated-often", "pass", {Knob.STAT_INTERVAL: "1\n"}, "does not update them"),
     Example("memory-statistics-updated-often", "unknown", {Knob.STAT_INTERVAL: "soon\n", **_OLD}, "'soon'"),
     #
     Example("machine-checks-polled-often", "fail", {Knob.MACHINE_CHECK_INTERVAL: "59\n"}, "every 59 s"),
@@ -90,8 +90,8 @@ EXAMPLES = [
         _THROTTLED | _config("CONFIG_RT_GROUP_SCHED=y", "RT_GROUP_SCHED"),
         "after 950",
     ),
-    Example("real-time-work-throttled", "pass", _THROTTLED, "tasks that starve"),
-    Example("real-time-work-throttled", "pass", {Knob.REALTIME_RUNTIME: "1000000\n"} | _OLD, "never stopped"),
+    Example("real-time-work-throttled", "pass", _THROTTLED, "only if others starve"),
+    Example("real-time-work-throttled", "pass", {Knob.REALTIME_RUNTIME: "1000000\n"} | _OLD, "never throttled"),
     Example("real-time-work-throttled", "unknown", {Knob.REALTIME_RUNTIME: "\n"}, "''"),
     Example("real-time-work-throttled", "unknown", _THROTTLED | {Knob.REALTIME_PERIOD: "x\n"}, "'x'"),
     Example("real-time-work-throttled", "not-applicable", gone=(Knob.REALTIME_RUNTIME,)),
@@ -100,7 +100,7 @@ EXAMPLES = [
     Example(
         *("nice-value-confined-to-session", "pass"),
         {"/proc/self/stat": own_stat(-20), Knob.AUTOGROUP: "0\n"},
-        "no automatic groups",
+        "no autogroups",
     ),
     Example("nice-value-confined-to-session", "unknown", {"/proc/self/stat": "800 (x) R\n"}, "41 fields"),
     Example("nice-value-confined-to-session", "unknown", {Knob.AUTOGROUP: "?\n"}, "'?'"),
@@ -117,7 +117,7 @@ EXAMPLES = [
         _config("CONFIG_DEBUG_PAGEALLOC=y", "PAGEALLOC") | _booted("debug_pagealloc=on"),
         "unmapped free pages",
     ),
-    Example("debug-kernel", "unknown", {CONFIG: CONFIG_TEXT[:60]}, "may not be whole"),
+    Example("debug-kernel", "unknown", {CONFIG: CONFIG_TEXT[:60]}, "may be incomplete"),
     Example("debug-kernel", "unknown", gone=("/proc/cmdline",)),
     Example("debug-kernel", "unknown", {CONFIG: "rubbish\n"}, "'rubbish"),
     Example("debug-kernel", "unknown", {"/proc/config.gz": "\x1f\udc8bcut"}, "no gzip file", gone=(CONFIG,)),
@@ -134,7 +134,7 @@ EXAMPLES = [
     Example(
         *("mitigations-chosen-by-hand", "pass"),
         {f"{VULNERABILITIES}/mds": "Vulnerable\n"},
-        "own choice",
+        "kernel's defaults",
         rules=_STRICT,
     ),
     Example("mitigations-chosen-by-hand", "unknown", gone=("/proc/cmdline",)),

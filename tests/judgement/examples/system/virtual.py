@@ -56,7 +56,7 @@ _BURSTABLE = [
     Example("burstable-instance", "warn", _amazon("t4g.2xlarge"), "t4g.2xlarge is burstable"),
     Example("burstable-instance", "pass", _amazon("trn1.2xlarge"), "is not burstable"),
     Example("burstable-instance", "pass", _amazon("m5.large"), "m5.large"),
-    Example("burstable-instance", "unknown", _amazon("t3.micro", "QEMU"), "does not tell the type"),
+    Example("burstable-instance", "unknown", _amazon("t3.micro", "QEMU"), "does not name the instance type"),
     Example("burstable-instance", "unknown", _amazon("Google Compute Engine", "Google"), "'Google Compute Engine'"),
     Example("burstable-instance", "unknown", _GUEST, "product_name"),
     Example("burstable-instance", "not-applicable", _GUEST, "guest", rules=_SHARED),

@@ -84,8 +84,8 @@ _SCHEDULED = [
     Example("job-scheduled", "unknown", _CRON | {"/etc/cron.d/a": "CRON_TZ=Asia/Tokyo\n"}, "/etc/cron.d/a"),
     Example("job-scheduled", "unknown", _CRON, "/etc/crontab", gone=("/etc/crontab",), is_copy=True),
     Example("job-scheduled", "pass", _CRON, gone=("/etc/crontab", "/etc/cron.d")),
-    Example("job-scheduled", "warn", process(720, "anacron", 0, 5), "jobs of anacron"),
-    Example("job-scheduled", "unknown", {}, "whether a cron runs", gone=("/proc/2", "/proc/30")),
+    Example("job-scheduled", "warn", process(720, "anacron", 0, 5), "jobs of the running anacron"),
+    Example("job-scheduled", "unknown", {}, "whether a cron daemon runs", gone=("/proc/2", "/proc/30")),
 ]
 
 

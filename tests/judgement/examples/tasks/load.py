@@ -36,17 +36,17 @@ _OWN = [
         own_pids=(950,),
     ),
     Example(
-        *("own-load-on-target", "pass", process(950, "noisewatch", 0, 5), "ran elsewhere"),
+        *("own-load-on-target", "pass", process(950, "noisewatch", 0, 5), "ran on other CPUs"),
         after=process(950, "noisewatch", 0, 2_000_000_005),
         own_pids=(950,),
     ),
-    Example("own-load-on-target", "unknown", {}, "did not see itself", own_pids=(950,)),
+    Example("own-load-on-target", "unknown", {}, "cannot see itself", own_pids=(950,)),
     Example(
         *("own-load-on-target", "unknown", process(950, "noisewatch", 2, 5), "/proc/950/schedstat stood still"),
         own_pids=(950,),
     ),
     Example(
-        *("own-load-on-target", "pass", process(950, "noisewatch", 2, 5), "ran elsewhere"),
+        *("own-load-on-target", "pass", process(950, "noisewatch", 2, 5), "ran on other CPUs"),
         gone=("/proc/950/schedstat",),
         own_pids=(950,),
     ),
@@ -91,7 +91,7 @@ _OTHERS = [
     Example("load-average-high", "unknown", _SERVED, "lxcfs"),
     Example("other-users-logged-in", "fail", {}, "2 users in 3", answers={SESSIONS: {"sessions": 3, "users": 2}}),
     Example("other-users-logged-in", "pass", {}, "0 users", answers={SESSIONS: {"sessions": 0, "users": 0}}),
-    Example("other-users-logged-in", "unknown", {"/.dockerenv": ""}, "a container does not see"),
+    Example("other-users-logged-in", "unknown", {"/.dockerenv": ""}, "a container cannot see"),
     Example("other-users-logged-in", "unknown", {}, answers={SESSIONS: None}),
     Example("other-users-logged-in", "unknown", {}, answers={SESSIONS: {"sessions": True, "users": "root"}}),
 ]
@@ -126,7 +126,7 @@ EXAMPLES = [
     Example("machine-locked", "unknown", _LOCKED, "nightly.sh (pid 900)", answers={"process 900 is gone": False}),
     Example("machine-locked", "unknown", _LOCKED | _HOLDER, "from here", answers={NAMESPACE: 4026532000}),
     Example("machine-locked", "unknown", _LOCKED | _HOLDER, "from here", answers={NAMESPACE: None}),
-    Example("machine-locked", "not-applicable", {}, "nothing is to start", is_copy=True),
+    Example("machine-locked", "not-applicable", {}, "no benchmark starts", is_copy=True),
     Example("machine-locked", "unknown", {PATH: "rubbish"}, "wanted"),
     #
     *_OTHERS,

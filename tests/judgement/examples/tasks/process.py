@@ -54,7 +54,7 @@ EXAMPLES = [
     Example("hardware-counters-unusable", "warn", {Knob.PERF_PARANOID: "4\n"}, "only root", answers={NAMESPACE: False}),
     Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "4\n"}, answers={NAMESPACE: None}),
     Example("hardware-counters-unusable", "unknown", {Knob.PERF_PARANOID: "3\n"}, gone=(STATUS,)),
-    Example("hardware-counters-unusable", "warn", {}, "not there", gone=(f"{EVENT_SOURCES}/cpu",)),
+    Example("hardware-counters-unusable", "warn", {}, "not available", gone=(f"{EVENT_SOURCES}/cpu",)),
     Example(
         *("hardware-counters-unusable", "pass", {f"{EVENT_SOURCES}/armv8_pmuv3_0/type": "8\n"}, "armv8_pmuv3_0"),
         gone=(f"{EVENT_SOURCES}/cpu",),

@@ -58,7 +58,7 @@ def test_an_interrupt_that_the_kernel_manages_cannot_be_moved() -> None:
     assert said[:3] == (
         "IRQ 25: queue 1 of the disk nvme0.",
         "It may go to CPUs 0-1, and goes to CPU 1; it cannot be moved.",
-        "The kernel manages it: it stays off isolated CPUs if told so at boot.",
+        "The kernel manages this interrupt: it stays off isolated CPUs if the machine boots with isolcpus=managed_irq.",
     )
 
 
@@ -84,7 +84,7 @@ def test_a_kernel_thread_is_explained_first_and_a_handler_has_its_irq_as_well() 
 def test_a_thread_whose_time_is_an_estimate_tells_why() -> None:
     said = [_advice(replace(_HOG, is_estimate=is_estimate)).lines[0] for is_estimate in (True, False)]
     assert said[0].startswith("How long it ran is measured; how much of that was on this CPU is an estimate.")
-    assert said[1].startswith("Have it run on the housekeeping CPUs")
+    assert said[1].startswith("Move it to the housekeeping CPUs")
 
 
 def test_softirqs_that_follow_an_interrupt_go_with_the_most_frequent_one_there() -> None:
@@ -112,7 +112,7 @@ def test_commands_for_another_machine_are_said_to_be(tmp_path: Path) -> None:
 
 
 def test_what_needs_no_words_gets_none() -> None:
-    assert _advice(_HOG).lines[0].startswith("Have it run on the housekeeping CPUs")
+    assert _advice(_HOG).lines[0].startswith("Move it to the housekeeping CPUs")
 
 
 @pytest.mark.parametrize(
