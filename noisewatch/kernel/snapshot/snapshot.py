@@ -83,7 +83,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    """What the user wants to be looked at."""
+    """What a snapshot is to hold, and of whom nothing may be asked."""
 
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = (
@@ -94,21 +94,21 @@ class SnapshotOptions:
 
 
 def read_snapshot(
-    machine: Machine, wish: SnapshotOptions, task_reader: TaskReader | None = None, previous: Snapshot | None = None
+    machine: Machine, options: SnapshotOptions, task_reader: TaskReader | None = None, previous: Snapshot | None = None
 ) -> Snapshot:
     """The machine now. Threads are read where a `task_reader` is given; `previous` spares what cannot have changed.
 
     What interrupts a CPU by being asked is asked of this host without a `previous` one only, when a run begins.
     """
-    return machine.within_deadline(lambda: _read(machine, wish, task_reader, previous))
+    return machine.within_deadline(lambda: _read(machine, options, task_reader, previous))
 
 
 def _read(
-    machine: Machine, wish: SnapshotOptions, task_reader: TaskReader | None, previous: Snapshot | None
+    machine: Machine, options: SnapshotOptions, task_reader: TaskReader | None, previous: Snapshot | None
 ) -> Snapshot:
     machine.begin_snapshot()
     reader = Reader(machine)
-    if machine.is_live and (wish.is_discreet or previous is not None):
+    if machine.is_live and (options.is_discreet or previous is not None):
         release = previous.platform.kernel if previous is not None else read_release(reader)
         reader.spared = Spared(None, release_number(release))
     taken_at_ns = machine.now_ns()
@@ -122,8 +122,8 @@ def _read(
     known_isolation = previous.isolation if previous is not None and kept is not None else None
     isolation = read_isolation(reader, _last_cpu(reader, online), known_isolation)
     topology = kept.topology if kept is not None else read_topology(reader, online.online, platform.design_by_cpu)
-    own_affinity = read_own_affinity(reader, wish.allowed_at_start)
-    target = choose_target(read_requested(reader, wish.cpus), isolation, online.online, own_affinity, topology)
+    own_affinity = read_own_affinity(reader, options.allowed_at_start)
+    target = choose_target(read_requested(reader, options.cpus), isolation, online.online, own_affinity, topology)
     if reader.spared is not None:
         reader.spared = replace(reader.spared, cpus=target.cpus)
     frequency = read_frequency(
@@ -166,7 +166,7 @@ def _read(
         background=read_background(reader, target.cpus, settings, hardware.sensors),
         cgroup=cgroup,
         worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
-        jobs=_jobs(reader, wish, previous),
+        jobs=_jobs(reader, options, previous),
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         reason_by_path=_reasons(reader, previous),
@@ -210,11 +210,11 @@ def _hardware(reader: Reader, target: Target, topology: Mapping[int, CpuPlace], 
     return read_hardware(reader, target.cpus, topology)
 
 
-def _jobs(reader: Reader, wish: SnapshotOptions, previous: Snapshot | None) -> Jobs | None:
+def _jobs(reader: Reader, options: SnapshotOptions, previous: Snapshot | None) -> Jobs | None:
     """Asked once a run: to ask every few seconds would be a job by itself."""
     if previous is not None and previous.jobs is not None:
         return previous.jobs
-    return read_jobs(reader) if wish.asks_jobs else None
+    return read_jobs(reader) if options.asks_jobs else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
