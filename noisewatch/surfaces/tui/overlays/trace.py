@@ -58,7 +58,7 @@ class TraceOverlay(Overlay):
         """A stretch is over; of a recording there is but one, and after a failure no other."""
         self.done_s, self.count = 0.0, self.count + 1
         if isinstance(result, str):
-            self.state, self.failure = OverlayState.OVER, f"Nothing could be followed: {result}"
+            self.state, self.failure = OverlayState.OVER, f"No trace: {result}"
         else:
             self.followed = result
             self._remember(result)
@@ -78,9 +78,9 @@ class TraceOverlay(Overlay):
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
-        stretch = f"stretch {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
+        stretch = f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
         return self.framed(
-            "following", self._lines(width), width, height, stretch if self.state == OverlayState.RUNNING else ""
+            "trace of", self._lines(width), width, height, stretch if self.state == OverlayState.RUNNING else ""
         )
 
     def _lines(self, width: int) -> list[str]:
@@ -88,7 +88,7 @@ class TraceOverlay(Overlay):
             return [*text_of_followed(self.followed, width).splitlines(), *self._past_lines()]
         said = [self.refusal or self.failure or ""]
         if said == [""]:
-            running = [f"following: {self.done_s:.1f} of {STRETCH_S:g} s"]
+            running = [f"tracing: {self.done_s:.1f} of {STRETCH_S:g} s"]
             said = running if self.state == OverlayState.RUNNING else self._announcement()
         return wrapped(said, width)
 
@@ -108,13 +108,13 @@ class TraceOverlay(Overlay):
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:
-            return [f"Shows what was followed in the {self.origin}, if anything was."]
+            return [f"Shows the trace in the {self.origin}, if it has one."]
         listed = format_cpu_list(self.target)
         return [
-            f"Follows CPU {listed} by the kernel's trace, {STRETCH_S:g} s and then again, while your benchmark runs.",
+            f"Traces CPU {listed} in {STRETCH_S:g} s windows while your benchmark runs.",
             "",
-            "Each interruption there takes about a microsecond longer meanwhile. Without root, or without tracefs, the "
-            "kernel's counters have to do.",
+            "Each interruption there takes about 1 µs longer meanwhile. Without root or tracefs it falls back to "
+            "counters.",
         ]
 
 

@@ -39,7 +39,7 @@ def _measure(screen: TraceOverlay, open_machine: Callable[[], Machine] | None) -
 
 def test_the_screen_announces_what_it_will_cost() -> None:
     said = _text(TraceOverlay.of(frame(4, target=(2,))))
-    assert "a microsecond longer" in said
+    assert "1 µs longer" in said
     assert "enter starts" in said
     assert not TraceOverlay.of(None).can_start
     assert "no target CPU" in _text(TraceOverlay.of(None))
@@ -54,7 +54,7 @@ def test_one_stretch_follows_the_other_until_it_is_left(recording: Path) -> None
     said = _text(screen)
     assert "bench (pid 890, thread 900) had 95.0%" in said
     assert "flush_tlb_func, called by mapper" in said
-    assert "stretch 2" in said
+    assert "window 2" in said
 
 
 def test_the_longest_of_the_last_minute_are_kept_and_older_ones_forgotten(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_the_screen_says_why_nothing_came_of_it(tmp_path: Path) -> None:
     screen = TraceOverlay.of(frame(4, target=(2,)))
     _measure(screen, lambda: Recording(str(still)))
     assert screen.state == OverlayState.OVER
-    assert "Nothing could be followed: the recording has one snapshot only" in _text(screen)
+    assert "No trace: the recording has one snapshot only" in _text(screen)
     nowhere = TraceOverlay.of(frame(4, target=(2,)))
     _measure(nowhere, None)
-    assert "Nothing could be followed: there is no machine" in _text(nowhere)
+    assert "No trace: there is no machine" in _text(nowhere)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
@@ -149,6 +149,6 @@ def test_the_key_shows_it_enter_starts_and_escape_goes_back(tmp_path: Path) -> N
         return seen
 
     announced, shown, left = asyncio.run(press())
-    assert "Shows what was followed" in announced
+    assert "Shows the trace" in announced
     assert "had 95.0%" in shown
     assert "q quit" in left
