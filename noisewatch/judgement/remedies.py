@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cgroup.quota import lift
 from noisewatch.judgement.checks.cpus.isolation import DEADLINE, INIT, move_threads
@@ -46,6 +47,19 @@ def remedy_of(culprit: Culprit, case: Case, at_work: Collection[int] = ()) -> Re
     if culprit.pid is not None and culprit.pid in at_work:
         return Remedy(_OF_THE_WORK if culprit.kind == Kind.IPI else _BESIDE_THE_WORK)
     return _BY_KIND[culprit.kind](culprit, case)
+
+
+def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[int] = ()) -> Remedy:
+    """One for a process with its threads and children, or for unattributed time on several CPUs."""
+    if culprits[0].kind == Kind.UNATTRIBUTED:
+        return _unattributed({each.cpu for each in culprits}, case)
+    by_tid = {each.tid: each for each in culprits if each.tid is not None}
+    first = next(iter(by_tid.values()), culprits[0])
+    remedy = remedy_of(first, case, at_work)
+    if first.pid is None or first.pid in at_work or len(by_tid) < 2:
+        return remedy
+    moved, process = move_threads(case, list(by_tid.values())), _keep_away(case, first.pid)
+    return Remedy(remedy.said, replace(process, lasting=moved.lasting) if process and moved else moved)
 
 
 def _irq(culprit: Culprit, case: Case) -> Remedy:
@@ -209,7 +223,11 @@ def _quota(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _unexplained(culprit: Culprit, case: Case) -> Remedy:
-    trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
+    return _unattributed({culprit.cpu}, case)
+
+
+def _unattributed(cpus: Collection[int], case: Case) -> Remedy:
+    trace = as_root(f"trace --cpus {format_cpu_list(cpus)}", case.snapshot.is_live)
     return Remedy(f"Usually short-lived threads; a trace names them: {trace}.")
 
 

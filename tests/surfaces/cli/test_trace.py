@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.machine import Json
 from tests.surfaces.running import Run, quiet_tree, record
-from tests.written.quiet_machine import process, quiet_files, stat_file
+from tests.written.quiet_machine import crowd, process, quiet_files, stat_file
 from tests.written.trace import written_trace
 
 
@@ -45,6 +45,29 @@ def test_what_helps_is_told_with_the_commands_of_this_machine(run: Run, recordin
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
     disk = next(each for each in answer["cpus"][0]["culprits"] if each["kind"] == "irq")
     assert disk["fix"]["undo"] == "echo 0-1 | sudo tee /proc/irq/25/smp_affinity_list"
+
+
+def test_threads_of_one_process_have_one_advice(run: Run, tmp_path: Path) -> None:
+    traced = written_trace()
+    for number, tid in enumerate((500, 501, 502)):
+        traced["threads"][str(tid)] = {"name": f"KVM {number}", "pid": 500, "is_kernel": False}
+        traced["cpus"][0]["sources"].append(["thread", f"KVM {number}", tid, None])
+        traced["cpus"][0]["spells"].append([10, (90 + number) * 1_000_000, 9_000_000, [8_388_608, 10]])
+    before, after = (crowd(500, "KVM", [2, 2, 2], "0-3", ran_ns=number * 300_000_000) for number in range(2))
+    recording = record(tmp_path / "qemu.nw", quiet_files() | before, quiet_files(3.0) | after, trace=traced)
+    told = run("trace", "--cpus", "2", "--replay", recording).out.partition("fixes")[2]
+    assert "thread KVM 2 (pid 500, thread 502) and 2 more of its process: Move it" in " ".join(told.split())
+    assert [line.strip() for line in told.splitlines() if "taskset" in line and "now" in line] == [
+        "now: sudo taskset -apc 0-1,3 500"
+    ]
+    assert "AllowedCPUs=0-1,3" in told
+    assert told.count("KVM") == 1
+
+
+def test_durations_line_up_at_their_units(run: Run, recording: Path) -> None:
+    lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
+    column = lines[3].index("  share")
+    assert {line[column - 2 : column] for line in lines[4:10]} == {"ms", "µs"}
 
 
 def test_json_has_the_lengths_of_each(run: Run, recording: Path) -> None:

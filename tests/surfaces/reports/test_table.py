@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -13,8 +14,22 @@ _CELLS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1,
 
 def test_words_stand_left_and_numbers_right() -> None:
     assert align([("NAME", "COUNT"), ("a", "7"), ("bcdef", "1234567")]) == (
-        "NAME   COUNT\na            7\nbcdef  1234567"
+        "NAME     COUNT\na            7\nbcdef  1234567"
     )
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [("3.2 ms", "12 µs", "1 s"), ("0.71%", "~12.5%", "<0.1%"), ("0.4/s", "41 200/s", "?"), ("1", "", "10.2")],
+)
+def test_figures_with_their_units_stand_right(figures: tuple[str, ...]) -> None:
+    lines = align([("A HEADING", "x"), *((figure, "x") for figure in figures)]).split("\n")
+    assert {line.index("x") for line in lines} == {11}
+    assert [line[:9] for line in lines] == ["A HEADING", *(figure.rjust(9) for figure in figures)]
+
+
+def test_a_column_of_lists_and_numbers_stands_left() -> None:
+    assert align([("CPUS",), ("0-3",), ("7",)]) == "CPUS\n0-3\n7"
 
 
 def test_no_rows_are_no_text() -> None:

@@ -6,21 +6,29 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `3.2 ms`, `±4%`, `3.9 GHz`: one word of a unit at most
+_FIGURE = re.compile(r"[~<±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?")
+_NO_FIGURE = ("", "?", "-", "–")
+
 
 def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
-    """The rows with each column as wide as its widest cell; numbers to the right."""
-    rows = list(rows)
-    if not rows:
-        return ""
-    widths = [max(_cells(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        gap.join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    """The rows with each column as wide as its widest cell; a column of figures to the right, under its heading."""
+    columns = list(zip(*rows, strict=True))
+    padded = [_padded(column) for column in columns]
+    return "\n".join(gap.join(line).rstrip() for line in zip(*padded, strict=True))
 
 
-def _padded(cell: str, width: int) -> str:
+def _padded(column: Sequence[str]) -> list[str]:
+    """The first cell may be the heading, and one that is empty or unknown says nothing of the others."""
+    width = max(map(_cells, column))
+    told = [cell for cell in column[1:] if cell not in _NO_FIGURE]
+    is_of_figures = bool(told) and all(map(_FIGURE.fullmatch, told))
+    return [_to_side(cell, width, is_of_figures) for cell in column]
+
+
+def _to_side(cell: str, width: int, is_to_the_right: bool) -> str:
     padding = " " * (width - _cells(cell))
-    return padding + cell if cell.isdecimal() else cell + padding
+    return padding + cell if is_to_the_right else cell + padding
 
 
 def _cells(text: str) -> int:

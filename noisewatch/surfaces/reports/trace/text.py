@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.finding_words import commands_of
-from noisewatch.judgement.remedies import Remedy, remedy_of
-from noisewatch.kinds import Tracer
+from noisewatch.judgement.remedies import Remedy, common_remedy
+from noisewatch.kinds import Kind, Tracer
+from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.reports.parts.culprits import (
@@ -51,17 +54,34 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     found = [each.disturbance for traced in followed.cpus for each in traced.culprits]
     if followed.trace is None:
         found = [each for cpu in followed.target for each in followed.counted(cpu)]
-    found = sorted(found, key=lambda each: -(each.stolen_ns or 0))
     lines: list[str] = []
     seen: set[Remedy] = set()
-    for each in found:
-        remedy = remedy_of(each, followed.case, followed.at_work)
+    for together in _of_one_remedy(found):
+        remedy = common_remedy(together, followed.case, followed.at_work)
         if remedy in seen or len(seen) == _MOST_REMEDIES:
             continue
         seen.add(remedy)
-        lines += textwrap.wrap(f"{each.kind.with_name(named(each))}: {remedy.said}", width, subsequent_indent="  ")
+        lines += textwrap.wrap(f"{_name_all(together)}: {remedy.said}", width, subsequent_indent="  ")
         lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
     return ["", "fixes", *lines] if lines else []
+
+
+def _of_one_remedy(found: Iterable[Disturbance]) -> list[list[Disturbance]]:
+    """The culprits with the others of their process, and unattributed time of all CPUs as one; the costliest first."""
+    groups: dict[object, list[Disturbance]] = defaultdict(list)
+    for number, each in enumerate(sorted(found, key=lambda each: -(each.stolen_ns or 0))):
+        is_of_process = each.kind == Kind.THREAD and each.pid is not None
+        alone = each.kind if each.kind == Kind.UNATTRIBUTED else number
+        groups[("process", each.pid) if is_of_process else alone].append(each)
+    return sorted(groups.values(), key=lambda group: -sum(each.stolen_ns or 0 for each in group))
+
+
+def _name_all(together: Sequence[Disturbance]) -> str:
+    """`thread CPU 0/KVM (pid 812, thread 815) and 3 more of its process`."""
+    first = together[0]
+    others = {(each.name, each.tid) for each in together} - {(first.name, first.tid)}
+    rest = f" and {len(others)} more of its process" if others else ""
+    return first.kind.with_name(named(first)) + rest
 
 
 def _of_trace(traced: TracedCpu, followed: TraceRun) -> list[str]:
