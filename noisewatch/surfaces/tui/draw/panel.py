@@ -1,0 +1,91 @@
+"""Frames around parts of a screen: a title at the left of the upper edge, what holds and what keys do at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
+
+LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for edges
+_EDGE = "faint"
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What a frame is drawn with."""
+
+    across: str
+    down: str
+    corners: str  # upper left, upper right, lower left, lower right
+    joints: str  # of a line across the frame: left, right
+
+
+_ROUNDED = Edges("─", "│", "╭╮╰╯", "├┤")
+_PLAIN = Edges("-", "|", "++++", "++")
+
+
+def is_framed(width: int, height: int) -> bool:
+    """Whether a whole screen of that size has frames; on a smaller one a panel is its rows below a heading."""
+    return width >= LEAST_FRAMED[0] and height >= LEAST_FRAMED[1]
+
+
+def inner(width: int, height: int) -> tuple[int, int]:
+    """The columns and rows that a frame of that size has room for."""
+    return max(width - 4, 0), max(height - 2, 0)
+
+
+def panel(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, right: str = "") -> list[Row]:
+    """The rows in a frame: `height` rows of `width` columns, what finds no room cut off.
+
+    `right` may hold several parts between ` · `, of which the last ones go first where there is no room.
+    """
+    edges = _ROUNDED if glyphs.has_braille else _PLAIN
+    if height < 2 or width < 5:
+        return [[(" " * width, "plain")] for _ in range(height)]
+    inside = [_inside(row, width, edges) for row in rows[: height - 2]]
+    inside += [_inside([], width, edges) for _ in range(height - 2 - len(inside))]
+    return [_upper(title, right, width, edges.corners[:2], edges), *inside, _lower(width, edges)]
+
+
+def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[Row]:
+    """Two frames of one width, one below the other, that share the edge between them: a row less than both."""
+    joints = (_ROUNDED if glyphs.has_braille else _PLAIN).joints
+    (first, *middle, last), *rest = lower
+    between: Row = [(joints[0] + first[0][1:], first[1]), *middle, (last[0][:-1] + joints[1], last[1])]
+    return [*upper[:-1], between, *rest]
+
+
+def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
+    """Two frames of one height, next to each other."""
+    return [[*one, *other] for one, other in zip(left, right, strict=True)]
+
+
+def _inside(row: Row, width: int, edges: Edges) -> Row:
+    room = width - 4
+    shown = cut(row, room)
+    return [(f"{edges.down} ", _EDGE), *shown, (" " * (room - length(shown)), "plain"), (f" {edges.down}", _EDGE)]
+
+
+def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Row:
+    """`╭─ title ─── right ─╮`: the right part goes before the title is cut."""
+    room = width - 4
+    titled = cut([(f" {title} ", "heading")], room) if title else []
+    parts = right.split(" · ")
+    choices = [f" {' · '.join(parts[:count])} " for count in range(len(parts), 0, -1) if right]
+    said = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
+    line = edges.across * (room - length(titled) - cell_len(said))
+    return [
+        (f"{corners[0]}{edges.across}", _EDGE),
+        *titled,
+        (line, _EDGE),
+        (said, "plain"),
+        (f"{edges.across}{corners[1]}", _EDGE),
+    ]
+
+
+def _lower(width: int, edges: Edges) -> Row:
+    return [(f"{edges.corners[2]}{edges.across * (width - 2)}{edges.corners[3]}", _EDGE)]
