@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from noisewatch.faults import contained
-from noisewatch.surfaces.reports.parts.colours import STYLES
+from noisewatch.surfaces.reports.parts.colours import KIND_STYLES, STYLES
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 
 # Meaning never hangs on colour alone: a figure, a glyph or a word stands beside it.
@@ -26,6 +26,7 @@ _STYLES: Mapping[str, str] = {
     "key": "reverse",
     "selected": "bold reverse",
     **STYLES,
+    **KIND_STYLES,
 }
 
 
