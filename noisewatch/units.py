@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 NS_PER_S = 1_000_000_000
 _WHOLE_FROM = 1e5
@@ -30,6 +31,24 @@ def describe_ns(ns: float | None) -> str:
         if ns < 999.5 * size:
             return f"{ns / size:.3g} {unit}"
     return f"{ns / 1e9:.3g} s"
+
+
+def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
+    """One unit for all of a column, and the figures in it: `µs` and `3.4`, `62.9`. What is not known is `?`."""
+    known = [value for value in values_ns if value]
+    unit, size = next(
+        (
+            (unit, size)
+            for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6))
+            if min(known, default=0) < 999.5 * size
+        ),
+        ("s", 1e9),
+    )
+    if max(known, default=0) >= _WHOLE_FROM * size:  # too many digits to be compared at a glance
+        unit, size = ("ms", 1e6) if size < 1e6 else ("s", 1e9)
+    least = min(known, default=0) / size
+    digits = 0 if least >= 99.95 or unit == "ns" else 1 if least >= 9.995 else 2
+    return unit, ["?" if value is None else f"{value / size:.{digits}f}" for value in values_ns]
 
 
 def describe_share(share: float | None, digits: int = 2) -> str:

@@ -242,8 +242,10 @@ def test_what_breaks_a_rule_is_found(
             "rich",
             {
                 "surfaces/tui/draw/line_view.py",
+                "surfaces/tui/draw/panel.py",
                 "surfaces/tui/draw/text_row.py",
                 "surfaces/cli/monitor.py",
+                "surfaces/picture.py",
             },
         ),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),

@@ -8,9 +8,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.errors import CannotMeasure
+from noisewatch.errors import CannotMeasure, UsageError
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise_floor import Budget
+from noisewatch.kernel.busy_load import BusyLoad
 from noisewatch.kernel.calibration import CalibrationOptions, CalibrationSamples, read_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
@@ -24,6 +25,7 @@ from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPU
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.operations.busy_load import LoadBeside
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
@@ -37,17 +39,28 @@ class CalibrateOptions:
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     against: str | None = None  # other CPUs that the target's are compared with, as the user listed them
+    busy_processes: int | None = None  # calibrates once more beside so many; 0: one for each CPU that may be busy
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True, slots=True)
+class CalibratedUnderLoad:
+    """What was measured on the target CPUs while busy processes ran. `may_reach`: target CPUs that those may run on."""
+
+    calibrated: Calibrated
+    load: BusyLoad
+    may_reach: CpuSet
+
+
+@dataclass(frozen=True, slots=True)
 class CalibratedTarget:
-    """What was measured on the target CPUs, and on those they are compared with."""
+    """What was measured on the target CPUs, and on those they are compared with or once more under load."""
 
     target: CpuSet
     against: CpuSet | None
     calibrated: Calibrated
+    under_load: CalibratedUnderLoad | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +76,40 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
 
     Raises UsageError, and CannotMeasure where not one CPU could be calibrated.
     """
+    if options.against is not None and options.busy_processes is not None:
+        raise UsageError("--against and --under-load exclude each other")
     against = parse_cpus("--against", options.against, machine) if options.against is not None else None
+    read_options, task_reader = snapshot_options(options.machine, machine), TaskReader()
     if isinstance(machine, Recording):
         machine.go_to_aside()
-    read_options, task_reader = snapshot_options(options.machine, machine), TaskReader()
     snapshot = read_snapshot(machine, read_options, task_reader)
     target = snapshot.target.cpus
     cpus = target | (against or frozenset())
     _stay_off(snapshot, against, listener)
+
+    def look(previous: Snapshot) -> Snapshot:
+        return read_snapshot(machine, read_options, task_reader, previous)
+
+    calibrated = _calibrated(machine, snapshot, cpus, options, listener, lambda: look(snapshot))
+    under_load = None
+    if options.busy_processes is not None:
+        if isinstance(machine, Recording):
+            machine.go_to_aside()
+        under_load = _calibrated_under_load(machine, look(snapshot), options, listener, look)
+    return CalibratedTarget(target, against, calibrated, under_load)
+
+
+def _calibrated(
+    machine: Machine,
+    snapshot: Snapshot,
+    cpus: CpuSet,
+    options: CalibrateOptions,
+    listener: ProgressListener,
+    look_again: Callable[[], Snapshot],
+) -> Calibrated:
+    """The calibration, and what it comes to. Raises CannotMeasure where not one CPU was measured to the end."""
     try:
-        measured = calibrate_cpus(
-            machine,
-            snapshot,
-            cpus,
-            options.calibration,
-            listener.on_calibrating,
-            lambda: read_snapshot(machine, read_options, task_reader, snapshot),
-        )
+        measured = calibrate_cpus(machine, snapshot, cpus, options.calibration, listener.on_calibrating, look_again)
     finally:
         listener.on_done()
     if isinstance(measured, str):
@@ -88,7 +118,28 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
     if not calibrated.complete:
         troubles = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])
         raise CannotMeasure(troubles or _NO_CPUS)
-    return CalibratedTarget(target, against, calibrated)
+    return calibrated
+
+
+def _calibrated_under_load(
+    machine: Machine,
+    snapshot: Snapshot,
+    options: CalibrateOptions,
+    listener: ProgressListener,
+    look: Callable[[Snapshot], Snapshot],
+) -> CalibratedUnderLoad:
+    """The same CPUs beside busy processes. Raises CannotMeasure where those did not run all the time."""
+    target = snapshot.target.cpus
+    with ExitStack() as stack:
+        load = LoadBeside(machine, stack, snapshot, options.busy_processes or 0, listener)
+
+        def look_again() -> Snapshot:
+            load.end()
+            return look(snapshot)
+
+        calibrated = _calibrated(machine, snapshot, target, options, listener, look_again)
+        ended = load.end()
+    return CalibratedUnderLoad(calibrated, ended, target & ended.cpus)
 
 
 def _stay_off(snapshot: Snapshot, against: CpuSet | None, listener: ProgressListener) -> None:

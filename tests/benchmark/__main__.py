@@ -22,7 +22,8 @@ from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
 from noisewatch.model.interval.interrupt_counts import count_interrupts
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.surfaces.reports.calibration.live_lines import live_lines
+from noisewatch.surfaces.reports.calibration.live import live_rows
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from tests.written import write_tree
 from tests.written.many_cpus import ManyCpus
 
@@ -132,7 +133,7 @@ def live_picture(cpu_count: int = 512, gaps_each: int = 25) -> None:
                 buffer.gaps[number * GAP_WORDS + 1] = 2_000 + (cpu * 7_919 + number * 104_729) % 200_000
             buffer.totals[COUNT] += gaps_each
         took.append(_timed_ms(partial(live.take, Progress(1.0, 5.0, buffers))))
-        drew.append(_timed_ms(partial(live_lines, live, 120, 40, in_unicode=True)))
+        drew.append(_timed_ms(partial(live_rows, live, 120, 40, UNICODE)))
     print(f"live calibration of {cpu_count} CPUs: {cpu_count * gaps_each} gaps taken in, {_described_ms(took)}")
     print(f"live calibration of {cpu_count} CPUs: drawn, {_described_ms(drew)}")
 

@@ -20,6 +20,7 @@ from noisewatch.surfaces.cli.options import (
     add_record,
     add_tracer,
     calibration_seconds,
+    process_count,
     seconds,
     words,
 )
@@ -58,8 +59,13 @@ examples:
 examples:
   noisewatch calibrate --cpus 2-3 --duration 10
   noisewatch calibrate --cpus 3 --against 0    compare an isolated CPU with another one
+  noisewatch calibrate --cpus 3 --under-load    whether isolation holds while all other CPUs are busy
   noisewatch calibrate --at 10ms --max-cv 0.5%    against a benchmark's own budget
   sudo noisewatch calibrate --tracer osnoise    name the culprits at a lower overhead
+  noisewatch calibrate --against 0 --format svg --output noise.svg
+
+exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the load did not run all
+the time; a command that is interrupted ends its load
 """,
 }
 
@@ -71,15 +77,23 @@ class _Parser(ArgumentParser):
 
 def _fill_calibrate(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
-    add_output(parser, ("text", "json", "pyperf"))
+    add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
     parser.add_argument(
         "--duration",
         metavar="SECONDS",
         type=seconds(SHORTEST_CALIBRATION_S),
         default=5.0,
-        help="total duration (default 5)",
+        help="total duration (default 5); under load as long once more",
     )
     parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
+    parser.add_argument(
+        "--under-load",
+        metavar="N",
+        nargs="?",
+        const=0,
+        type=process_count,
+        help="calibrate again beside N busy processes on all CPUs but isolated target CPUs (default one for each)",
+    )
     parser.add_argument(
         "--workload",
         metavar="COMMAND",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import Namespace
 
@@ -17,15 +18,22 @@ from noisewatch.surfaces.cli.common import (
     report_damage,
 )
 from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.output import opened_output, width
-from noisewatch.surfaces.reports.calibration.json import (
-    describe_calibration,
-    describe_comparison,
-    describe_floors,
-    describe_for_pyperf,
+from noisewatch.surfaces.output import opened_output, takes_colour, width
+from noisewatch.surfaces.picture import png_of, svg_of
+from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
+from noisewatch.surfaces.reports.calibration.report import (
+    WIDTH,
+    contrast_detail_lines,
+    contrast_of,
+    contrast_report_rows,
+    detail_lines,
+    markdown_of,
+    report_rows,
+    text_of,
 )
-from noisewatch.surfaces.reports.calibration.text import text_of_calibration, text_of_comparison
-from noisewatch.surfaces.reports.machine.json import SCHEMA
+from noisewatch.surfaces.reports.calibration.side_by_side import Contrast
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
+from noisewatch.surfaces.tui.draw.text_row import Row
 
 
 def run(arguments: Namespace) -> int:
@@ -33,35 +41,56 @@ def run(arguments: Namespace) -> int:
     options = CalibrateOptions(
         machine=machine_options(arguments),
         against=arguments.against,
+        busy_processes=arguments.under_load,
         calibration=calibration_options(arguments, arguments.duration),
         budget=budget_of(arguments),
     )
+    if arguments.format == "png":
+        png_of(svg_of([], 1, ""))  # what it needs and is missing is told before anything is measured
     machine = open_machine(options.machine)
     with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
         try:
             result = calibrate(source, options, TerminalListener())
         except CannotMeasure as error:
             raise CannotMeasure(f"cannot calibrate: {error}") from error
-        output.write(_report(result, arguments).encode("utf-8", "replace"))
+        output.write(_report(result, arguments))
     report_damage(machine)
     return 0
 
 
-def _report(result: CalibratedTarget, arguments: Namespace) -> str:
-    target, against, calibration = result.target, result.against, result.calibrated.calibration
+def _report(result: CalibratedTarget, arguments: Namespace) -> bytes:
     if arguments.format == "pyperf":
-        return json.dumps(describe_for_pyperf(calibration), indent=1) + "\n"
+        return _json(describe_for_pyperf(result.calibrated.calibration))
     if arguments.format == "json":
-        described = {
-            "schema": SCHEMA,
-            "target": sorted(target),
-            "against": None if against is None else sorted(against),
-            "comparison": None if against is None else describe_comparison(calibration, target, against),
-            "calibration": describe_calibration(result.calibrated),
-            "noise_floor": describe_floors(result.calibrated.floors),
-        }
-        return json.dumps(described, indent=1) + "\n"
-    in_unicode = arguments.output is not None or (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    if against is not None:
-        return text_of_comparison(calibration, target, against, width(), in_unicode)
-    return text_of_calibration(result.calibrated, target, width(), in_unicode)
+        return _json(describe_calibrated(result))
+    contrast = contrast_of(result)
+    if arguments.format in ("svg", "png"):
+        return _picture(result, contrast, arguments.format)
+    if arguments.format == "markdown":
+        rows, details = _rows_and_details(result, contrast, WIDTH, UNICODE)
+        return markdown_of(rows, details).encode()
+    glyphs = UNICODE if arguments.output is not None else glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
+    rows, details = _rows_and_details(result, contrast, width(), glyphs)
+    return text_of(rows, details, takes_colour(arguments.output)).encode(errors="replace")
+
+
+def _json(described: object) -> bytes:
+    return (json.dumps(described, indent=1) + "\n").encode()
+
+
+def _rows_and_details(
+    result: CalibratedTarget, contrast: Contrast | None, columns: int, glyphs: Glyphs
+) -> tuple[list[Row], list[str]]:
+    """The picture, and what stands below it in text."""
+    if contrast is not None:
+        return contrast_report_rows(contrast, columns, glyphs), contrast_detail_lines(contrast, columns)
+    return report_rows(result.calibrated, result.target, columns, glyphs), detail_lines(result.calibrated, columns)
+
+
+def _picture(result: CalibratedTarget, contrast: Contrast | None, form: str) -> bytes:
+    if contrast is not None:
+        rows = contrast_report_rows(contrast, WIDTH, UNICODE)
+    else:
+        rows = report_rows(result.calibrated, result.target, WIDTH, UNICODE)
+    svg = svg_of(rows, WIDTH, "noisewatch calibrate")
+    return png_of(svg) if form == "png" else svg.encode()

@@ -9,7 +9,7 @@ import time
 
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
+from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12
@@ -21,7 +21,7 @@ class _LivePicture:
     def __init__(self) -> None:
         self._live = LiveGaps()
         self._shows = sys.stderr.isatty()
-        self._in_unicode = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+        self._in_colour = not os.environ.get("NO_COLOR")
         self._can_move = os.environ.get("TERM", "dumb") not in ("dumb", "")
         self._drawn = 0
         self._next_s = 0.0
@@ -30,11 +30,16 @@ class _LivePicture:
         """Draws what is new, a few times a second."""
         if not self._shows or time.monotonic() < self._next_s:
             return
+        from noisewatch.surfaces.reports.calibration.live import live_rows, progress_line  # where somebody watches
+        from noisewatch.surfaces.tui.draw.glyphs import glyphs_for
+
         self._next_s = time.monotonic() + _EVERY_S
         self._live.take(progress)
         columns, lines = shutil.get_terminal_size()
         if self._can_move and lines >= _LEAST_LINES:
-            self._draw(live_lines(self._live, columns - 1, lines - 2, self._in_unicode))
+            glyphs = glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
+            rows = live_rows(self._live, columns - 1, lines - 2, glyphs)
+            self._draw([painted_row(row) if self._in_colour else plain_row(row) for row in rows])
         else:
             self._draw([progress_line(self._live, columns - 1)])
 

@@ -17,6 +17,7 @@ _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
 _LARGEST_INFLATION = 1e6
 _MOST_SAMPLES = 10_000
+_MOST_PROCESSES = 4096
 _SHORTEST_INTERVAL_S = 0.1
 
 
@@ -178,6 +179,13 @@ def sample_count(text: str) -> int:
     """Two or more: of one there is no deviation."""
     if not text.isascii() or not text.isdecimal() or not 2 <= int(text) <= _MOST_SAMPLES:
         raise ArgumentTypeError(f"wanted a number of samples from 2 to {_MOST_SAMPLES}, found {text!r}")
+    return int(text)
+
+
+def process_count(text: str) -> int:
+    """One or more busy processes."""
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= _MOST_PROCESSES:
+        raise ArgumentTypeError(f"wanted a number of processes from 1 to {_MOST_PROCESSES}, found {text!r}")
     return int(text)
 
 

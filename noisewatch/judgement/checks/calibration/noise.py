@@ -74,7 +74,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
         )
-    reason = why_incomplete(calibrated) or _why_undecided(calibrated, said)
+    reason = why_incomplete(calibrated) or why_undecided(calibrated, said)
     if reason is not None:
         return Answer(
             Status.UNKNOWN,
@@ -91,7 +91,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
 _TOO_LITTLE = "too few measurements: calibrate longer"
 
 
-def _why_undecided(calibrated: Calibrated, said: str) -> str | None:
+def why_undecided(calibrated: Calibrated, said: str) -> str | None:
     """Why the floor is not known well enough to pass; None where it is."""
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:

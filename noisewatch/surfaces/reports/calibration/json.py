@@ -10,12 +10,15 @@ from typing import Any
 from noisewatch import __version__
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.comparison import compare, noise_share_of, part_of
 from noisewatch.judgement.noise_floor import TEST, NoiseFloor
 from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution
 from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks_of
 from noisewatch.model.calibration.statistics import Histogram
+from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
+from noisewatch.surfaces.reports.machine.json import SCHEMA
 from noisewatch.surfaces.reports.parts.culprits import describe_culprit, describe_gap, describe_source
 
 _MOST_GAPS = 100
@@ -87,17 +90,73 @@ def describe_floors(floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
     return [{**_finite(asdict(floor)), "test": TEST} for floor in floors]
 
 
+def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
+    """All of `noisewatch calibrate --format json`. What was not asked for is null."""
+    target, against = result.target, result.against
+    return {
+        "schema": SCHEMA,
+        "target": sorted(target),
+        "against": None if against is None else sorted(against),
+        "comparison": None if against is None else _comparison_against(result, against),
+        "calibration": describe_calibration(result.calibrated),
+        "noise_floor": describe_floors(result.calibrated.floors),
+        "under_load": None if result.under_load is None else _under_load(result, result.under_load),
+    }
+
+
+def _comparison_against(result: CalibratedTarget, against: CpuSet) -> dict[str, Any]:
+    one, other = (part_of(result.calibrated, cpus) for cpus in (result.target, against))
+    compared = describe_comparison(result.calibrated.calibration, result.target, against)
+    return compared | _difference(one, other, ("target", "against"))
+
+
+def _under_load(result: CalibratedTarget, loaded: CalibratedUnderLoad) -> dict[str, Any]:
+    """The load, what was measured beside it, and what that is by the calibration without it."""
+    names = ("idle", "under_load")
+    sides = result.calibrated.calibration, loaded.calibrated.calibration
+    compared = {
+        what: _side_by_side([values_of(calibration, result.target) for calibration in sides], names)
+        for what, values_of in _COMPARED_VALUES
+    }
+    return {
+        "processes": loaded.load.processes,
+        "cpus": sorted(loaded.load.cpus),
+        "busy_share": loaded.load.busy_share,
+        "target_cpus_reached": sorted(loaded.may_reach),
+        "calibration": describe_calibration(loaded.calibrated),
+        "noise_floor": describe_floors(loaded.calibrated.floors),
+        "comparison": compared | _difference(result.calibrated, loaded.calibrated, names),
+    }
+
+
+def _difference(first: Calibrated, second: Calibrated, names: tuple[str, str]) -> dict[str, Any]:
+    """`difference` says what the second side is: noisier, quieter, same or unknown."""
+    found = compare(first, second)
+    return {
+        "difference": found.difference,
+        "noise_ratio": found.ratio,
+        "noise_floors_apart": found.are_floors_apart,
+        "noise_share": dict(zip(names, map(noise_share_of, (first, second)), strict=True)),
+        "noise_floor": {name: describe_floors(side.floors) for name, side in zip(names, (first, second), strict=True)},
+    }
+
+
 def describe_comparison(calibration: Calibration, target: CpuSet, against: CpuSet) -> dict[str, Any]:
     """Fixed work and gaps of two sets of CPUs: durations in ns, and how many times the first the second is."""
-    compared = {}
-    for what, values_of in (("work", work_times), ("gaps", gap_lengths)):
-        sides = [summary(values_of(calibration, cpus)) for cpus in (target, against)]
-        one, other = ({} if side is None else dict(zip(_COMPARED, side, strict=True)) for side in sides)
-        ratios = {name: other[name] / one[name] if name in other and one.get(name) else None for name in _COMPARED}
-        compared[what] = {"target": one or None, "against": other or None, "ratio": ratios}
-    return compared
+    return {
+        what: _side_by_side([values_of(calibration, cpus) for cpus in (target, against)], ("target", "against"))
+        for what, values_of in _COMPARED_VALUES
+    }
 
 
+def _side_by_side(values: Sequence[Sequence[float]], names: tuple[str, str]) -> dict[str, Any]:
+    sides = [summary(each) for each in values]
+    one, other = ({} if side is None else dict(zip(_COMPARED, side, strict=True)) for side in sides)
+    ratios = {name: other[name] / one[name] if name in other and one.get(name) else None for name in _COMPARED}
+    return {names[0]: one or None, names[1]: other or None, "ratio": ratios}
+
+
+_COMPARED_VALUES = (("work", work_times), ("gaps", gap_lengths))
 _COMPARED = ("median_ns", "deviation_ns", "max_ns")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from noisewatch.kinds import Kind
@@ -41,12 +41,48 @@ STYLE_BY_KIND: Mapping[Kind, KindStyle] = {
     Kind.KERNEL_THREAD: "kernel-thread",
     **dict.fromkeys((Kind.NMI, Kind.QUOTA, Kind.OUTSIDE), "outside"),
 }
-_CODES = {"bold": "1", "dim": "2", "reverse": "7", "magenta": "35", "cyan": "36", "yellow": "33"}
+# The styles of rows, by the names that stand in them. Meaning never hangs on colour alone: a figure, a glyph or a word
+# stands beside it.
+ROW_STYLES: Mapping[str, str] = {
+    "plain": "",
+    "title": "bold",
+    "strong": "bold",
+    "faint": "dim",
+    "heading": "dim underline",
+    "key": "reverse",
+    "selected": "bold reverse",
+    **STYLES,
+    **KIND_STYLES,
+}
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "underline": "4",
+    "reverse": "7",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+    "bright_black": "90",
+}
 
 
-def painted(text: str, meaning: Meaning) -> str:
-    """The text between the escape sequences of a terminal."""
-    return f"\x1b[{';'.join(_CODES[word] for word in STYLES[meaning].split())}m{text}\x1b[0m"
+def painted(text: str, style: str) -> str:
+    """The text between the escape sequences of a terminal; `style` is a name of ROW_STYLES."""
+    codes = ";".join(_CODES[word] for word in ROW_STYLES[style].split())
+    return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
+
+
+def painted_row(row: Iterable[tuple[str, str]]) -> str:
+    """A row of pieces, each with the name of its style, for a terminal that shows colour."""
+    return "".join(painted(text, style) for text, style in row)
+
+
+def plain_row(row: Iterable[tuple[str, str]]) -> str:
+    """The same without colour; blanks at its end are left out."""
+    return "".join(text for text, _ in row).rstrip()
 
 
 def style_of_label(label: str) -> Meaning:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from itertools import zip_longest
 
@@ -13,27 +13,14 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from noisewatch.faults import contained
-from noisewatch.surfaces.reports.parts.colours import KIND_STYLES, STYLES
+from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
-
-# Meaning never hangs on colour alone: a figure, a glyph or a word stands beside it.
-_STYLES: Mapping[str, str] = {
-    "plain": "",
-    "title": "bold",
-    "strong": "bold",
-    "faint": "dim",
-    "heading": "dim underline",
-    "key": "reverse",
-    "selected": "bold reverse",
-    **STYLES,
-    **KIND_STYLES,
-}
 
 
 @cache
 def style_named(name: Style) -> TerminalStyle:
     """The terminal's own colours, so that any theme and 16 colours do."""
-    return TerminalStyle.parse(_STYLES[name])
+    return TerminalStyle.parse(ROW_STYLES[name])
 
 
 def strip_of(row: Row, width: int) -> Strip:

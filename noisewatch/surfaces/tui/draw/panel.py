@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, length
 
 LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for edges
-_EDGE = "faint"
+_EDGE: Style = "faint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _inside(row: Row, width: int, edges: Edges) -> Row:
 def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Row:
     """`╭─ title ─── right ─╮`: the right part goes before the title is cut."""
     room = width - 4
-    titled = cut([(f" {title} ", "heading")], room) if title else []
+    titled = cut([(f" {title} ", "strong")], room) if title else []
     parts = right.split(" · ")
     choices = [f" {' · '.join(parts[:count])} " for count in range(len(parts), 0, -1) if right]
     said = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
@@ -14,13 +15,16 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import CalibrateOptions, LiveGaps, calibrate
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.surfaces.reports.calibration.live_lines import live_lines
-from noisewatch.surfaces.reports.calibration.text import cause_lines, conclusion_lines, cpu_lines, histogram_lines
+from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_floors
+from noisewatch.surfaces.reports.calibration.live import live_rows
+from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, picture_rows
+from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration
+from noisewatch.surfaces.reports.machine.json import SCHEMA
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
 SECONDS = 5.0
-_LEAST_CHART = 8  # rows: a heading, four for bars, and the axes
 
 
 @dataclass(slots=True)
@@ -29,7 +33,8 @@ class CalibrationOverlay(Overlay):
 
     live: LiveGaps = field(default_factory=LiveGaps)
     result: Calibrated | None = None
-    drawn: dict[tuple[int, int], list[str]] = field(default_factory=dict)  # by size: a chart is dear to draw
+    picture: CalibrationPicture | None = None
+    drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size: dear to draw
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """The calibration, or that of the recording."""
@@ -43,7 +48,7 @@ class CalibrationOverlay(Overlay):
         if isinstance(result, str):
             self.failure = f"Nothing was measured: {result}"
         else:
-            self.result = result
+            self.result, self.picture = result, CalibrationPicture.of(result)
 
     @property
     def calibration(self) -> Calibration | None:
@@ -51,27 +56,34 @@ class CalibrationOverlay(Overlay):
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
-        return self.framed("calibration of", self._lines(width, max(height - 2, 1), in_unicode), width, height)
+        rows = self._rows(width, max(height - 2, 1), UNICODE if in_unicode else ASCII)
+        return self.framed("calibration of", rows, width, height)
 
-    def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
+    def _rows(self, width: int, height: int, glyphs: Glyphs) -> Sequence[str | Row]:
         if self.refusal is not None:
             return wrapped([self.refusal], width)
         if self.state == OverlayState.RUNNING:
-            return live_lines(self.live, width, height, in_unicode)
-        if self.result is None:
+            return live_rows(self.live, width, height, glyphs)
+        if self.result is None or self.picture is None:
             return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
         if (width, height) not in self.drawn:
-            self.drawn = {(width, height): self._drawn(self.result, width, height, in_unicode)}
+            picture = picture_rows(self.picture, width, height, glyphs)
+            below: list[Row] = [[] for _ in range(height - len(picture))]  # details begin on a page of their own
+            self.drawn = {(width, height): [*picture, *below, *wrapped(detail_lines(self.result, width), width)]}
         return self.drawn[width, height]
 
-    def _drawn(self, result: Calibrated, width: int, height: int, in_unicode: bool) -> list[str]:
-        """The chart as low as it has to be to stand on one screenful with its axis, or else whole on the next one."""
-        text = wrapped([*conclusion_lines(result), "", *cpu_lines(result.calibration), ""], width)
-        room = height - len(text) % height
-        if room < _LEAST_CHART:
-            text, room = [*text, *([""] * room)], height
-        charts = histogram_lines(result.calibration, width, in_unicode, room)
-        return [*text, *charts, *cause_lines(result, width)]
+    def reports(self) -> dict[str, str]:
+        """Figures and picture as files, by their suffix."""
+        if self.result is None:
+            return {}
+        figures = {
+            "schema": SCHEMA,
+            "target": sorted(self.target),
+            "calibration": describe_calibration(self.result),
+            "noise_floor": describe_floors(self.result.floors),
+        }
+        markdown = markdown_of_calibration(self.result, frozenset(self.target))
+        return {"json": json.dumps(figures, indent=1) + "\n", "md": markdown}
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
@@ -101,11 +101,12 @@ class Overlay(ABC):
     def can_start(self) -> bool:
         return self.state == OverlayState.ANNOUNCED and self.refusal is None
 
-    def framed(self, title: str, lines: list[str], width: int, height: int, doing: str = "") -> list[Row]:
+    def framed(self, title: str, lines: Sequence[str | Row], width: int, height: int, doing: str = "") -> list[Row]:
         """The lines, as far as they are scrolled, between a title and the keys; `doing` is told while it runs."""
         room = max(height - 2, 1)
         self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
-        filled: list[Row] = [cut(self.styled(line), width) for line in lines[self.offset : self.offset + room]]
+        shown = lines[self.offset : self.offset + room]
+        filled: list[Row] = [cut(self.styled(line) if isinstance(line, str) else line, width) for line in shown]
         filled += [[] for _ in range(height - 2 - len(filled))]
         first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
         said = self.notice or "   ".join(self._keys(len(lines), room, doing))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from noisewatch.cpus import CpuSet
@@ -14,9 +14,10 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.surfaces.reports.calibration.live_lines import live_lines
+from noisewatch.surfaces.reports.calibration.live import live_rows
 from noisewatch.surfaces.reports.parts.colours import style_of_label
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
@@ -74,14 +75,15 @@ class PreflightOverlay(Overlay):
             return [(line, "plain")]
         return [(first, _STYLES[first]), (line[len(first) :], "strong")]
 
-    def _lines(self, width: int, height: int, in_unicode: bool) -> list[str]:
+    def _lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
         if self.verdict is not None:
             options = RenderOptions(self.verdict.exit_status, 0.0, width=width)
             *report, summary = FORMATS["text"].render(self.verdict, options).splitlines()
             lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
             return wrapped(lines, width)
         if self.state == OverlayState.RUNNING:
-            return live_lines(self.live, width, height, in_unicode) if self.live.by_cpu else [self.doing]
+            glyphs = UNICODE if in_unicode else ASCII
+            return live_rows(self.live, width, height, glyphs) if self.live.by_cpu else [self.doing]
         said = [self.refusal or self.failure or ""]
         return wrapped(self._announcement() if said == [""] else said, width)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import pytest
@@ -16,7 +17,7 @@ from tests.operations.listening import SilentListener
 from tests.surfaces.tui.crowd import crowded
 from tests.surfaces.tui.framing import text_of
 
-_HEADING = "gaps by length"
+_HEADING = "how long each gap lasted"
 
 
 @cache
@@ -41,8 +42,28 @@ def _pages(width: int, height: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("width", "height"), [(w, h) for w in (60, 80, 100, 140) for h in range(12, 61, 2)])
-def test_a_screenful_with_the_heading_of_the_chart_has_its_axis_too(width: int, height: int) -> None:
-    seen = [page for page in _pages(width, height) if any(_HEADING in line for line in page)]
-    assert seen
-    after = seen[0][next(at for at, line in enumerate(seen[0]) if _HEADING in line) :]
-    assert any("µs" in line and "│" not in line for line in after), "\n".join(after)
+def test_the_first_page_has_the_whole_histogram_with_its_axis(width: int, height: int) -> None:
+    first = _pages(width, height)[0]
+    heading = next(at for at, line in enumerate(first) if _HEADING in line)
+    assert any("1 µs" in line and "100 ms" in line for line in first[heading:]), "\n".join(first)
+
+
+@pytest.mark.parametrize(("width", "height"), [(20, 5), (60, 20), (80, 24), (140, 40), (300, 80)])
+def test_the_first_page_says_what_follows(width: int, height: int) -> None:
+    assert any("25 samples" in line for line in _pages(width, height)[0])
+
+
+def test_the_details_are_on_the_pages_that_follow() -> None:
+    first, *others = _pages(100, 34)
+    assert not any("longest gaps" in line for line in first)
+    assert any("longest gaps" in line for page in others for line in page)
+
+
+def test_figures_and_picture_are_exported() -> None:
+    screen = CalibrationOverlay.of(crowded(4).frame)
+    assert screen.reports() == {}
+    screen.finish(_recorded())
+    reports = screen.reports()
+    assert json.loads(reports["json"])["noise_floor"][0]["sample_ns"] == 10**6
+    assert "100 ms │" in reports["md"]
+    assert reports["md"].count("```") == 4

@@ -15,11 +15,12 @@ from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.surfaces.reports.calibration.live_lines import live_lines, progress_line
+from noisewatch.surfaces.reports.calibration.live import live_rows, progress_line
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
-from tests.surfaces.tui.framing import frame, model_of, screen_of
+from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files
@@ -45,6 +46,10 @@ def _live(*lengths_ns: int) -> LiveGaps:
     return live
 
 
+def _drawn(live: LiveGaps, width: int, height: int, glyphs: Glyphs = UNICODE) -> list[str]:
+    return [text_of(row) for row in live_rows(live, width, height, glyphs)]
+
+
 def test_what_is_new_is_taken_in_once() -> None:
     live, buffer = LiveGaps(), _buffer(2_000, 3_000)
     live.take(Progress(1.0, 5.0, {2: buffer}))
@@ -58,12 +63,27 @@ def test_what_is_new_is_taken_in_once() -> None:
 def test_the_histogram_grows() -> None:
     live, buffer = LiveGaps(), _buffer(2_000)
     live.take(Progress(1.0, 5.0, {2: buffer}))
-    before = live_lines(live, 100, 30, in_unicode=True)
+    before = _drawn(live, 100, 30)
     for _ in range(50):
         _add(buffer, 40_000)
     live.take(Progress(2.0, 5.0, {2: buffer}))
-    assert live_lines(live, 100, 30, in_unicode=True) != before
+    assert _drawn(live, 100, 30) != before
     assert live.together.count == 51
+
+
+def test_its_axis_stands_still_while_longer_gaps_come() -> None:
+    live, buffer = LiveGaps(), _buffer(2_000)
+    live.take(Progress(1.0, 5.0, {2: buffer}))
+    before = [line for line in _drawn(live, 100, 30) if "10 µs" in line]
+    _add(buffer, 40_000_000)
+    live.take(Progress(2.0, 5.0, {2: buffer}))
+    assert before == [line for line in _drawn(live, 100, 30) if "10 µs" in line]
+    assert [label for label in ("1 µs", "100 µs", "1 ms", "10 ms", "100 ms") if label not in before[0]] == []
+
+
+def test_it_says_that_the_causes_are_not_known_yet() -> None:
+    assert "told when it is over" in "\n".join(_drawn(_live(2_000), 80, 24))
+    assert "Who made them is told when" in "\n".join(_drawn(_live(2_000), 120, 40))
 
 
 def test_what_all_cpus_have_together_is_what_each_has() -> None:
@@ -83,21 +103,21 @@ def test_what_all_cpus_have_together_is_what_each_has() -> None:
 def test_of_many_cpus_the_worst_are_shown_and_the_rest_counted() -> None:
     live = LiveGaps()
     live.take(Progress(1.0, 5.0, {cpu: _buffer(2_000 + cpu) for cpu in range(512)}))
-    lines = live_lines(live, 100, 30, in_unicode=False)
-    assert [line.split()[1] for line in lines if line.startswith("CPU")] == [str(cpu) for cpu in range(511, 501, -1)]
-    assert lines[-1] == "and 502 more CPUs"
+    lines = _drawn(live, 100, 30, ASCII)
+    assert [line.split()[1] for line in lines if line.startswith("CPU")] == [str(cpu) for cpu in range(511, 504, -1)]
+    assert lines[-1] == "and 505 more CPUs"
 
 
 @pytest.mark.parametrize("width", [1, 10, 20, 39, 80, 200])
 @pytest.mark.parametrize("height", [1, 2, 5, 12, 24, 60])
 def test_the_picture_keeps_to_any_size(width: int, height: int) -> None:
-    lines = live_lines(_live(2_000, 70_000, 3_000_000), width, height, in_unicode=True)
+    lines = _drawn(_live(2_000, 70_000, 3_000_000), width, height)
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
 
 
 def test_the_worst_cpu_comes_first() -> None:
-    lines = live_lines(_live(9_000_000), 100, 30, in_unicode=False)
+    lines = _drawn(_live(9_000_000), 100, 30, ASCII)
     named = [line.split()[1] for line in lines if line.startswith("CPU")]
     assert named == ["2", "3"]
 
@@ -127,7 +147,7 @@ def test_the_screen_shows_what_came_of_it() -> None:
     screen = CalibrationOverlay.of(frame(4))
     screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
     assert screen.state == OverlayState.OVER
-    assert "Trust" in _text(screen)
+    assert "within the budget of 1%" in _text(screen)
 
 
 def test_the_screen_says_why_nothing_came_of_it() -> None:
@@ -174,7 +194,7 @@ def test_keys_open_the_screen_start_the_calibration_and_go_back() -> None:
     calibrated = WrittenMachine(quiet_files(), answers={**ANSWERS, QUESTION: written_calibration(seconds=3.0)})
     announced, over, left = _pressed("c", "enter", "escape", machine=calibrated)
     assert "enter starts" in announced
-    assert "Trust" in over
+    assert "within the budget of 1%" in over
     assert "culprits on target CPUs" in left
 
 

@@ -1,0 +1,82 @@
+"""Two calibrations held against each other: of two sets of CPUs, or of the same ones idle and under load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.noise_floor import worst_floors
+from noisewatch.model.calibration.figures import Calibration
+
+_DIFFERS = 1.5  # times as much noise: two calibrations of one machine differ by less, unless something has changed
+
+
+class Difference(StrEnum):
+    """What the second side is, by the first."""
+
+    NOISIER = "noisier"
+    QUIETER = "quieter"
+    SAME = "same"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`ratio` is how many times the noise of the first the second has; None where one is unknown, or the first is 0.
+
+    `are_floors_apart` says whether the 90 % intervals of both noise floors leave a gap between them, for samples of the
+    length that the user wants to take; None where one is unknown.
+    """
+
+    difference: Difference
+    ratio: float | None
+    are_floors_apart: bool | None
+    longest_ratio: float | None  # how many times as long the longest gap of the second is; None where there is none
+
+
+def part_of(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
+    """The calibration of these CPUs alone, with a noise floor of their own."""
+    calibration = calibrated.calibration
+    samples = replace(calibration.samples, cpus=tuple(said for said in calibration.samples.cpus if said.cpu in cpus))
+    floors = {cpu: found for cpu, found in calibrated.floors_by_cpu.items() if cpu in cpus}
+    return replace(
+        calibrated,
+        calibration=Calibration(samples, tuple(each for each in calibration.cpus if each.cpu in cpus)),
+        floors_by_cpu=floors,
+        floors=tuple(worst_floors(floors)),
+    )
+
+
+def noise_share_of(calibrated: Calibrated) -> float | None:
+    """What was lost in gaps, of all time in which they were looked for; None where no CPU was measured to the end."""
+    wanted = {figures.cpu for figures in calibrated.complete}
+    said = [each for each in calibrated.calibration.samples.cpus if each.cpu in wanted]
+    spun_ns = sum(each.spun_ns for each in said)
+    stolen_ns = sum(sum(each.gaps.length_ns) + each.gaps.lost_ns for each in said)
+    return stolen_ns / spun_ns if spun_ns else None
+
+
+def compare(first: Calibrated, second: Calibrated) -> Comparison:
+    """Whether the second is noisier, quieter or the same; unknown where a CPU of either was not measured to the end."""
+    one, other = noise_share_of(first), noise_share_of(second)
+    apart, longest = _are_apart(first, second), _longest_ratio(first, second)
+    if one is None or other is None or first.troubles or second.troubles:
+        return Comparison(Difference.UNKNOWN, None, apart, longest)
+    ratio = other / one if one else None
+    if other > one * _DIFFERS:
+        return Comparison(Difference.NOISIER, ratio, apart, longest)
+    return Comparison(Difference.QUIETER if other * _DIFFERS < one else Difference.SAME, ratio, apart, longest)
+
+
+def _longest_ratio(first: Calibrated, second: Calibrated) -> float | None:
+    one, other = (max((each.gap_max_ns or 0 for each in side.complete), default=0) for side in (first, second))
+    return other / one if one else None
+
+
+def _are_apart(first: Calibrated, second: Calibrated) -> bool | None:
+    one, other = first.floor, second.floor
+    if one is None or other is None:
+        return None
+    return one.cv_high < other.cv_low or other.cv_high < one.cv_low

@@ -1,0 +1,56 @@
+"""The process that forks busy processes. All of them end when its parent is gone, whatever ended it.
+
+`run.py` starts it with a bare interpreter. Its standard input, which nobody writes to, ends with its parent: the kernel
+closes the other end of the pipe even where the parent was killed. To standard output each busy process says one line
+when it is ready, and one when it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from contextlib import suppress
+from time import monotonic_ns, process_time_ns
+
+NAME = "noisewatch-load"  # what others, `noisewatch trace` among them, call whom they see: 15 bytes
+_LOOK_NS = 20_000_000  # between two looks at whether the parent still lives
+
+
+def main() -> None:
+    """Keeps the CPUs busy that `argv[1]` lists, each of them once or several times."""
+    with suppress(OSError), open("/proc/self/comm", "w") as file:
+        file.write(NAME)
+    own_pid = os.getpid()
+    for number, cpu in enumerate(sys.argv[1].split(",")):
+        if os.fork() == 0:
+            _keep_busy(number, int(cpu), own_pid)
+            os._exit(0)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _keep_busy(number: int, cpu: int, host_pid: int) -> None:
+    """Spins on the CPU until the parent, or the process that has forked this one, is gone."""
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except OSError as error:
+        _say(f"{number} refused {error.errno}")
+        return
+    began_ns, had_ns = monotonic_ns(), process_time_ns()
+    _say(f"{number} ready 0")
+    until_ns = began_ns
+    while os.getppid() == host_pid and not select.select([0], [], [], 0)[0]:
+        until_ns += _LOOK_NS
+        while monotonic_ns() < until_ns:
+            pass
+        until_ns = max(until_ns, monotonic_ns())
+    share = (process_time_ns() - had_ns) / max(monotonic_ns() - began_ns, 1)
+    _say(f"{number} had {round(share * 1e6)}")
+
+
+def _say(line: str) -> None:
+    """In one piece; nobody may listen any more."""
+    with suppress(OSError):
+        os.write(1, line.encode() + b"\n")

@@ -1,0 +1,106 @@
+"""Starts busy processes and ends them, and says how much of their CPUs they had."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import noisewatch
+from noisewatch.errors import CannotMeasure
+
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv.pop(2)); from noisewatch.machine.spinning.load.host import main; main()"
+)
+_WITHIN_S = 10.0  # until all are ready, and until all have ended
+
+
+class BusyProcesses:
+    """Busy processes that run. `cpus` has the CPU of each, those left out to which nothing could be pinned."""
+
+    def __init__(self, host: subprocess.Popen[bytes], cpus: Sequence[int]) -> None:
+        self._host = host
+        self._said = b""
+        states = self._wait_for(dict.fromkeys(range(len(cpus)), ("ready", "refused")))
+        self._ready = [number for number, (state, _) in states.items() if state == "ready"]
+        self.cpus = tuple(cpus[number] for number in self._ready)
+        self._errors = [int(value) for state, value in states.values() if state == "refused"]
+        if not self.cpus:
+            raise CannotMeasure(f"no CPU can be kept busy: {os.strerror(self._errors[0]).lower()}")
+
+    def end(self) -> float:
+        """Ends them; the share of its CPU that each of them had, on the average. Raises CannotMeasure.
+
+        That is raised where one of them had ended before: nobody knows for how long there was a load then.
+        """
+        if self._host.poll() is not None:
+            raise CannotMeasure("the load ended before the calibration did")
+        if self._host.stdin is not None:
+            self._host.stdin.close()
+        found = self._wait_for(dict.fromkeys(self._ready, ("had",)))
+        return sum(int(value) for _, value in found.values()) / len(found) / 1e6
+
+    def _wait_for(self, wanted: dict[int, tuple[str, ...]]) -> dict[int, tuple[str, str]]:
+        """What each process says, by its number. Raises CannotMeasure where one says nothing of the kind."""
+        found: dict[int, tuple[str, str]] = {}
+        given_up = time.monotonic() + _WITHIN_S
+        while wanted.keys() - found.keys():
+            number, state, value = self._line(given_up).split()
+            if int(number) not in wanted or state not in wanted[int(number)]:
+                raise CannotMeasure("the load ended before the calibration did")
+            found[int(number)] = state, value
+        return found
+
+    def _line(self, given_up: float) -> str:
+        """The next line that one of them says. Raises CannotMeasure."""
+        assert self._host.stdout is not None
+        descriptor = self._host.stdout.fileno()
+        while b"\n" not in self._said:
+            left_s = given_up - time.monotonic()
+            if left_s <= 0 or not select.select([descriptor], [], [], left_s)[0]:
+                raise CannotMeasure(f"the busy processes did not answer within {_WITHIN_S:g} s")
+            piece = os.read(descriptor, 4096)
+            if not piece:
+                raise CannotMeasure("the load ended before the calibration did")
+            self._said += piece
+        line, _, self._said = self._said.partition(b"\n")
+        return line.decode()
+
+
+@contextmanager
+def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
+    """A busy process for each of the CPUs, which may be named several times, until the context is left.
+
+    They also end when this process does, however that happens. Raises CannotMeasure where they cannot be started.
+    """
+    root = str(Path(noisewatch.__file__).resolve().parent.parent)
+    try:
+        host = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOT, ",".join(map(str, cpus)), root],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for us; the load ends when we do
+        )
+    except OSError as error:
+        raise CannotMeasure(f"cannot start the load: {(error.strerror or str(error)).lower()}") from error
+    with host:
+        try:
+            yield BusyProcesses(host, cpus)
+        finally:
+            _end(host)
+
+
+def _end(host: subprocess.Popen[bytes]) -> None:
+    """Its end of the pipe closes, and with it the load ends."""
+    if host.stdin is not None:
+        host.stdin.close()
+    try:
+        host.wait(timeout=_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        host.kill()  # its processes see that it is gone

@@ -1,0 +1,130 @@
+"""What a calibration comes to: what may be measured on these CPUs, what may not, and what would help."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.checks.calibration.noise import why_undecided
+from noisewatch.judgement.dominance import dominating_cause
+from noisewatch.judgement.grading import why_incomplete
+from noisewatch.judgement.noise_floor import Budget, NoiseFloor
+from noisewatch.judgement.terms import Status
+from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown
+from noisewatch.surfaces.reports.calibration.ladder import share_text
+from noisewatch.units import describe_ns
+
+_LONGER = "calibrate longer (--duration)"
+_NO_LONGER = 1.005  # times as long
+_NOTHING = 1e-4  # a CV that no benchmark sees
+_MOSTLY = 0.5  # of the time in gaps
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """`status` as the check of the noise floor would have it. `said` is one sentence; the others follow it, or nothing.
+
+    `worst` tells of a single sample, `helps` what would help.
+    """
+
+    status: Status
+    said: str
+    worst: str = ""
+    helps: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All of it, and what may be said where there is less room."""
+        choices = ((self.said, self.worst, self.helps), (self.said, self.helps), (self.said,))
+        return tuple(" ".join(filter(None, parts)) for parts in choices)
+
+
+def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
+    """What 25 samples of the budget's length would show, held against the budget."""
+    floor = calibrated.floor
+    if floor is None:
+        why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
+        said = f"Nobody can say what may be measured here: {why}."
+        return Conclusion(Status.UNKNOWN, said, helps=f"{_capital(_LONGER)}.")
+    status, judged = _judged(calibrated, floor)
+    if floor.extrapolated:
+        length = describe_ns(floor.sample_ns)
+        why = judged if status == Status.FAIL or why_incomplete(calibrated) else "so that nobody can say what shows"
+        said = f"Too little was measured for samples of {length}, {why.removeprefix('but ')}: {_LONGER}."
+        return Conclusion(status, said)
+    helps = " ".join(filter(None, (_what_helps(calibrated, floor, gaps), _longer_samples(calibrated))))
+    return Conclusion(status, f"{_varies(floor)}, {judged}: {_changes(floor)}.", _worst(floor), helps)
+
+
+def _judged(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
+    """The floor held against the budget, as the check does."""
+    limit = share_text(calibrated.budget.max_cv)
+    above = calibrated.cpus_above_budget
+    if above:
+        return Status.FAIL, f"too much for the budget of {limit} on {name_cpus(above)}"
+    reason = why_incomplete(calibrated) or _undecided(calibrated, floor, calibrated.budget)
+    if reason is not None:
+        return Status.UNKNOWN, f"but {reason}"
+    return Status.PASS, f"within the budget of {limit}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _varies(floor: NoiseFloor) -> str:
+    return (
+        f"{floor.samples} samples of {describe_ns(floor.sample_ns)} vary by {share_text(floor.cv_expected)} "
+        f"({share_text(floor.cv_low)} to {share_text(floor.cv_high)})"
+    )
+
+
+def _changes(floor: NoiseFloor) -> str:
+    if not math.isfinite(floor.smallest_change_share):
+        return "no change can be told from noise"
+    return f"a change below {share_text(floor.smallest_change_share)} is noise"
+
+
+def _worst(floor: NoiseFloor) -> str:
+    if floor.bounded and floor.max_inflation < _NO_LONGER:
+        return ""
+    times = f"{floor.max_inflation:.2f} times as long{'' if floor.bounded else ', or longer'}"
+    return f"A single sample may take {times}."
+
+
+def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str | None:
+    """The check's reason, in the few words that have room here."""
+    if why_undecided(calibrated, "") is None:
+        return None
+    if calibrated.doubt is not None:
+        return calibrated.doubt
+    if calibrated.unpredicted:
+        return f"of {name_cpus(calibrated.unpredicted)} too little was measured: {_LONGER}"
+    if floor.cv_high > budget.max_cv:
+        return f"the budget of {share_text(budget.max_cv)} lies within"
+    return f"the calibration is too short to bound the worst one: {_LONGER}"
+
+
+def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown) -> str:
+    """The cause of most of the noise, and of most of the time in gaps where one has it; nothing of next to nothing."""
+    if floor.cv_expected < _NOTHING:
+        return ""
+    said = f"It is mostly {dominating_cause(calibrated, floor).said}."
+    known = [each for each in gaps.totals if each.cause is not UNKNOWN and each.share is not None]
+    most = max(known, key=lambda each: each.share or 0.0, default=None)
+    if most is None or not gaps.share or (most.share or 0.0) < _MOSTLY * gaps.share:
+        return said
+    part = (most.share or 0.0) / gaps.share
+    cure = ": nohz_full= takes it away" if most.cause is TICK else ""
+    return f"{said} Of the time in gaps {part:.0%} is {most.cause.name}{cure}."
+
+
+def _longer_samples(calibrated: Calibrated) -> str:
+    """The shortest samples that meet the budget, where they are longer than those that are wanted and do not."""
+    budget = calibrated.budget
+    meeting = [each for each in calibrated.floors if not each.extrapolated and each.cv_high <= budget.max_cv]
+    if calibrated.floor in meeting or not meeting or meeting[0].sample_ns <= budget.at_ns:
+        return ""
+    return f"Samples of {describe_ns(meeting[0].sample_ns)} meet the budget."

@@ -1,0 +1,254 @@
+"""A calibration as one picture: gaps by length and cause, the noise floor as a ladder, and what follows.
+
+The same rows stand in the terminal, in the monitor and in exported files.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.terms import Status
+from noisewatch.model.calibration.figures import CpuFigures
+from noisewatch.operations.calibrate import LiveGaps
+from noisewatch.surfaces.reports.calibration.conclusion import Conclusion, conclusion_of
+from noisewatch.surfaces.reports.calibration.gaps import GapsShown, gaps_of, live_gaps_of
+from noisewatch.surfaces.reports.calibration.histogram import LEAST_ROWS, glyph_of, histogram_rows
+from noisewatch.surfaces.reports.calibration.ladder import ladder_rows
+from noisewatch.surfaces.reports.calibration.text import cpu_table
+from noisewatch.surfaces.reports.parts.charts import strip
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.panel import inner, is_framed, panel, side_by_side
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, in_ascii
+from noisewatch.units import describe_clock, describe_ns, describe_share
+
+HEIGHT = 34  # rows, where nothing else says how high: in a terminal that scrolls, and in files
+_BESIDE = 100  # columns from which the causes stand beside the histogram
+_LEAST_STRIP, _MOST_STRIP = 16, 60
+_LEAST_SIDE, _MOST_SIDE = 32, 46
+_MOST_SAID = 4  # rows of what follows
+_APART = 30  # rows from which it stands in a frame of its own
+_ROOMY = 26  # rows that the histogram has before the CPUs have any
+_TITLE = "how long each gap lasted, and who made it"
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationPicture:
+    """All that is drawn of a calibration that is over; worked out once, and drawn at any size."""
+
+    calibrated: Calibrated
+    gaps: GapsShown
+    conclusion: Conclusion
+
+    @classmethod
+    def of(cls, calibrated: Calibrated, cpus: CpuSet | None = None) -> CalibrationPicture:
+        """Of these CPUs, or of all that were calibrated."""
+        gaps = gaps_of(calibrated, cpus)
+        return cls(calibrated, gaps, conclusion_of(calibrated, gaps))
+
+
+def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """At most `height` rows, none wider than `width`. Where there is little room, what follows comes before the rest.
+
+    Where there is a lot, a table of the CPUs stands between.
+    """
+    calibrated = picture.calibrated
+    framed = is_framed(width, height + 2)
+    room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
+    least = LEAST_ROWS + frame + 1
+    said = said_rows(picture.conclusion, room, glyphs, max(min(_MOST_SAID, height // 6), 1))
+    ladder = ladder_rows(calibrated.floors, calibrated.budget, room, glyphs)
+    if len(ladder) + len(said) + frame + least > height:
+        ladder = []
+    below = section(_floor_title(calibrated), [*ladder, *said], width, len(ladder) + len(said) + frame, glyphs, framed)
+    if ladder and height >= _APART:
+        below = [
+            *section(_floor_title(calibrated), ladder, width, len(ladder) + frame, glyphs, framed),
+            *section("so", said, width, len(said) + frame, glyphs, framed),
+        ]
+    table = _cpu_rows(calibrated, room, (height - len(below) - _ROOMY) // 2, glyphs)
+    if table:
+        below = [*section("each CPU", table, width, len(table) + frame, glyphs, framed), *below]
+    above = gap_section(picture.gaps, width, height - len(below), glyphs, framed, _worst_rows(calibrated))
+    return [*above, *below][: max(height, 0)]
+
+
+def _floor_title(calibrated: Calibrated) -> str:
+    if not calibrated.floors:
+        return "so"
+    return f"the noise floor of {calibrated.floors[0].samples} samples on the worst CPU"
+
+
+def live_picture_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The histogram of a calibration that is running, on the axis that it will have when it is over."""
+    return gap_section(live_gaps_of(live), width, height, glyphs, is_framed(width, height + 2), [])
+
+
+def section(
+    title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, framed: bool, right: str = ""
+) -> list[Row]:
+    """The rows in a frame, or below a heading where frames find no room; exactly `height` rows."""
+    if framed:
+        drawn = panel(title, rows, width, height, glyphs, right)
+    else:
+        heading: Row = [(title, "heading")]
+        drawn = [cut(row, width) for row in (heading, *rows)][:height]
+        drawn += [[] for _ in range(height - len(drawn))]
+    return drawn if glyphs.has_braille else [[(in_ascii(text), style) for text, style in row] for row in drawn]
+
+
+def gap_section(
+    gaps: GapsShown, width: int, height: int, glyphs: Glyphs, framed: bool, worst: Sequence[Row]
+) -> list[Row]:
+    """The histogram, with the causes beside it or, where that is narrow, below; nothing where it finds no room."""
+    frame = 2 if framed else 1
+    if framed and width >= _BESIDE:
+        side = min(max(width // 4, _LEAST_SIDE), _MOST_SIDE)
+        room, rows = inner(width - side, height)
+        chart = histogram_rows(gaps, room, rows, glyphs)
+        causes = [*cause_rows(gaps, side - 4, glyphs), *worst]
+        if not chart:
+            return []
+        drawn = section(_TITLE, chart, width - side, height, glyphs, framed)
+        return side_by_side(drawn, section("causes", causes, side, height, glyphs, framed))
+    room = inner(width, height)[0] if framed else width
+    legend = legend_rows(gaps, room, glyphs)
+    rows = height - frame - len(legend)
+    if rows < LEAST_ROWS:
+        legend, rows = [], height - frame
+    chart = histogram_rows(gaps, room, rows, glyphs)
+    return section(_TITLE, [*chart, *legend], width, height, glyphs, framed) if chart else []
+
+
+def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
+    """A row for each cause, one for all; whether that is known or inferred; and who, by name."""
+    rows: list[Row] = [
+        _figures_row(
+            f"{glyph_of(each.cause, glyphs)} {each.cause.name}", each.count, each.share, width, each.cause.style
+        )
+        for each in gaps.totals
+    ]
+    if gaps.unplaced:
+        rows.append(_figures_row("  not kept (full)", gaps.unplaced, None, width, "unknown"))
+    rows.append(_figures_row("  all gaps", gaps.count, gaps.share, width, "strong"))
+    rows += [[(line, "faint")] for line in textwrap.wrap(why_unknown(gaps), width)]
+    if gaps.names:
+        rows += [[], [("seen there meanwhile" if gaps.are_suspects else "who", "faint")]]
+        rows += [_name_row(name, share, width) for name, share in gaps.names]
+    return rows
+
+
+def why_unknown(gaps: GapsShown) -> str:
+    """Why the causes are not known, or only inferred; empty where a trace tells them."""
+    if gaps.is_live:
+        return "Who made them is told when it is over."
+    if gaps.unknown_because is None:
+        return ""
+    return f"Inferred from the gaps, without a trace: {gaps.unknown_because}."
+
+
+def _figures_row(name: str, count: int, share: float | None, width: int, style: Style) -> Row:
+    figures = f"{count:>7,} {describe_share(share):>7}".replace(",", " ")
+    room = width - len(figures)
+    return [(f"{name[:room]:<{room}}", style), (figures, "plain")]
+
+
+def _name_row(name: str, share: float | None, width: int) -> Row:
+    figure = "" if share is None else f" {describe_share(share):>7}"
+    room = max(width - len(figure), 1)
+    kept = cut([(name, "plain")], room)
+    used = sum(len(text) for text, _ in kept)
+    return [*kept, (" " * (room - used) + figure, "plain")]
+
+
+def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
+    """The causes in as few rows as they find room in, and how far they are known."""
+    rows: list[Row] = [[]]
+    used = 0
+    pieces = [
+        (
+            f"{glyph_of(each.cause, glyphs)} {each.cause.name} {each.count} {describe_share(each.share)}",
+            each.cause.style,
+        )
+        for each in gaps.totals
+    ]
+    pieces += [(f"not kept {gaps.unplaced}", "unknown")] if gaps.unplaced else []
+    pieces.append((f"all {gaps.count} {describe_share(gaps.share)}", "strong"))
+    if gaps.is_live or gaps.unknown_because is not None:
+        pieces.append(("told when it is over" if gaps.is_live else "inferred, no trace", "faint"))
+    for text, style in pieces:
+        if used and used + len(text) + 3 > width:
+            rows.append([])
+            used = 0
+        rows[-1] += [("   " if used else "", "plain"), (text, style)]
+        used += len(text) + (3 if used else 0)
+    return [cut(row, width) for row in rows]
+
+
+def _worst_rows(calibrated: Calibrated) -> list[Row]:
+    """How fast the CPU was that lost the most, and how steady; what is unknown has no row."""
+    known = [each for each in calibrated.complete if each.stolen_share is not None]
+    worst = max(known, key=lambda each: each.stolen_share or 0.0, default=None)
+    if worst is None:
+        return []
+    count = len(known)
+    title = f"CPU {worst.cpu}, the worst of {count}" if count > 1 else f"CPU {worst.cpu}"
+    said = [
+        ("noise", describe_share(worst.stolen_share), ""),
+        ("p99", describe_ns(worst.gap_p99_ns), ""),
+        *_speed(worst),
+    ]
+    rows: list[Row] = [[(f"{name:<7}{value:>9}  {more}".rstrip(), "plain")] for name, value, more in said]
+    return [[], [(title, "strong")], *rows]
+
+
+def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
+    rows = []
+    if worst.effective_khz is not None:
+        spread = describe_share(worst.effective_khz_spread_share)
+        rows.append(("clock", describe_clock(worst.effective_khz), f"± {spread}"))
+    for name, work in (("work", worst.work), ("memory", worst.memory), ("yours", worst.command)):
+        if work is not None:
+            rows.append((name, describe_ns(work.median_ns), f"± {describe_share(work.mad_share)}"))
+    if worst.throughput_drift_share is not None:
+        rows.append(("drift", f"{worst.throughput_drift_share:+.2%}", ""))
+    if worst.mvalue is not None:
+        rows.append(("modes", f"{worst.mvalue / 2:.0f}", ""))
+    return rows
+
+
+def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> list[Row]:
+    """A row for each CPU, those that lost the most first, as many as there is room for; none for a single CPU."""
+    known = sorted(calibrated.complete, key=lambda each: -(each.stolen_share or 0.0))
+    if len(known) < 2 or most < 3:
+        return []
+    lines = cpu_table(known[: most - 2])
+    rows: list[Row] = [[(line, "plain" if number else "faint")] for number, line in enumerate(lines)]
+    room = width - max(map(len, lines)) - 2
+    if room >= _LEAST_STRIP:
+        strips = [strip(each.gap_histogram, min(room, _MOST_STRIP), glyphs.ramp) for each in known]
+        rows = [row if not at else [*row, ("  " + strips[at - 1], "notable")] for at, row in enumerate(rows)]
+    hidden = len(known) - (most - 2)
+    if hidden > 0:
+        rows.append([(f"and {hidden} more CPUs, which lost less", "faint")])
+    return rows
+
+
+_MARKS: Mapping[Status, tuple[str, str, Style]] = {
+    Status.PASS: ("✓", "+", "calm"),
+    Status.FAIL: ("✗", "X", "grave"),
+    Status.UNKNOWN: ("?", "?", "unknown"),
+}
+
+
+def said_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
+    """The conclusion behind its mark, in so many rows at most: where they are few, the sentence without the rest."""
+    glyph, letter, style = _MARKS[conclusion.status]
+    folded = [textwrap.wrap(text, max(width - 2, 10)) for text in conclusion.texts]
+    lines = next((each for each in folded if len(each) <= most), folded[-1])
+    rows: list[Row] = [[(f"{glyph if glyphs.has_braille else letter} ", style), (lines[0], "strong")]]
+    rows += [[("  " + line, "plain")] for line in lines[1:]]
+    return rows[:most]

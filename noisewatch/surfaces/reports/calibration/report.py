@@ -1,0 +1,117 @@
+"""The report of `noisewatch calibrate`: the picture first, then the figures of each CPU and the culprits."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.comparison import Comparison, Difference, part_of
+from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
+from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
+from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
+from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
+from noisewatch.surfaces.reports.calibration.text import cause_lines, cpu_lines, headline, how_measured, note_lines
+from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
+from noisewatch.surfaces.reports.parts.tables import fenced
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row
+
+_LONGER_GAP = 4  # times as long: what the longest of equal runs differs by
+_LEAST_BUSY = 0.8  # of its CPU that a busy process has, if nothing else runs there for long
+WIDTH = 120  # columns of what is not shown in a terminal
+
+
+def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyphs) -> list[Row]:
+    """The picture below its headline."""
+    picture = CalibrationPicture.of(calibrated)
+    head = textwrap.shorten(headline(calibrated.calibration, target), max(width, 10), placeholder=" …")
+    return [[(head, "title")], *picture_rows(picture, width, HEIGHT, glyphs)]
+
+
+def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
+    """What the picture has no room for: each CPU, how it was measured, the culprits, and what has to be known."""
+    calibration = calibrated.calibration
+    lines = folded([*cpu_lines(calibration), "", *how_measured(calibration), *note_lines(calibrated)], width)
+    return [*lines, *cause_lines(calibrated, width)]
+
+
+def folded(lines: Iterable[str], width: int) -> list[str]:
+    """Sentences folded at the width; rows of a table are as wide as they are."""
+    return [
+        part
+        for line in lines
+        for part in ([line] if "  " in line else textwrap.wrap(line, max(width, 40), subsequent_indent="  ") or [""])
+    ]
+
+
+def text_of(rows: Sequence[Row], details: Iterable[str], in_colour: bool) -> str:
+    """The rows and the lines below them, for a terminal or a file."""
+    drawn = [painted_row(row) if in_colour else plain_row(row) for row in rows]
+    return "\n".join([*drawn, "", *details]) + "\n"
+
+
+def markdown_of(rows: Sequence[Row], details: Sequence[str]) -> str:
+    """Both as blocks of code, in which columns stay columns."""
+    title, *picture = [plain_row(row) for row in rows]
+    return f"## {title}\n\n" + fenced("text", picture) + "\n" + fenced("text", list(details))
+
+
+def contrast_of(result: CalibratedTarget) -> Contrast | None:
+    """The target CPUs held against the others, or against themselves under load; None where there is nothing else."""
+    target = name_cpus(result.target)
+    if result.against is not None:
+        first, second = (part_of(result.calibrated, cpus) for cpus in (result.target, result.against))
+        return Contrast.of(Side.of(target, first), Side.of(name_cpus(result.against), second))
+    if result.under_load is None:
+        return None
+    loaded = result.under_load
+    sides = Side.of(f"{target} idle", result.calibrated), Side.of(f"{target} under load", loaded.calibrated)
+    return Contrast.of(*sides, lambda found: (isolation_said(loaded, found), load_remark(loaded)))
+
+
+def load_remark(loaded: CalibratedUnderLoad) -> str:
+    """What the load was, and whether the target CPUs were out of its reach."""
+    load = loaded.load
+    count = f"{load.processes} busy process{'' if load.processes == 1 else 'es'} on {name_cpus(load.cpus)}"
+    said = f"The load: {count}, each with {load.busy_share:.0%} of its CPU."
+    return (
+        f"{said} {name_cpus(loaded.may_reach)}: not isolated, so that it ran there as well."
+        if loaded.may_reach
+        else said
+    )
+
+
+def isolation_said(loaded: CalibratedUnderLoad, found: Comparison) -> str:
+    """Whether the target CPUs are out of the load's reach; what cannot be told from this is not known to hold."""
+    if loaded.may_reach:
+        return ""
+    if found.difference is Difference.NOISIER:
+        return "Isolation does not hold against this load."
+    unproven = "Whether isolation holds is not known: "
+    if loaded.load.busy_share < _LEAST_BUSY:
+        return f"{unproven}the load had only {loaded.load.busy_share:.0%} of its CPUs."
+    if found.difference is Difference.UNKNOWN or found.are_floors_apart is None:
+        return f"{unproven}too little was measured."
+    if found.are_floors_apart or (found.longest_ratio or 0.0) > _LONGER_GAP:
+        return f"{unproven}as much noise as without the load, but not alike."
+    return "Isolation holds against this load."
+
+
+def contrast_report_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
+    """Both sides as one picture."""
+    return contrast_rows(contrast, width, CONTRAST_HEIGHT, glyphs)
+
+
+def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:
+    """Each CPU of both sides, and how they were measured."""
+    lines: list[str] = []
+    for side in (contrast.first, contrast.second):
+        lines += [side.name, *cpu_lines(side.calibrated.calibration), ""]
+    return folded([*lines, *how_measured(contrast.first.calibrated.calibration)], width)
+
+
+def markdown_of_calibration(calibrated: Calibrated, target: CpuSet) -> str:
+    """The whole report as Markdown."""
+    return markdown_of(report_rows(calibrated, target, WIDTH, UNICODE), detail_lines(calibrated, WIDTH))

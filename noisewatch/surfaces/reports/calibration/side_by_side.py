@@ -1,0 +1,243 @@
+"""Two calibrations as one picture: the gaps back to back, a table of ratios, and what follows from the difference."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from noisewatch.judgement.case import Calibrated
+from noisewatch.judgement.comparison import Comparison, Difference, compare
+from noisewatch.judgement.noise_floor import NoiseFloor
+from noisewatch.model.calibration.statistics import quantile
+from noisewatch.surfaces.reports.calibration.comparison import work_times
+from noisewatch.surfaces.reports.calibration.gaps import CAUSES, GapsShown, gaps_of
+from noisewatch.surfaces.reports.calibration.histogram import glyph_of
+from noisewatch.surfaces.reports.calibration.ladder import share_text
+from noisewatch.surfaces.reports.calibration.mirrored import LEAST_ROWS, mirrored_rows
+from noisewatch.surfaces.reports.calibration.picture import section
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.panel import inner, is_framed
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, in_ascii
+from noisewatch.units import describe_ns, in_one_unit
+
+HEIGHT = 40  # rows, in a terminal that scrolls, and in files
+_TITLE = "how long each gap lasted"
+_LEAST_BARS = 12  # columns
+_DECADES = 3  # of the ratios' bars: 1 to 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: its name, what was measured, and its gaps."""
+
+    name: str
+    calibrated: Calibrated
+    gaps: GapsShown
+
+    @classmethod
+    def of(cls, name: str, calibrated: Calibrated) -> Side:
+        return cls(name, calibrated, gaps_of(calibrated))
+
+    @property
+    def work_ns(self) -> list[float]:
+        """The times of the fixed work, or of the user's, sorted."""
+        return sorted(work_times(self.calibrated.calibration, frozenset(each.cpu for each in self.calibrated.complete)))
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Both sides and what they come to: a headline, and sentences that follow."""
+
+    first: Side
+    second: Side
+    comparison: Comparison
+    headlines: tuple[str, ...]  # from the whole to the shortest
+    said: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, first: Side, second: Side, remarks_on: Callable[[Comparison], Sequence[str]] = lambda found: ()
+    ) -> Contrast:
+        """`remarks_on` says what else follows, or has to be known."""
+        found = compare(first.calibrated, second.calibrated)
+        said = [_floors_said(first, second, found), *remarks_on(found), _left_over(first)]
+        return cls(first, second, found, _headlines(first, second, found), tuple(filter(None, said)))
+
+
+def times_text(ratio: float) -> str:
+    """`62`, `4.1`: how many times."""
+    return f"{ratio:,.0f}".replace(",", " ") if ratio >= 9.95 else f"{ratio:.2g}"
+
+
+def _headlines(first: Side, second: Side, found: Comparison) -> tuple[str, ...]:
+    if found.difference is Difference.UNKNOWN:
+        return (f"{first.name} and {second.name} cannot be compared: not all of them were measured to the end",)
+    one, other = first.gaps, second.gaps
+    noise = f"{_share(one)} noise against {_share(other)}"
+    longest = f"longest gap {describe_ns(one.longest_ns)} against {describe_ns(other.longest_ns)}"
+    if found.difference is Difference.SAME:
+        said = f"{first.name} and {second.name} do not differ"
+    elif not found.ratio:
+        said = f"{(first if found.ratio is None else second).name}: no gap at all"
+    else:
+        is_noisier = found.difference is Difference.NOISIER
+        times = times_text(found.ratio if is_noisier else 1 / found.ratio)
+        said = f"{first.name}: {times} times {'quieter' if is_noisier else 'noisier'} than {second.name}"
+    return f"{said}; {noise}; {longest}", f"{said}; {noise}", said
+
+
+def _share(gaps: GapsShown) -> str:
+    return "unknown" if gaps.share is None else share_text(gaps.share)
+
+
+def _floors_said(first: Side, second: Side, found: Comparison) -> str:
+    """What change each of them shows, and whether that is another one at all."""
+    one, other = first.calibrated.floor, second.calibrated.floor
+    if one is None or other is None:
+        missing = " and ".join(side.name for side in (first, second) if side.calibrated.floor is None)
+        return f"{missing}: too little was measured to say what change shows; calibrate longer (--duration)."
+    samples = f"{one.samples} samples of {describe_ns(one.sample_ns)}"
+    said = f"{first.name}: a change of {_change(one)} shows; {second.name}: one of {_change(other)} ({samples} each)."
+    if one.extrapolated or other.extrapolated:
+        said += " Extrapolated: calibrate longer (--duration)."
+    elif not found.are_floors_apart:
+        said += " Their noise floors do not differ: the intervals overlap."
+    return said
+
+
+def _change(floor: NoiseFloor) -> str:
+    return share_text(floor.smallest_change_share) if math.isfinite(floor.smallest_change_share) else "no size"
+
+
+def _left_over(side: Side) -> str:
+    """Who made most of what is left on the first side."""
+    gaps = side.gaps
+    known = [each for each in gaps.totals if each.share]
+    most = max(known, key=lambda each: each.share or 0.0, default=None)
+    if most is None or most.cause is CAUSES[-1] or not gaps.share:
+        return ""
+    inferred = "" if gaps.unknown_because is None else " (inferred, no trace)"
+    return f"Of the noise of {side.name} {(most.share or 0.0) / gaps.share:.0%} is {most.cause.name}{inferred}."
+
+
+def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """At most `height` rows, none wider than `width`: the sentences first, then the bars, then the table."""
+    framed = is_framed(width, height + 2)
+    room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
+    table = table_rows(contrast, room, glyphs)
+    said = [line for text in contrast.said for line in textwrap.wrap(text, max(room, 10))]
+    said = said[: max(height - frame - 1, 1)] if height < LEAST_ROWS + frame else said[: max(height // 5, 2)]
+    left = height - 1 - len(said) - frame
+    if left < LEAST_ROWS + frame + len(table) + frame:
+        table = table[: max(left - LEAST_ROWS - 2 * frame, 0)]
+    table = table if len(table) > 1 else []
+    if table:
+        left -= len(table) + frame
+    sides = (contrast.first, contrast.second)
+    names, gaps = (sides[0].name, sides[1].name), (sides[0].gaps, sides[1].gaps)
+    chart = mirrored_rows(names, gaps, room, left - frame, glyphs)
+    style: Style = "unknown" if contrast.comparison.difference is Difference.UNKNOWN else "strong"
+    headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
+    rows: list[Row] = [headline if glyphs.has_braille else [(in_ascii(text), style) for text, style in headline]]
+    if chart:
+        rows += section(_TITLE, chart, width, len(chart) + frame, glyphs, framed, _legend(gaps, glyphs))
+    if table:
+        rows += section("side by side", table, width, len(table) + frame, glyphs, framed)
+    plain: list[Row] = [[(line, "plain")] for line in said]
+    return [*rows, *section("so", plain, width, len(said) + frame, glyphs, framed)][: max(height, 0)]
+
+
+def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> str:
+    """The causes that occur, as the frame says them."""
+    seen = {cause for gaps in sides for _, cause in gaps.counts}
+    return " · ".join(f"{glyph_of(cause, glyphs)} {cause.name}" for cause in CAUSES if cause in seen)
+
+
+def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
+    """A heading and a row for each figure: both sides in one unit, how many times, and that as a bar."""
+    sides = (contrast.first, contrast.second)
+    figures = _figures(sides)
+    cells = [["", sides[0].name, sides[1].name, "times as much"], *([each.name, *each.texts] for each in figures)]
+    widths = [max(len(row[column]) for row in cells) for column in range(4)]
+    texts = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells]
+    room = width - len(texts[0]) - 2
+    rows: list[Row] = [[(texts[0], "faint"), ("  " + _scale(room) if room >= _LEAST_BARS else "", "faint")]]
+    for text, each in zip(texts[1:], figures, strict=True):
+        bar = _ratio_bar(each.ratio, room, glyphs) if room >= _LEAST_BARS else ""
+        rows.append([(text, "plain"), (f"  {bar}", "grave" if (each.ratio or 0) > 1 else "calm")])
+    return [cut(row, width) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure of both sides: a share of 1, a rate a second, or ns. None is unknown."""
+
+    name: str
+    kind: str
+    values: tuple[float | None, float | None]
+
+    @property
+    def ratio(self) -> float | None:
+        one, other = self.values
+        return other / one if one and other is not None else None
+
+    @property
+    def texts(self) -> list[str]:
+        """Both sides, and how many times the first the second is."""
+        if self.kind == "ns":
+            unit, figures = in_one_unit(self.values)
+            said = [figure if figure == "?" else f"{figure} {unit}" for figure in figures]
+        else:
+            texts = share_text if self.kind == "share" else "{:.0f}".format
+            said = ["?" if value is None else texts(value) for value in self.values]
+        return [*said, "?" if self.ratio is None else f"× {_ratio_text(self.ratio)}"]
+
+
+def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
+    """What tells the most comes first: where there are few rows, the rest is cut off."""
+    one, other = sides
+    figures = [_Figure("noise", "share", (one.gaps.share, other.gaps.share))]
+    floors = (one.calibrated.floor, other.calibrated.floor)
+    known = next((floor for floor in floors if floor is not None), None)
+    if known is not None:
+        cvs = tuple(None if floor is None else floor.cv_expected for floor in floors)
+        figures.append(_Figure(f"CV, {known.samples} × {describe_ns(known.sample_ns)}", "share", (cvs[0], cvs[1])))
+    figures.append(_Figure("gap longest", "ns", (one.gaps.longest_ns, other.gaps.longest_ns)))
+    for name in ("p99", "p50"):
+        figures.append(_Figure(f"gap {name}", "ns", (one.gaps.percentiles.get(name), other.gaps.percentiles.get(name))))
+    figures.append(_Figure("gaps a second", "rate", (_per_s(one.gaps), _per_s(other.gaps))))
+    what = "workload" if one.calibrated.calibration.samples.command else "fixed work"
+    works = (one.work_ns, other.work_ns)
+    for name, share in (("longest", 1.0), ("p99", 0.99), ("p50", 0.5)):
+        figures.append(_Figure(f"{what} {name}", "ns", (quantile(works[0], share), quantile(works[1], share))))
+    return figures
+
+
+def _per_s(gaps: GapsShown) -> float | None:
+    return gaps.count / gaps.looked_s if gaps.looked_s else None
+
+
+def _ratio_text(ratio: float) -> str:
+    return f"{ratio:,.0f}".replace(",", " ") if ratio >= 99.5 else f"{ratio:.1f}" if ratio >= 9.95 else f"{ratio:.2f}"
+
+
+def _scale(room: int) -> str:
+    """`1   10   100`: what the bars' length means; the ends first, where there is room for few."""
+    line = [" "] * room
+    for power in (0, _DECADES, *range(1, _DECADES)):
+        label = str(10**power)
+        at = min(round(power / _DECADES * (room - 1)), room - len(label))
+        if set(line[max(at - 1, 0) : at + len(label) + 1]) == {" "}:
+            line[at : at + len(label)] = label
+    return "".join(line)
+
+
+def _ratio_bar(ratio: float | None, room: int, glyphs: Glyphs) -> str:
+    """From 1 to the ratio, or to its inverse behind a mark that it is less."""
+    point, line, less = ("●", "━", "◀") if glyphs.has_braille else ("o", "-", "<")
+    if not ratio:
+        return ""
+    columns = round(min(abs(math.log10(ratio)) / _DECADES, 1.0) * (room - 1))
+    return (less if ratio < 1 and columns else point) + line * columns

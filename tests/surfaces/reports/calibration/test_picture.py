@@ -1,0 +1,199 @@
+"""A calibration as a picture: its size, its axis, its causes, and what it says follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.noise_floor import Budget, NoiseFloor
+from noisewatch.judgement.terms import Status
+from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of
+from noisewatch.surfaces.reports.calibration.gaps import CAUSES, CauseTotal, GapsShown, gaps_of
+from noisewatch.surfaces.reports.calibration.histogram import histogram_rows, share_of_axis
+from noisewatch.surfaces.reports.calibration.ladder import ladder_rows, share_text
+from noisewatch.surfaces.reports.calibration.mirrored import mirrored_rows
+from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, legend_rows, picture_rows
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row, length
+from tests.surfaces.reports.calibration.calibrations import all_of_them, broken, noisy, quiet, recorded, short, traced
+from tests.surfaces.tui.framing import text_of
+from tests.written.calibration import written_calibration
+
+_SIZES = ((20, 3), (20, 5), (40, 10), (60, 18), (69, 40), (70, 22), (80, 22), (120, 32), (140, 38), (300, 78))
+
+
+def _drawn(calibrated: Calibrated, width: int, height: int, glyphs: Glyphs = UNICODE) -> list[str]:
+    return [text_of(row) for row in picture_rows(CalibrationPicture.of(calibrated), width, height, glyphs)]
+
+
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
+@pytest.mark.parametrize("name", all_of_them())
+def test_the_picture_keeps_to_any_size(name: str, glyphs: Glyphs) -> None:
+    picture = CalibrationPicture.of(all_of_them()[name])
+    for width, height in _SIZES:
+        rows = picture_rows(picture, width, height, glyphs)
+        assert 0 < len(rows) <= height
+        assert max(map(length, rows)) <= width, (width, height)
+        assert glyphs is UNICODE or all(text_of(row).isascii() for row in rows)
+
+
+@pytest.mark.parametrize(("width", "height"), [size for size in _SIZES if size >= (60, 18)])
+def test_the_picture_fills_its_screen(width: int, height: int) -> None:
+    rows = _drawn(recorded(), width, height)
+    assert len(rows) == height
+    assert all(row.strip() for row in rows)
+
+
+@pytest.mark.parametrize(("width", "height"), [size for size in _SIZES if size >= (60, 18)])
+def test_the_axis_is_whole_and_the_same_for_any_gaps(width: int, height: int) -> None:
+    axes = [
+        line.replace("│", " ").split()
+        for calibrated in (recorded(), noisy(), quiet())
+        for line in _drawn(calibrated, width, height)
+        if "1 µs" in line and "100 ms" in line
+    ]
+    assert len(axes) == 3
+    assert axes[0][:2] == axes[1][:2] == axes[2][:2] == ["1", "µs"]
+
+
+@given(
+    counts=st.dictionaries(
+        st.tuples(st.integers(0, 10**13), st.sampled_from(CAUSES)), st.integers(1, 10**9), max_size=30
+    ),
+    percentiles=st.dictionaries(st.sampled_from(["p50", "p99"]), st.floats(1, 1e13), max_size=2),
+    longest_ns=st.none() | st.floats(1, 1e13),
+    width=st.integers(0, 310),
+    height=st.integers(0, 90),
+    glyphs=st.sampled_from([UNICODE, ASCII]),
+)
+@settings(deadline=None)
+def test_no_gaps_make_a_row_too_long(
+    counts: dict[tuple[int, object], int],
+    percentiles: dict[str, float],
+    longest_ns: float | None,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+) -> None:
+    totals = [CauseTotal(cause, 10**9, 0.5) for cause in CAUSES]
+    gaps = GapsShown(counts=counts, looked_s=1.0, totals=totals, percentiles=percentiles, longest_ns=longest_ns)  # type: ignore[arg-type]
+    _fits(histogram_rows(gaps, width, height, glyphs), width, height)
+    _fits(mirrored_rows(("CPUs 0-511", "under load"), (gaps, gaps), width, height, glyphs), width, height)
+    if width:
+        _fits(legend_rows(gaps, width, glyphs), width, len(CAUSES) + 2)
+
+
+def _fits(rows: list[Row], width: int, height: int) -> None:
+    assert len(rows) <= height
+    assert all(length(row) <= width for row in rows)
+
+
+_SHARES = st.floats(0, 1e6)
+
+
+@given(
+    floors=st.lists(
+        st.builds(
+            NoiseFloor,
+            sample_ns=st.sampled_from([10**6, 10**8, 10**9, 10**11]),
+            cpu=st.integers(0, 1000),
+            cv_low=_SHARES,
+            cv_expected=_SHARES,
+            cv_high=_SHARES,
+            max_inflation=st.floats(1, 1e6),
+            smallest_change_share=_SHARES | st.just(float("inf")),
+            samples=st.integers(2, 10**4),
+            bounded=st.booleans(),
+            extrapolated=st.booleans(),
+        ),
+        max_size=6,
+    ),
+    max_cv=st.floats(1e-9, 10),
+    width=st.integers(0, 310),
+    glyphs=st.sampled_from([UNICODE, ASCII]),
+)
+@settings(deadline=None)
+def test_no_noise_floor_makes_a_row_too_long(
+    floors: list[NoiseFloor], max_cv: float, width: int, glyphs: Glyphs
+) -> None:
+    rows = ladder_rows(floors, Budget(max_cv=max_cv), width, glyphs)
+    _fits(rows, width, len(floors) + 1)
+    assert glyphs is UNICODE or all(text_of(row).isascii() for row in rows)
+
+
+@pytest.mark.parametrize(("ns", "share"), [(10, 0.0), (1_000, 0.0), (10_000, 0.2), (100_000_000, 1.0), (10**12, 1.0)])
+def test_a_length_has_its_place_on_the_axis(ns: int, share: float) -> None:
+    assert share_of_axis(ns) == pytest.approx(share)
+
+
+def test_each_cause_has_its_glyph_its_count_and_its_share() -> None:
+    told = "\n".join(_drawn(traced(), 120, 32))
+    for glyph, name in (("▓", "tick"), ("▒", "irq+softirq"), ("█", "threads"), ("░", "outside")):
+        assert f"│ {glyph} {name}" in told
+    gaps = gaps_of(traced())
+    assert sum(each.count for each in gaps.totals) == gaps.count == len(recorded_lengths(traced()))
+    assert sum(each.share or 0.0 for each in gaps.totals) == pytest.approx(gaps.share)
+    assert "nferred" not in told
+
+
+def recorded_lengths(calibrated: Calibrated) -> list[int]:
+    return [length for said in calibrated.calibration.samples.cpus for length in said.gaps.length_ns]
+
+
+@pytest.mark.parametrize(("width", "height"), [(60, 18), (80, 22), (120, 32)])
+def test_without_a_trace_it_says_that_the_causes_are_inferred(width: int, height: int) -> None:
+    told = "\n".join(_drawn(recorded(), width, height))
+    assert "▪ unknown" in told
+    assert "nferred" in told
+
+
+def test_a_single_gap_shows_its_cause_without_colour() -> None:
+    rows = _drawn(quiet(((10_000_000, 5_000, 1, 0),)), 120, 32)
+    foot = next(line for line in rows if line.startswith("│    1 ┤"))
+    assert "█" in foot
+
+
+def test_gaps_that_found_no_room_are_counted_and_have_no_share() -> None:
+    written = written_calibration((2, 3), seconds=5.0, changes={3: {"lost_gaps": 7, "lost_gaps_ns": 70_000}})
+    gaps = gaps_of(calibrated_with(parse_calibration(written), Budget()))
+    assert (gaps.count, gaps.unplaced) == (7, 7)
+    assert "not kept 7" in text_of(legend_rows(gaps, 80, UNICODE)[0])
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "status", "said"),
+    [
+        (traced(), Status.PASS, "within the budget of 1%"),
+        (recorded(), Status.FAIL, "too much for the budget of 1% on CPU 1"),
+        (short(), Status.UNKNOWN, "Too little was measured for samples of 100 ms"),
+        (broken(), Status.UNKNOWN, "CPU 3: it went offline"),
+        (replace(traced(), floors=(), floors_by_cpu={2: (), 3: ()}), Status.UNKNOWN, "too little was measured"),
+    ],
+    ids=["quiet", "noisy", "short", "broken", "none"],
+)
+def test_what_follows_is_what_the_check_of_the_noise_floor_says(
+    calibrated: Calibrated, status: Status, said: str
+) -> None:
+    found = conclusion_of(calibrated, gaps_of(calibrated))
+    assert (found.status, said in found.said) == (status, True), found.said
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0%"),
+        (1e-9, "<0.01%"),
+        (0.0021, "0.21%"),
+        (0.01, "1%"),
+        (0.0742, "7.42%"),
+        (1.32, "132%"),
+        (1e9, ">9900%"),
+    ],
+)
+def test_shares_have_three_digits(share: float, text: str) -> None:
+    assert share_text(share) == text
