@@ -25,6 +25,7 @@ BESIDE_FAMILIES = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
 LONGEST_FILE, MOST_MODULES = 300, 20
 TESTS = Path(__file__).parent
 MEASURING = {"sched_setaffinity", "sleep", "fork", "SharedBuffer"}
+_DRAWN_WITH_RICH = ("tui/draw/line_view", "tui/draw/panel", "tui/draw/text_row")
 FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
 
 
@@ -240,13 +241,7 @@ def test_what_breaks_a_rule_is_found(
         ),
         (
             "rich",
-            {
-                "surfaces/tui/draw/line_view.py",
-                "surfaces/tui/draw/panel.py",
-                "surfaces/tui/draw/text_row.py",
-                "surfaces/cli/monitor.py",
-                "surfaces/picture.py",
-            },
+            {f"surfaces/{name}.py" for name in ("cli/monitor", "picture", *_DRAWN_WITH_RICH)},
         ),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {"surfaces/reports/verdict/prometheus.py"}),

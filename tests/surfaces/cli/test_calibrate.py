@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
+import subprocess
 from pathlib import Path
 
 import pyperf
 import pytest
 
 from noisewatch.kernel.calibration import QUESTION
-from tests.surfaces.running import Run, quiet_tree, record
+from tests.plumbing.waiting import descendants_of, is_alive, wait_until
+from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
 from tests.written.calibration import WORK_NS, written_calibration
 from tests.written.quiet_machine import process, quiet_files
 
@@ -100,6 +104,10 @@ def test_two_sets_of_cpus_are_compared_in_json(run: Run, recording: Path) -> Non
     assert work["target"] == {"median_ns": WORK_NS, "deviation_ns": 0, "max_ns": WORK_NS}
     assert (work["ratio"]["median_ns"], work["ratio"]["deviation_ns"]) == (1, None)
     assert answer["comparison"]["gaps"]["target"] is None
+    assert (answer["comparison"]["difference"], answer["comparison"]["noise_ratio"]) == ("same", None)
+    assert answer["comparison"]["noise_share"] == {"target": 0, "against": 0}
+    assert answer["comparison"]["noise_floor"]["against"][0]["sample_ns"] == 10**6
+    assert answer["under_load"] is None
 
 
 def test_the_text_has_the_histogram(run: Run, tmp_path: Path) -> None:
@@ -109,6 +117,61 @@ def test_the_text_has_the_histogram(run: Run, tmp_path: Path) -> None:
     drawn = run("calibrate", "--replay", file).out
     assert "how long each gap lasted" in drawn
     assert "▪" in drawn
+
+
+def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "host.nw"
+    options = ["calibrate", "--cpus", str(_CPU), "--format", "json", "--under-load", "1"]
+    live = run(*options, "--duration", "0.5", "--record", file)
+    assert live.status == 0
+    assert "calibrating again, beside 1 busy process on CPU" in live.err
+    loaded = live.json["under_load"]
+    assert (loaded["processes"], len(loaded["cpus"])) == (1, 1)
+    assert 0 < loaded["busy_share"] <= 1
+    assert [each["cpu"] for each in loaded["calibration"]["cpus"]] == [_CPU]
+    assert set(loaded["comparison"]) >= {"work", "gaps", "difference", "noise_ratio", "noise_floor"}
+    assert run(*options, "--replay", file).json == live.json
+    plain = run(*options[:5], "--replay", file).json
+    assert (plain["under_load"], plain["calibration"]) == (None, live.json["calibration"])
+
+
+def test_a_recording_without_a_load_has_no_calibration_under_load(run: Run, recording: Path) -> None:
+    ran = run("calibrate", "--under-load", "--replay", recording)
+    assert (ran.status, ran.out) == (3, "")
+    assert "a calibration under load: not in the recording" in ran.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_the_load_ends_with_the_command_however_that_ends(number: signal.Signals) -> None:
+    options = ["calibrate", "--cpus", str(_CPU), "--under-load", "1", "--duration", "1.5", "--tracer", "none"]
+    with subprocess.Popen([*NOISEWATCH, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        while b"calibrating again" not in process.stderr.readline():
+            assert process.poll() is None
+        load = descendants_of(process.pid)
+        assert len(load) >= 2
+        process.send_signal(number)
+        wait_until(lambda: not any(map(is_alive, load)))
+        process.wait()
+        assert process.returncode != 0
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "markdown"])
+@pytest.mark.parametrize("options", [[], ["--cpus", "2", "--against", "3"]], ids=["alone", "against"])
+def test_the_picture_comes_in_other_formats(
+    run: Run, recording: Path, tmp_path: Path, form: str, options: list[str]
+) -> None:
+    file = tmp_path / "picture"
+    assert run("calibrate", "--replay", recording, "--format", form, "--output", file, *options).status == 0
+    drawn = file.read_bytes()
+    again = tmp_path / "again"
+    run("calibrate", "--replay", recording, "--format", form, "--output", again, *options)
+    assert again.read_bytes() == drawn
+    begins = {"svg": b"<svg", "png": b"\x89PNG", "markdown": b"## "}
+    assert drawn.startswith(begins[form])
+    if form == "svg":
+        assert "how&#160;long&#160;each&#160;gap" in drawn.decode()
+        assert "http" not in re.sub(r"xmlns(:\w+)?=\S+", "", drawn.decode()).replace("https://www.textualize.io", "")
 
 
 def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> None:
@@ -138,6 +201,9 @@ def test_a_copied_tree_cannot_be_calibrated(run: Run, tmp_path: Path) -> None:
         (["--workload", ""], "found none"),
         (["--against", "99"], "99"),
         (["--against", "x"], "--against"),
+        (["--under-load", "0"], "from 1"),
+        (["--under-load", "x"], "number of processes"),
+        (["--under-load", "1", "--against", "0"], "exclude each other"),
         (["--output", "/no/such/folder/x"], "/no/such/folder/x"),
         (["--record", "/no/such/folder/x"], "/no/such/folder/x"),
     ],

@@ -1,0 +1,93 @@
+"""Busy processes: each on its CPU, and gone when whoever started them is, however that happened."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from noisewatch.errors import CannotMeasure
+from noisewatch.machine.spinning.load.host import NAME
+from noisewatch.machine.spinning.load.run import busy_processes
+from tests.plumbing.waiting import children_of, descendants_of, is_alive, wait_until
+
+_CPU = max(os.sched_getaffinity(0))
+_NO_CPU = 4095
+_STARTS_AND_SLEEPS = f"""\
+import time
+from noisewatch.machine.spinning.load.run import busy_processes
+with busy_processes([{_CPU}, {_CPU}]):
+    print("busy", flush=True)
+    time.sleep(60)
+"""
+
+
+def _load_below(pid: int) -> list[int]:
+    """The host first, and then what it has forked."""
+    return [each for each in descendants_of(pid) if _name_of(each) == NAME]
+
+
+def _name_of(pid: int) -> str | None:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:  # it has ended
+        return None
+
+
+def test_each_is_pinned_and_busy_and_all_end_with_the_context() -> None:
+    with busy_processes([_CPU, _CPU]) as busy:
+        host = _load_below(os.getpid())[0]
+        spinners = children_of(host)
+        assert busy.cpus == (_CPU, _CPU)
+        assert [os.sched_getaffinity(pid) for pid in spinners] == [{_CPU}, {_CPU}]
+    assert not any(map(is_alive, [host, *spinners]))
+
+
+def test_the_share_that_they_had_is_told() -> None:
+    with busy_processes([_CPU, _CPU]) as busy:
+        host = _load_below(os.getpid())[0]
+        ticks = [_cpu_ticks(pid) for pid in children_of(host)]
+        wait_until(lambda: all(_cpu_ticks(pid) > was for pid, was in zip(children_of(host), ticks, strict=True)))
+        assert 0 < busy.end() <= 1
+
+
+def _cpu_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_a_cpu_to_which_nothing_can_be_pinned_is_left_out() -> None:
+    with busy_processes([_CPU, _NO_CPU]) as busy:
+        assert busy.cpus == (_CPU,)
+        busy.end()
+    with pytest.raises(CannotMeasure, match="no CPU can be kept busy: invalid argument"), busy_processes([_NO_CPU]):
+        pass
+
+
+@pytest.mark.parametrize("killed", ["host", "spinner"])
+def test_a_load_that_ended_early_is_no_load(killed: str) -> None:
+    with busy_processes([_CPU, _CPU]) as busy:
+        host = _load_below(os.getpid())[0]
+        spinners = children_of(host)
+        os.kill(host if killed == "host" else spinners[0], signal.SIGKILL)
+        gone = [host, *spinners] if killed == "host" else spinners[:1]
+        wait_until(lambda: not any(map(is_alive, gone)))
+        with pytest.raises(CannotMeasure, match="the load ended before the calibration did"):
+            busy.end()
+    assert not any(map(is_alive, spinners))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_the_load_ends_with_its_parent_whatever_ended_that(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", _STARTS_AND_SLEEPS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"busy\n"
+        load = _load_below(parent.pid)
+        parent.send_signal(number)
+        assert len(load) == 3
+        wait_until(lambda: not any(map(is_alive, load)))
