@@ -1,14 +1,36 @@
-"""A histogram in one row of text."""
+"""Small charts of text: a histogram in one row, and work over time by plotext."""
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.model.calibration.statistics import Histogram
-from noisewatch.surfaces.reports.parts.charts import strip
+from noisewatch.surfaces.reports.parts.charts import strip, work_chart
 
 
 @given(st.lists(st.integers(0, 10**12), max_size=50), st.integers(1, 60))
 def test_a_strip_is_as_wide_as_it_was_asked_to_be(gaps: list[int], width: int) -> None:
     assert len(strip(Histogram.of(gaps), width, " .:#")) == width
+
+
+_STARTS = range(0, 3 * 10**9, 10**7)
+
+
+@pytest.mark.parametrize(("width", "height"), [(40, 12), (100, 12), (120, 20)])
+def test_work_over_time_keeps_to_its_size_and_says_what_it_shows(width: int, height: int) -> None:
+    lines = work_chart(_STARTS, [200_000 + at // 10_000 for at in _STARTS], width, height)
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    assert all(word in "\n".join(lines) for word in ("median", "longest"))
+
+
+def test_of_little_work_or_without_plotext_there_is_no_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = [200_000 for _ in _STARTS]
+    assert work_chart(_STARTS[:5], lengths[:5], 100, 12) == []
+    assert work_chart(_STARTS, lengths, 20, 12) == []
+    monkeypatch.setitem(sys.modules, "plotext", None)
+    assert work_chart(_STARTS, lengths, 100, 12) == []

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from noisewatch.surfaces.reports.calibration.gaps import CAUSES, GapClass, GapsShown
 from noisewatch.surfaces.reports.calibration.histogram import DECADES, FIRST_NS, glyph_of, power_above, runs
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, in_ascii
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, in_ascii
 from noisewatch.units import describe_ns
 
 _STEPS = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # of each decade, where there is less and less room
@@ -40,7 +40,7 @@ def mirrored_rows(
         pad = room - sum(len(text) for text, _ in one)
         rows.append([(" " * pad, "plain"), *reversed(one), (f" {ends[0]} {label} {ends[1]} ", "faint"), *other])
     back, forth = ("← ", " →") if glyphs.has_braille else ("< ", " >")
-    said = "how many gaps, logarithmic"
+    said = first_that_fits(["how many gaps, logarithmic", "how many gaps", "gaps"], room - 2)
     rows.append(_around(f"{back}{said}", "", f"{said}{forth}", room, "faint"))
     return [cut(row, width) for row in rows]
 

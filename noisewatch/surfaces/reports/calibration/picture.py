@@ -83,7 +83,7 @@ def _floor_title(calibrated: Calibrated) -> str:
 
 
 def live_picture_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The histogram of a calibration that is running, on the axis that it will have when it is over."""
+    """The histogram of a calibration that is running."""
     return gap_section(live_gaps_of(live), width, height, glyphs, is_framed(width, height + 2), [])
 
 
@@ -103,9 +103,12 @@ def section(
 def gap_section(
     gaps: GapsShown, width: int, height: int, glyphs: Glyphs, framed: bool, worst: Sequence[Row]
 ) -> list[Row]:
-    """The histogram, with the causes beside it or, where that is narrow, below; nothing where it finds no room."""
+    """The histogram, with the causes beside it, or below where that is narrow or they are not known yet.
+
+    Nothing where it finds no room.
+    """
     frame = 2 if framed else 1
-    if framed and width >= _BESIDE:
+    if framed and width >= _BESIDE and not gaps.is_live:
         side = min(max(width // 4, _LEAST_SIDE), _MOST_SIDE)
         room, rows = inner(width - side, height)
         chart = histogram_rows(gaps, room, rows, glyphs)
@@ -143,8 +146,6 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
 
 def why_unknown(gaps: GapsShown) -> str:
     """Why the causes are not known, or only inferred; empty where a trace tells them."""
-    if gaps.is_live:
-        return "Who made them is told when it is over."
     if gaps.unknown_because is None:
         return ""
     return f"Inferred from the gaps, without a trace: {gaps.unknown_because}."

@@ -13,6 +13,7 @@ from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationP
 from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
 from noisewatch.surfaces.reports.calibration.text import cause_lines, cpu_lines, headline, how_measured, note_lines
+from noisewatch.surfaces.reports.parts.charts import work_chart
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import fenced
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
@@ -20,6 +21,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row
 
 _LONGER_GAP = 4  # times as long: what the longest of equal runs differs by
 _LEAST_BUSY = 0.8  # of its CPU that a busy process has, if nothing else runs there for long
+_CHART_ROWS = 12
 WIDTH = 120  # columns of what is not shown in a terminal
 
 
@@ -34,7 +36,18 @@ def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
     """What the picture has no room for: each CPU, how it was measured, the culprits, and what has to be known."""
     calibration = calibrated.calibration
     lines = folded([*cpu_lines(calibration), "", *how_measured(calibration), *note_lines(calibrated)], width)
-    return [*lines, *cause_lines(calibrated, width)]
+    return [*lines, *_work_lines(calibrated, width), *cause_lines(calibrated, width)]
+
+
+def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
+    """How the fixed work went on over time, on the CPU where it drifted the most."""
+    known = {each.cpu: abs(each.throughput_drift_share or 0.0) for each in calibrated.complete}
+    said = [each for each in calibrated.calibration.samples.cpus if each.cpu in known]
+    if not said:
+        return []
+    worst = max(said, key=lambda each: known[each.cpu])
+    chart = work_chart(worst.work.start_ns, worst.work.length_ns, min(width, WIDTH), _CHART_ROWS)
+    return ["", f"how long the fixed work took on CPU {worst.cpu}, µs", *chart] if chart else []
 
 
 def folded(lines: Iterable[str], width: int) -> list[str]:
@@ -67,8 +80,9 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     if result.under_load is None:
         return None
     loaded = result.under_load
-    sides = Side.of(f"{target} idle", result.calibrated), Side.of(f"{target} under load", loaded.calibrated)
-    return Contrast.of(*sides, lambda found: (isolation_said(loaded, found), load_remark(loaded)))
+    idle = Side.of(f"{target} idle", result.calibrated, "idle")
+    busy = Side.of(f"{target} under load", loaded.calibrated, "under load")
+    return Contrast.of(idle, busy, lambda found: (isolation_said(loaded, found), load_remark(loaded)))
 
 
 def load_remark(loaded: CalibratedUnderLoad) -> str:

@@ -30,15 +30,17 @@ _DECADES = 3  # of the ratios' bars: 1 to 1000
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: its name, what was measured, and its gaps."""
+    """One of the two: its name in a sentence and above a column, what was measured, and its gaps."""
 
     name: str
+    heading: str
     calibrated: Calibrated
     gaps: GapsShown
 
     @classmethod
-    def of(cls, name: str, calibrated: Calibrated) -> Side:
-        return cls(name, calibrated, gaps_of(calibrated))
+    def of(cls, name: str, calibrated: Calibrated, heading: str | None = None) -> Side:
+        """The heading is the name where there is no shorter one."""
+        return cls(name, name if heading is None else heading, calibrated, gaps_of(calibrated))
 
     @property
     def work_ns(self) -> list[float]:
@@ -136,7 +138,7 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     if table:
         left -= len(table) + frame
     sides = (contrast.first, contrast.second)
-    names, gaps = (sides[0].name, sides[1].name), (sides[0].gaps, sides[1].gaps)
+    names, gaps = (sides[0].heading, sides[1].heading), (sides[0].gaps, sides[1].gaps)
     chart = mirrored_rows(names, gaps, room, left - frame, glyphs)
     style: Style = "unknown" if contrast.comparison.difference is Difference.UNKNOWN else "strong"
     headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
@@ -159,7 +161,7 @@ def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
     """A heading and a row for each figure: both sides in one unit, how many times, and that as a bar."""
     sides = (contrast.first, contrast.second)
     figures = _figures(sides)
-    cells = [["", sides[0].name, sides[1].name, "times as much"], *([each.name, *each.texts] for each in figures)]
+    cells = [["", sides[0].heading, sides[1].heading, "times as much"], *([each.name, *each.texts] for each in figures)]
     widths = [max(len(row[column]) for row in cells) for column in range(4)]
     texts = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells]
     room = width - len(texts[0]) - 2

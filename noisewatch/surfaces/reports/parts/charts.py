@@ -1,8 +1,14 @@
-"""A histogram in one row of text."""
+"""Small charts of text: a histogram in one row, and how long work took over time, drawn by plotext.
+
+The only user of plotext, whose figure is global: that is to be used from one thread alone.
+"""
 
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
 
 from noisewatch.model.calibration.statistics import Histogram, lower_edge
 
@@ -29,3 +35,42 @@ def _bars(histogram: Histogram, from_ns: int) -> dict[int, int]:
         place = _place(max(lower_edge(bucket), from_ns))
         bars[place] = bars.get(place, 0) + count
     return bars
+
+
+def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, height: int) -> list[str]:
+    """The median and the longest of the work's samples, in µs, over the seconds of the calibration.
+
+    Nothing of too few, where it finds no room, or where plotext cannot be imported: it has no wheel for musl.
+    """
+    figure = _figure(width, height) if width >= _LEAST_WIDTH and len(length_ns) >= _FEWEST else None
+    if figure is None:
+        return []
+    columns = width // 2
+    span_ns = (start_ns[-1] - start_ns[0]) / columns or 1.0
+    lengths: dict[int, list[int]] = {}
+    for start, length in zip(start_ns, length_ns, strict=True):
+        lengths.setdefault(int((start - start_ns[0]) / span_ns), []).append(length)
+    seconds = [(start_ns[0] + (at + 0.5) * span_ns) / 1e9 for at in lengths]
+    for name, of_all, marker in (("median", statistics.median, "hd"), ("longest", max, "braille")):
+        line = figure.signal(seconds, [of_all(each) / 1e3 for each in lengths.values()], marker=marker).lines()
+        line.label(f" {name} ")
+        figure.draw(line)
+    figure.label("s", "x")
+    return [line.rstrip() for line in figure.build().string(colorless=True).splitlines()]
+
+
+_LEAST_WIDTH, _FEWEST = 40, 20
+
+
+def _figure(width: int, height: int) -> Any | None:
+    """plotext's only figure, cleared."""
+    try:
+        import plotext
+    except ImportError:
+        return None
+    plotext.terminal.limit(False, False)
+    figure = plotext.figure
+    figure.clear()
+    figure.theme("colorless")
+    figure.plot_size(width, height)
+    return figure
