@@ -49,12 +49,11 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
         said = f"Nobody can say what may be measured here: {why}."
         return Conclusion(Status.UNKNOWN, said, helps=f"{_capital(_LONGER)}.")
     status, judged = _judged(calibrated, floor)
-    if floor.extrapolated:
-        length = describe_ns(floor.sample_ns)
-        why = judged if status == Status.FAIL or why_incomplete(calibrated) else "so that nobody can say what shows"
-        said = f"Too little was measured for samples of {length}, {why.removeprefix('but ')}: {_LONGER}."
-        return Conclusion(status, said)
     helps = " ".join(filter(None, (_what_helps(calibrated, floor, gaps), _longer_samples(calibrated))))
+    if floor.extrapolated:
+        return Conclusion(
+            status, _extrapolated(calibrated, floor, status), helps=helps if status == Status.FAIL else ""
+        )
     return Conclusion(status, f"{_varies(floor)}, {judged}: {_changes(floor)}.", _worst(floor), helps)
 
 
@@ -68,6 +67,16 @@ def _judged(calibrated: Calibrated, floor: NoiseFloor) -> tuple[Status, str]:
     if reason is not None:
         return Status.UNKNOWN, f"but {reason}"
     return Status.PASS, f"within the budget of {limit}"
+
+
+def _extrapolated(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> str:
+    """Of samples that are too long for this calibration: what is too much is so all the same."""
+    length = describe_ns(floor.sample_ns)
+    if status == Status.FAIL:
+        above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
+        return f"Samples of {length} vary too much for the budget of {limit} on {above}; {_LONGER} to know what shows."
+    why = why_incomplete(calibrated) or f"too little was measured for samples of {length}"
+    return f"Nobody can say what may be measured here: {why}; {_LONGER}."
 
 
 def _capital(text: str) -> str:

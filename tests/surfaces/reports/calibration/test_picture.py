@@ -170,7 +170,7 @@ def test_gaps_that_found_no_room_are_counted_and_have_no_share() -> None:
     [
         (traced(), Status.PASS, "within the budget of 1%"),
         (recorded(), Status.FAIL, "too much for the budget of 1% on CPU 1"),
-        (short(), Status.UNKNOWN, "Too little was measured for samples of 100 ms"),
+        (short(), Status.UNKNOWN, "too little was measured for samples of 100 ms"),
         (broken(), Status.UNKNOWN, "CPU 3: it went offline"),
         (replace(traced(), floors=(), floors_by_cpu={2: (), 3: ()}), Status.UNKNOWN, "too little was measured"),
     ],
