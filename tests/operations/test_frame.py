@@ -81,6 +81,8 @@ _FRAMES = st.builds(
     is_last=st.booleans(),
     counts=st.none() | st.builds(Counts, *[st.integers(0, 200)] * 8),
     remark=st.none() | _TEXTS,
+    wall_ns=st.none() | st.integers(),
+    ahead_s=st.none() | st.integers(),
     conditions=st.builds(
         Conditions,
         mains_power=st.none() | st.booleans() | _TEXTS,

@@ -27,6 +27,7 @@ from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interr
 from noisewatch.kernel.reader import Reader, Spared
 from noisewatch.kernel.snapshot.hardware import Background, Hardware, read_background, read_hardware
 from noisewatch.kernel.snapshot.settings import Settings, read_settings
+from noisewatch.kernel.system.clock import TimeOfDay, read_time_of_day
 from noisewatch.kernel.system.platform import Platform, read_platform
 from noisewatch.kernel.system.pressure import Pressure, read_pressure
 from noisewatch.kernel.system.release import read_release, release_number
@@ -44,6 +45,7 @@ class Snapshot:
     """One instant of a machine. None is unknown; `reason_by_path` says why."""
 
     taken_at_ns: int
+    time_of_day: TimeOfDay | None
     machine_name: str
     is_live: bool
     own_pids: frozenset[int]
@@ -112,6 +114,7 @@ def _read(
         release = previous.platform.kernel if previous is not None else read_release(reader)
         reader.spared = Spared(None, release_number(release))
     taken_at_ns = machine.now_ns()
+    time_of_day = read_time_of_day(machine)
     cpu_time = read_cpu_time(reader)
     run_time = read_run_time(reader)
     interrupts = read_interrupts(reader, previous.interrupts if previous is not None else None)
@@ -145,6 +148,7 @@ def _read(
     tasks_lag_ns = _lag_ns(machine, taken_at_ns) if task_reader is not None else 0
     return Snapshot(
         taken_at_ns=taken_at_ns,
+        time_of_day=time_of_day,
         machine_name=machine.name,
         is_live=machine.is_live,
         own_pids=machine.own_pids,

@@ -9,17 +9,21 @@ The clock that timestamps come from.
     /sys/devices/system/clocksource/clocksource0/available_clocksource    tsc kvm-clock
 
 https://docs.kernel.org/timers/timekeeping.html
+
+The time of day at a snapshot: clock_gettime(CLOCK_REALTIME) beside the CLOCK_MONOTONIC that all else goes by.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import time
 from dataclasses import dataclass
 
+from noisewatch.errors import Unreadable
 from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
-from noisewatch.machine import Json
+from noisewatch.machine import Json, Machine
 
 QUESTION = "the clock's rate (adjtimex)"
 _TICK_US = 10_000
@@ -87,3 +91,33 @@ def read_clock_source(reader: Reader) -> ClockSource:
     return ClockSource(
         reader.parsed(CURRENT, parse_identifier), reader.parsed(AVAILABLE, parse_identifiers, expected=False)
     )
+
+
+TIME_OF_DAY = "time of day"
+_LAST_NS = 1 << 63  # in the year 2262
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOfDay:
+    """ns since 1970 in UTC, and how many seconds the machine's local time is ahead of it."""
+
+    wall_ns: int
+    ahead_s: int
+
+
+def read_time_of_day(machine: Machine) -> TimeOfDay | None:
+    """The time now; None of a copied tree, and of a recording that was made before it was asked."""
+    try:
+        answer = machine.ask(TIME_OF_DAY, _ask_time_of_day)
+    except Unreadable:
+        return None
+    match answer:
+        case [int(wall_ns), int(ahead_s)] if 0 < wall_ns < _LAST_NS and abs(ahead_s) <= _DAY_S:
+            return TimeOfDay(wall_ns, ahead_s)
+    return None
+
+
+def _ask_time_of_day() -> Json:
+    wall_ns = time.time_ns()
+    return [wall_ns, time.localtime(wall_ns // 1_000_000_000).tm_gmtoff]

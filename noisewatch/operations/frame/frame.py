@@ -154,6 +154,8 @@ class Frame:
     has_idle_probe: bool = False  # whether it is on; where it spins, the CPUs' lines tell
     no_idle_probe_reason: str | None = None  # why it is not, although it is wanted
     counts: Counts | None = None  # of all checks that were judged, by their status
+    wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
+    ahead_s: int | None = None  # that local time on the machine is ahead of UTC
 
     @property
     def failed(self) -> tuple[str, ...]:

@@ -63,6 +63,8 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         culprits=tuple(_culprit_line(each, roles[each.cpu], seconds) for each in culprits[:MOST_CULPRITS]),
         conditions=_conditions(snapshot, interval),
         counts=verdict.counts if verdict is not None else None,
+        wall_ns=snapshot.time_of_day.wall_ns if snapshot.time_of_day is not None else None,
+        ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
         **rest,
     )
 

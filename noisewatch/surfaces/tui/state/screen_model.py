@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
-from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
-from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.collected import Collected
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
 
@@ -39,12 +38,9 @@ ZOOMS = (1, 2, 10, 60)  # intervals a column
 
 
 @dataclass(slots=True)
-class ScreenModel:
+class ScreenModel(Collected):
     """The only state of the monitor. Stepped back, or frozen, it goes on collecting."""
 
-    history: History = field(default_factory=History)
-    newest: Frame | None = None
-    begin_ns: int | None = None  # when the machine was looked at first
     cursor: int | None = None  # the number of the interval that is shown; None is always the newest
     pauses_on_spike: bool = False  # whether the next one freezes the picture
     plays: bool = False  # of a recording, whether the picture goes on by itself
@@ -61,7 +57,6 @@ class ScreenModel:
     filter_before: str = ""  # what was there before the one that is typed
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until it is closed
-    log: EventLog = field(default_factory=EventLog)
     shows_all_cpus: bool = False
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
@@ -95,13 +90,11 @@ class ScreenModel:
         return self.history.count - 1 if self.cursor is None else self.cursor
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
-        """Takes in the next frame, and what it came as; the first look has no rates, and no place in the history."""
-        self.log.compare(self.newest, frame, self.history.count)
-        self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
-        self.newest, self.silence, self.trouble = frame, None, None
+        """Takes in the next frame, and what it came as; moves what is shown where it has to."""
+        self.take_in(frame, line)
+        self.silence = self.trouble = None
         if frame.seconds <= 0:
             return
-        self.history.add(frame, line)
         if self.cursor is not None:
             if self.cursor < self.history.first:
                 self.cursor, self.notice = self.history.first, "that interval is no longer kept: this is the oldest"

@@ -1,0 +1,34 @@
+"""What the frames of a session have told so far, whatever of it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.events.log import EventLog
+from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
+
+
+@dataclass(slots=True)
+class Collected:
+    """Goes on while the picture stands."""
+
+    history: History = field(default_factory=History)
+    newest: Frame | None = None
+    begin_ns: int | None = None  # when the machine was looked at first
+    log: EventLog = field(default_factory=EventLog)
+    wall_times: WallTimes = field(default_factory=WallTimes)
+
+    def take_in(self, frame: Frame, line: bytes | None = None) -> None:
+        """The next frame, and what it came as; the first look has no rates, and no place in the history."""
+        self.log.compare(self.newest, frame, self.history.count)
+        self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
+        self.newest = frame
+        self.wall_times.add(frame)
+        if frame.seconds > 0:
+            self.history.add(frame, line)
+
+    def wall_clock(self, at: Frame | int) -> str | None:
+        """The machine's local time, of a frame or at a CLOCK_MONOTONIC in ns: `14:02:31`; None where it is unknown."""
+        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
