@@ -21,6 +21,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.making import frame_of
+from noisewatch.operations.frame.news import News
 from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.text import printable
@@ -92,6 +93,7 @@ class _Sampler:
         self._recent: deque[Snapshot] = deque()
         self._pinned_off: CpuSet | None = None
         self._remark: str | None = None
+        self._news = News()
 
     def limit_tasks(self, budget_ns: int) -> None:
         """From now on reading threads may take so long."""
@@ -109,11 +111,11 @@ class _Sampler:
             verdict = (
                 judge(Case(snapshot, no_sample_reason=_NO_RATES, starts_benchmark=False), _SHOWN) if is_last else None
             )
-            return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(is_last)))
+            return self._watched(snapshot, None, frame_of(snapshot, None, verdict, **self._rest(snapshot, is_last)))
         first, *between, _ = self._recent
         verdict = judge(Case(snapshot, interval_between(first, snapshot, between), starts_benchmark=False), _SHOWN)
         interval = interval_between(previous, snapshot)
-        return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(is_last)))
+        return self._watched(snapshot, interval, frame_of(snapshot, interval, verdict, **self._rest(snapshot, is_last)))
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
         """The idle probe's processes are ours; which, is asked after the threads were read, so that none is missing."""
@@ -131,8 +133,9 @@ class _Sampler:
         """The same frame as the last one there is."""
         return replace(frame, is_last=True, remark=remark or frame.remark)
 
-    def _rest(self, is_last: bool) -> dict[str, object]:
+    def _rest(self, snapshot: Snapshot, is_last: bool) -> dict[str, object]:
         return {
+            **self._news.of(snapshot),
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
             "origin": self._origin(),

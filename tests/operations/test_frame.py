@@ -27,6 +27,7 @@ from noisewatch.operations.frame.frame import (
     encode_frame,
 )
 from noisewatch.operations.frame.making import frame_of
+from noisewatch.operations.frame.places import PlaceLine
 from tests.judgement.judging import judged
 from tests.surfaces.reports.verdicts import failed_verdict
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
@@ -83,6 +84,8 @@ _FRAMES = st.builds(
     remark=st.none() | _TEXTS,
     wall_ns=st.none() | st.integers(),
     ahead_s=st.none() | st.integers(),
+    places=st.none()
+    | st.lists(st.builds(PlaceLine, _CPUS, _KHZ, _KHZ, _KHZ, _TEXTS, _CPU_LISTS), max_size=4).map(tuple),
     conditions=st.builds(
         Conditions,
         mains_power=st.none() | st.booleans() | _TEXTS,

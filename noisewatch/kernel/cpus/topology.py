@@ -64,6 +64,7 @@ class CpuPlace:
     capacity: int | None  # 1024 is the largest core
     design: str | None = None  # who designed the ARM core, and the part: 0x41/0xd05
     package_cpus: CpuSet | None = None  # asked for where the package has no number
+    cache_level: int | None = None  # of the last-level cache
 
 
 def read_topology(
@@ -89,16 +90,18 @@ def _read_place(reader: Reader, cpu: int, nodes: Mapping[int, int], capacity: in
     folder = f"{CPUS}/cpu{cpu}/topology"
     package = reader.parsed(f"{folder}/physical_package_id", integer_from(_UNDEFINED))
     is_numbered = package is not None and package != _UNDEFINED
+    cache, level = _read_last_level_cache(reader, cpu)
     return CpuPlace(
         cpu=cpu,
         core=reader.parsed(f"{folder}/core_id", integer_from(_UNDEFINED)),
         package=package if is_numbered else None,
         node=nodes[cpu] if cpu in nodes else _node_link(reader, cpu),
         siblings=_read_cpus(reader, folder, ("core_cpus", "thread_siblings")),
-        last_level_cache=_read_last_level_cache(reader, cpu),
+        last_level_cache=cache,
         kind=kind,
         capacity=capacity,
         package_cpus=None if is_numbered else _read_cpus(reader, folder, ("package_cpus", "core_siblings"), False),
+        cache_level=level if cache is not None else None,
     )
 
 
@@ -146,8 +149,8 @@ def _node_link(reader: Reader, cpu: int) -> int | None:
     return next((int(match[1]) for name in names if (match := _NODE.fullmatch(name))), None)
 
 
-def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
-    """The CPUs that share this CPU's highest cache that holds data; unknown where any cache is."""
+def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int | None]:
+    """The CPUs that share this CPU's highest cache that holds data, and its level; unknown where any cache is."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     folder_by_level: dict[int, str] = {}
     data_levels: set[int] = set()
@@ -156,22 +159,40 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> CpuSet | None:
             continue
         level = reader.parsed(f"{folder}/{name}/level", _parse_level)
         if level is None:
-            return None
+            return None, None
         kind = reader.parsed(f"{folder}/{name}/type", parse_word, expected=False)
         if kind != "Instruction":
             folder_by_level[level] = f"{folder}/{name}"
         if kind in _HOLD_DATA:
             if level in data_levels:
                 reader.note(f"{folder}/{name}/level", f"a second cache of level {level} that holds data")
-                return None
+                return None, None
             data_levels.add(level)
     if not folder_by_level:
-        return None
-    highest = folder_by_level[max(folder_by_level)]
+        return None, None
+    level = max(folder_by_level)
+    highest = folder_by_level[level]
     shared = reader.parsed(f"{highest}/shared_cpu_list", parse_nonempty_cpu_list, expected=False)
-    if shared is not None:
-        return shared
-    return reader.parsed(f"{highest}/shared_cpu_map", parse_nonempty_cpu_mask)  # before Linux 2.6.26
+    if shared is None:
+        shared = reader.parsed(f"{highest}/shared_cpu_map", parse_nonempty_cpu_mask)  # before Linux 2.6.26
+    return shared, level
+
+
+def cache_names(topology: Mapping[int, CpuPlace]) -> Mapping[int, str]:
+    """The last-level cache of each CPU that is known to have one: `L3#0`, numbered in the order of their first CPUs."""
+    count_by_level: dict[int, int] = {}
+    names: dict[tuple[int, CpuSet], str] = {}
+    name_by_cpu: dict[int, str] = {}
+    for cpu, place in sorted(topology.items()):
+        if place.last_level_cache is None or place.cache_level is None:
+            continue
+        cache = place.cache_level, place.last_level_cache
+        if cache not in names:
+            number = count_by_level.get(place.cache_level, 0)
+            count_by_level[place.cache_level] = number + 1
+            names[cache] = f"L{place.cache_level}#{number}"
+        name_by_cpu[cpu] = names[cache]
+    return name_by_cpu
 
 
 def _read_kinds(reader: Reader, cpus: list[int], capacities: Mapping[int, int | None]) -> dict[int, str]:

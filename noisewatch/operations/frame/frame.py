@@ -9,6 +9,7 @@ from typing import Any
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
+from noisewatch.operations.frame.places import PlaceLine, decoded_place
 
 MOST_CULPRITS = 64
 KINDS = (
@@ -156,6 +157,7 @@ class Frame:
     counts: Counts | None = None  # of all checks that were judged, by their status
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # that local time on the machine is ahead of UTC
+    places: tuple[PlaceLine, ...] | None = None  # where they changed, or have never been told; None: as before
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -223,6 +225,7 @@ def decode_frame(line: bytes) -> Frame:
         for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])
         found["conditions"] = _decoded_conditions(found["conditions"])
+        found["places"] = None if found["places"] is None else tuple(map(decoded_place, found["places"]))
         return Frame(**found)
     except (TypeError, KeyError) as error:
         raise ValueError(f"no frame: {error}") from error

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.events.log import EventLog
+from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
 
@@ -19,6 +22,7 @@ class Collected:
     begin_ns: int | None = None  # when the machine was looked at first
     log: EventLog = field(default_factory=EventLog)
     wall_times: WallTimes = field(default_factory=WallTimes)
+    cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """The next frame, and what it came as; the first look has no rates, and no place in the history."""
@@ -26,8 +30,18 @@ class Collected:
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest = frame
         self.wall_times.add(frame)
+        self.cpu_places.add(frame.places)
         if frame.seconds > 0:
             self.history.add(frame, line)
+
+    @property
+    def places(self) -> Mapping[int, PlaceLine] | None:
+        """The last known place of each CPU; None where nothing is known of any."""
+        return self.cpu_places.by_cpu
+
+    def in_order(self, cpus: Iterable[int]) -> list[int]:
+        """The CPUs by node, last-level cache, core and sibling; by number where their places are unknown."""
+        return self.cpu_places.ordered(cpus)
 
     def wall_clock(self, at: Frame | int) -> str | None:
         """The machine's local time, of a frame or at a CLOCK_MONOTONIC in ns: `14:02:31`; None where it is unknown."""

@@ -1,0 +1,26 @@
+"""What a frame tells only when it changed: read every ten seconds, it is mostly as it was."""
+
+from __future__ import annotations
+
+from noisewatch.kernel.cpus.topology import cache_names
+from noisewatch.kernel.snapshot.settings import Settings
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.operations.frame.places import PlaceLine, place_lines
+
+
+class News:
+    """Remembers what was told last."""
+
+    def __init__(self) -> None:
+        self._settings: Settings | None = None
+        self._places: tuple[PlaceLine, ...] | None = None
+
+    def of(self, snapshot: Snapshot) -> dict[str, object]:
+        """The fields of the frame that have something new to tell."""
+        if snapshot.settings is self._settings:
+            return {}
+        self._settings = snapshot.settings
+        places = place_lines(snapshot.topology, cache_names(snapshot.topology))
+        found: dict[str, object] = {"places": places} if places != self._places else {}
+        self._places = places
+        return found

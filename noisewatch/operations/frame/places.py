@@ -1,0 +1,45 @@
+"""How the CPUs lie, as far as the screens group them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.cpus.topology import CpuPlace
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceLine:
+    """One CPU's place, from sysfs. None is unknown; siblings are the CPUs of its core, itself among them."""
+
+    cpu: int
+    node: int | None = None
+    package: int | None = None
+    core: int | None = None  # its number within the package, which may have gaps
+    cache: str | None = None  # the last-level one: `L3#0`
+    siblings: tuple[int, ...] | None = None
+
+
+def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str]) -> tuple[PlaceLine, ...] | None:
+    """A line for each CPU that is online, by number; None where nothing is known of any."""
+    lines = tuple(
+        PlaceLine(
+            cpu=cpu,
+            node=place.node,
+            package=place.package,
+            core=place.core,
+            cache=cache_by_cpu.get(cpu),
+            siblings=None if place.siblings is None else tuple(sorted(place.siblings)),
+        )
+        for cpu, place in sorted(topology.items())
+    )
+    return lines if any(line != PlaceLine(line.cpu) for line in lines) else None
+
+
+def decoded_place(found: dict[str, Any]) -> PlaceLine:
+    """The line of decoded JSON. Raises TypeError or KeyError for anything else."""
+    siblings = found["siblings"]
+    found["siblings"] = None if siblings is None else tuple(siblings)
+    return PlaceLine(**found)
