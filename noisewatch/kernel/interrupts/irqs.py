@@ -58,6 +58,13 @@ class Irq:
     device: str | None  # `none` where it belongs to no device
     kind: Kind = Kind.IRQ  # one of the CPU itself may have a number as well
 
+    @property
+    def is_managed(self) -> bool | None:
+        """Whether it is a device's that the kernel itself spreads over the CPUs; None is unknown."""
+        if _is_fixed(self.actions, self.kind):
+            return False
+        return None if self.movable is None else not self.movable
+
 
 @dataclass(frozen=True, slots=True)
 class Irqs:
@@ -86,11 +93,15 @@ def _read_irq(reader: Reader, number: int, description: str, release: str | None
     actions = parse_actions(description) or _read_actions(reader, number)
     allowed, effective = _read_affinity(reader, number)
     kind = kind_of(str(number), description or ", ".join(actions))
-    is_fixed = actions in _KERNELS_OWN or kind != Kind.IRQ
-    movable = False if is_fixed else _read_movable(reader, number, release)
+    movable = False if _is_fixed(actions, kind) else _read_movable(reader, number, release)
     return Irq(
         irq=number, allowed=allowed, effective=effective, movable=movable, actions=actions, device=None, kind=kind
     )
+
+
+def _is_fixed(actions: tuple[str, ...], kind: Kind) -> bool:
+    """Whether it belongs to the machine itself, and stays where it is."""
+    return actions in _KERNELS_OWN or kind != Kind.IRQ
 
 
 def _with_devices(reader: Reader, found: Mapping[int, Irq], previous: Irqs | None) -> Mapping[int, Irq]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting, decoded_irq, decoded_irq_setting
 from noisewatch.operations.frame.places import PlaceLine, decoded_place
 
 MOST_CULPRITS = 64
@@ -158,6 +160,9 @@ class Frame:
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # that local time on the machine is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # where they changed, or have never been told; None: as before
+    irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first look ...
+    no_irqs_reason: str | None = None  # ... or for that reason
+    irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, where one changed; None: as before
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -214,6 +219,13 @@ def _decoded_conditions(found: dict[str, Any]) -> Conditions:
     )
 
 
+_DECODED_BY_NAME: Mapping[str, Callable[[Any], object]] = {
+    "places": decoded_place,
+    "irqs": decoded_irq,
+    "irq_settings": decoded_irq_setting,
+}
+
+
 def decode_frame(line: bytes) -> Frame:
     """The frame of a line that encode_frame made. Raises ValueError for any other line."""
     found = json.loads(line)
@@ -225,7 +237,8 @@ def decode_frame(line: bytes) -> Frame:
         for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])
         found["conditions"] = _decoded_conditions(found["conditions"])
-        found["places"] = None if found["places"] is None else tuple(map(decoded_place, found["places"]))
+        for name, decoded in _DECODED_BY_NAME.items():
+            found[name] = None if found[name] is None else tuple(map(decoded, found[name]))
         return Frame(**found)
     except (TypeError, KeyError) as error:
         raise ValueError(f"no frame: {error}") from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from noisewatch.kernel.cpus.topology import cache_names
 from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.operations.frame.irqs import IrqSetting
+from noisewatch.operations.frame.making_irqs import irq_settings
 from noisewatch.operations.frame.places import PlaceLine, place_lines
 
 
@@ -14,13 +16,17 @@ class News:
     def __init__(self) -> None:
         self._settings: Settings | None = None
         self._places: tuple[PlaceLine, ...] | None = None
+        self._irqs: tuple[IrqSetting, ...] | None = None
 
     def of(self, snapshot: Snapshot) -> dict[str, object]:
         """The fields of the frame that have something new to tell."""
         if snapshot.settings is self._settings:
             return {}
         self._settings = snapshot.settings
-        places = place_lines(snapshot.topology, cache_names(snapshot.topology))
-        found: dict[str, object] = {"places": places} if places != self._places else {}
-        self._places = places
+        places, irqs = place_lines(snapshot.topology, cache_names(snapshot.topology)), irq_settings(snapshot)
+        found: dict[str, object] = {}
+        if places != self._places:
+            found["places"] = self._places = places
+        if irqs != self._irqs:
+            found["irq_settings"] = self._irqs = irqs
         return found

@@ -20,6 +20,7 @@ class EventKind(StrEnum):
     DEVICE = "device"
     VERDICT = "verdict"
     MONITOR = "monitor"
+    IRQ = "irq"
 
 
 MARKS: Mapping[EventKind, str] = {
@@ -33,6 +34,7 @@ MARKS: Mapping[EventKind, str] = {
     EventKind.DEVICE: "d",
     EventKind.VERDICT: "v",
     EventKind.MONITOR: "m",
+    EventKind.IRQ: "i",
 }
 SEVERAL = "*"
 _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER, "thermal": EventKind.HEAT}

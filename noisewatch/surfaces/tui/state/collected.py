@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.surfaces.tui.events.irq_moves import told
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
 
 
@@ -22,17 +25,22 @@ class Collected:
     begin_ns: int | None = None  # when the machine was looked at first
     log: EventLog = field(default_factory=EventLog)
     wall_times: WallTimes = field(default_factory=WallTimes)
+    irqs: IrqHistory = field(default_factory=IrqHistory)
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """The next frame, and what it came as; the first look has no rates, and no place in the history."""
-        self.log.compare(self.newest, frame, self.history.count)
+        number = self.history.count
+        self.log.compare(self.newest, frame, number)
+        for text in told(self.irqs.follow(frame, number), frozenset(frame.target)):
+            self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
         self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
         self.newest = frame
         self.wall_times.add(frame)
         self.cpu_places.add(frame.places)
         if frame.seconds > 0:
             self.history.add(frame, line)
+            self.irqs.add(frame)
 
     @property
     def places(self) -> Mapping[int, PlaceLine] | None:

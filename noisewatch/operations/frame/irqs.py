@@ -1,0 +1,62 @@
+"""Interrupts by source and CPU, and where each may go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from noisewatch.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class IrqLine:
+    """One row of /proc/interrupts that counted anything in the interval, and the CPUs on which it did."""
+
+    label: str  # `205`, `LOC`
+    cpus: tuple[int, ...]
+    rates: tuple[float, ...]  # per second, in the order of the CPUs
+
+    @property
+    def rate_by_cpu(self) -> Mapping[int, float]:
+        """Interrupts per second of each CPU that had any."""
+        return dict(zip(self.cpus, self.rates, strict=False))
+
+    @property
+    def total(self) -> float:
+        """Interrupts per second, on all CPUs together."""
+        return sum(self.rates)
+
+
+@dataclass(frozen=True, slots=True)
+class IrqSetting:
+    """What counts in one row of /proc/interrupts, or /proc/irq, and where it may go. None is unknown.
+
+    Affinities are CPU lists. `effective` is where the IRQ goes (Linux 4.15), `allowed` is where it may.
+    """
+
+    label: str
+    kind: Kind
+    name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty where nobody has it
+    device: str | None = None  # by the name that people know it by
+    allowed: str | None = None
+    effective: str | None = None
+    movable: bool | None = None
+    is_managed: bool | None = None  # by the kernel, which lets nobody else move it
+
+    @property
+    def irq(self) -> int | None:
+        """Its number; None of the architecture's own."""
+        return int(self.label) if self.label.isdecimal() else None
+
+
+def decoded_irq(found: dict[str, Any]) -> IrqLine:
+    """The line of decoded JSON. Raises TypeError or KeyError for anything else."""
+    found["cpus"], found["rates"] = tuple(found["cpus"]), tuple(found["rates"])
+    return IrqLine(**found)
+
+
+def decoded_irq_setting(found: dict[str, Any]) -> IrqSetting:
+    """The line of decoded JSON. Raises TypeError, KeyError or ValueError for anything else."""
+    found["kind"] = Kind(found["kind"])
+    return IrqSetting(**found)

@@ -1,0 +1,199 @@
+"""Interrupts by source and CPU, their history, and where they go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.kinds import Kind
+from noisewatch.machine.copied import CopiedTree
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.frame.frame import Frame, decode_frame, encode_frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.sampling import sample_frames
+from noisewatch.surfaces.tui.state import irq_history
+from noisewatch.surfaces.tui.state.irq_history import IrqHistory
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.surfaces.running import quiet_tree, record
+from tests.surfaces.tui.framing import frame, model_of
+from tests.written import Files, WrittenMachine
+from tests.written.quiet_machine import ANSWERS, quiet_files
+
+_MOVED = {"/proc/irq/24/smp_affinity_list": "1\n", "/proc/irq/24/effective_affinity_list": "1\n"}
+_TOLD = "IRQ 24 (eth0-rx-0) came to CPU 1, was on CPU 0"
+
+
+class _LiveMachine(WrittenMachine):
+    is_live = True
+
+
+def _moments(changes: Sequence[dict[str, str]], without_effective: bool = False) -> list[Files]:
+    """Moments three seconds apart."""
+    moments = [quiet_files(3.0 * at) | changed for at, changed in enumerate(changes)]
+    gone = "effective_affinity_list" if without_effective else "nothing"
+    return [{path: text for path, text in files.items() if gone not in path} for files in moments]
+
+
+def _replayed(path: Path, moments: Sequence[Files]) -> ScreenModel:
+    recording = Recording(str(record(path / "machine.nw", *moments)))
+    return model_of(*sample_frames(recording, SnapshotOptions(), 1.0))
+
+
+def _watched(moments: Sequence[Files], monkeypatch: pytest.MonkeyPatch) -> ScreenModel:
+    """The same moments, as a live machine has them."""
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    machine = _LiveMachine(*moments, answers=ANSWERS)
+    frames: Iterator[Frame] = sample_frames(machine, SnapshotOptions(), 1.0, lambda _: machine.advance())
+    return model_of(*islice(frames, len(moments)))
+
+
+def _told(model: ScreenModel) -> list[str]:
+    return [event.text for event in model.log.events if event.kind == "irq"]
+
+
+def _setting(label: str = "205", effective: str | None = "1", allowed: str | None = "0-3") -> IrqSetting:
+    return IrqSetting(label, Kind.IRQ, f"eth0-TxRx-{label}", allowed=allowed, effective=effective)
+
+
+def _settings_over_time(*settings: tuple[IrqSetting, ...]) -> ScreenModel:
+    return model_of(*(frame(second=second, irq_settings=each) for second, each in enumerate(settings, start=1)))
+
+
+def test_each_row_that_counted_tells_its_rate_on_each_cpu(tmp_path: Path) -> None:
+    last = _replayed(tmp_path, _moments([{}, {}])).newest
+    assert last is not None
+    lines = {line.label: line for line in last.irqs or ()}
+    assert lines["LOC"].rate_by_cpu == {0: 100, 1: 100}
+    assert (lines["24"].rate_by_cpu, lines["24"].total) == ({0: 100}, 100)
+    assert lines.keys() == {"24", "25", "LOC"}
+    assert decode_frame(encode_frame(last)).irqs == last.irqs
+
+
+def test_a_table_that_cannot_be_compared_leaves_the_rates_unknown_and_says_why(tmp_path: Path) -> None:
+    model = _replayed(tmp_path, _moments([{}, {"/proc/interrupts": "rubbish\n"}, {}, {}]))
+    assert model.newest is not None
+    broken = model.history.frame(0)
+    assert (broken.irqs, broken.no_irqs_reason) == (None, "/proc/interrupts could not be read")
+    assert model.irqs.rates("24", range(-1, 4)) == [None, None, None, 100, None]
+
+
+def test_settings_name_all_rows_with_and_without_a_number(unchanged_tree: Path) -> None:
+    (only,) = sample_frames(CopiedTree(str(unchanged_tree)), SnapshotOptions(), 1.0)
+    settings = {each.label: each for each in only.irq_settings or ()}
+    assert settings["24"].name == "eth0-rx-0"
+    assert (settings["24"].allowed, settings["24"].effective, settings["24"].irq) == ("0-1", "0", 24)
+    assert (settings["LOC"].kind, settings["LOC"].name, settings["LOC"].irq) == (
+        Kind.TICK,
+        "Local timer interrupts",
+        None,
+    )
+    assert decode_frame(encode_frame(only)).irq_settings == only.irq_settings
+
+
+def test_only_a_mode_that_lets_nobody_write_says_that_the_kernel_manages_an_irq() -> None:
+    modes = {"/proc/irq/25/smp_affinity": 0o444}
+    machine = WrittenMachine(quiet_files(), answers=ANSWERS, modes=modes)
+    (only,) = sample_frames(machine, SnapshotOptions(), 1.0)
+    managed = {each.label: (each.movable, each.is_managed) for each in only.irq_settings or ()}
+    assert (managed["24"], managed["25"], managed["LOC"]) == ((True, False), (False, True), (None, None))
+    old = WrittenMachine(quiet_files() | {"/proc/sys/kernel/osrelease": "6.1.0\n"}, answers=ANSWERS)
+    (only,) = sample_frames(old, SnapshotOptions(), 1.0)
+    assert {(each.movable, each.is_managed) for each in only.irq_settings or () if each.irq} == {(None, None)}
+
+
+def test_rows_are_told_even_where_no_affinity_can_be_read(tmp_path: Path) -> None:
+    gone: dict[str, str | None] = dict.fromkeys(path for path in quiet_files() if path.startswith("/proc/irq/"))
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, gone))), SnapshotOptions(), 1.0)
+    (found,) = [each for each in only.irq_settings or () if each.label == "24"]
+    assert (found.name, found.allowed, found.effective) == ("eth0-rx-0", None, None)
+
+
+@pytest.mark.parametrize(
+    ("without_effective", "told"),
+    [(False, _TOLD), (True, "IRQ 24 (eth0-rx-0) may now go to CPU 1, was allowed on CPUs 0-1")],
+)
+def test_an_irq_that_is_moved_is_the_same_event_live_and_in_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_effective: bool, told: str
+) -> None:
+    moments = _moments([{}, {}, {}, {}, _MOVED, _MOVED, _MOVED], without_effective)
+    live, replayed = _watched(moments, monkeypatch), _replayed(tmp_path, moments)
+    events = [[(event.text, event.number, event.at_ns) for event in model.log.events] for model in (live, replayed)]
+    assert events[0] == events[1] == [(told, 3, 13_000_000_000)]
+    assert [(move.before, move.after) for move in replayed.irqs.moves("24")] == [
+        ("0-1", "1") if without_effective else ("0", "1")
+    ]
+
+
+def test_an_irq_that_is_moved_is_known_where_it_was_before() -> None:
+    model = _settings_over_time((_setting(),), (_setting(effective="5"),), (_setting(effective="5"),))
+    assert [model.irqs.place_at("205", number) for number in range(3)] == ["1", "5", "5"]
+    assert model.irqs.place_at("206", 0) is None
+
+
+@pytest.mark.parametrize("lost", [None, ""])
+def test_where_an_irq_goes_is_compared_with_the_last_that_was_known(lost: str | None) -> None:
+    model = _settings_over_time((_setting(),), (_setting(effective=lost, allowed="5"),), (_setting(effective="5"),))
+    assert _told(model) == ["IRQ 205 (eth0-TxRx-205) came to CPU 5, was on CPU 1"]
+
+
+def test_a_number_that_another_driver_has_now_was_not_moved() -> None:
+    moved = (_setting(effective="5"),)
+    other = (replace(_setting(effective="7"), name="nvme0q1"),)
+    model = _settings_over_time((_setting(),), moved, other)
+    assert (len(_told(model)), model.irqs.moves("205")) == (1, ())
+
+
+def test_of_many_moves_those_of_target_cpus_are_told_and_the_others_counted() -> None:
+    labels = [str(200 + number) for number in range(12)]
+    before = tuple(_setting(label, "0") for label in labels)
+    after = tuple(_setting(label, "3" if label == "211" else "1") for label in labels)
+    told = _told(_settings_over_time(before, after))
+    assert told[0] == "IRQ 211 (eth0-TxRx-211) came to CPU 3, was on CPU 0"
+    assert told[-1] == "4 more IRQs moved: 207, 208, 209, 210"
+
+
+def test_rates_are_kept_as_long_as_intervals_are() -> None:
+    history = IrqHistory(capacity=3)
+    rates = (None, 5.0, None, 7.0, 8.0)
+    for rate in rates:
+        history.add(frame(irqs=() if rate is None else (IrqLine("205", (1,), (rate,)),)))
+    assert history.rates("205", range(6)) == [None, None, 0, 7, 8, None]
+    assert history.rates("206", range(2, 5)) == [0, 0, 0]
+    assert (history.most("205", range(5)), history.most("205", range(9, 10))) == (8, None)
+
+
+def test_irqs_that_came_later_were_silent_before() -> None:
+    history = IrqHistory()
+    history.add(frame(irqs=()))
+    history.add(frame(irqs=None))
+    history.add(frame(irqs=(IrqLine("205", (1, 3), (2.0, 3.0)),)))
+    assert history.rates("205", range(3)) == [0, None, 5]
+
+
+def test_more_irqs_than_there_is_room_for_are_unknown_and_the_silent_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(irq_history, "_MOST_IRQS", 2)
+    history = IrqHistory()
+    busy = (IrqLine("1", (0,), (9.0,)), IrqLine("2", (0,), (9.0,)))
+    history.add(frame(irqs=busy))
+    history.add(frame(irqs=(*busy, IrqLine("3", (0,), (9.0,)))))
+    assert history.rates("3", range(2)) == [None, None]
+    for _ in range(3):
+        history.add(frame(irqs=busy[:1]))
+    history.add(frame(irqs=(busy[0], IrqLine("3", (0,), (9.0,)))))
+    assert (history.rates("3", [5]), history.rates("1", [5]), history.rates("2", [5])) == ([9], [9], [None])
+
+
+@pytest.mark.parametrize(
+    "field", ['"irqs":[1]', '"irqs":[{"label":"1"}]', '"irq_settings":[{"kind":"boo"}]', '"places":[{"cpu":1}]']
+)
+def test_a_line_that_is_no_frame_is_refused(field: str) -> None:
+    name = field.partition(":")[0]
+    line = encode_frame(frame()).replace(f"{name}:null".encode(), field.encode())
+    with pytest.raises(ValueError, match=r"no frame|boo"):
+        decode_frame(line)
