@@ -77,10 +77,14 @@ NOT_ASKED = "not asked while a benchmark may run: the CPU would be interrupted t
 
 @dataclass(frozen=True, slots=True)
 class Spared:
-    """The CPUs that nothing may interrupt, None being all of them, and the Linux that decides what does."""
+    """The CPUs that nothing may interrupt, None being all of them, and the Linux that decides what does.
+
+    Paths that begin with any of `answered_elsewhere` are known to be answered by other CPUs.
+    """
 
     cpus: Set[int] | None
     release: tuple[int, int] | None
+    answered_elsewhere: tuple[str, ...] = ()
 
 
 class Reader:
@@ -148,7 +152,10 @@ class Reader:
         self.reason_by_path.setdefault(path, reason)
 
     def _refuse_intrusive(self, path: str) -> None:
-        if self.spared is not None and may_interrupt(path, self.spared.cpus, self.spared.release):
+        spared = self.spared
+        if spared is None or path.startswith(spared.answered_elsewhere):
+            return
+        if may_interrupt(path, spared.cpus, spared.release):
             raise Unreadable(path, NOT_ASKED)
 
     def _content(self, path: str, expected: bool) -> _Content:

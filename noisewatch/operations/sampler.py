@@ -1,7 +1,8 @@
 """The sampler: a process of its own, so that a painting screen does not make it late.
 
 `python -m noisewatch.operations.sampler OPTIONS` writes a frame a line to standard output until nobody reads it, and
-takes requests on standard input meanwhile: a line of JSON each, such as {"idle_probe": true}.
+takes requests on standard input meanwhile: a line of JSON each, such as {"idle_probe": true}, or {"clock": true} for
+as long as the clock screen is open.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _sample(options: SamplerOptions) -> int:
     from noisewatch.operations.frame.frame import encode_frame
     from noisewatch.operations.idle_probe import IdleProbe
     from noisewatch.operations.machines import open_machine, snapshot_options
-    from noisewatch.operations.sampling import sample_frames
+    from noisewatch.operations.sampling import ClockRequest, sample_frames
 
     try:
         machine = open_machine(options.machine, own_pids=[options.observer])
@@ -119,8 +120,9 @@ def _sample(options: SamplerOptions) -> int:
         idle_probe.want(options.idle_probe)
         if machine.is_live:
             remove_stale_where_mounted()
-        inbox = Inbox(sys.stdin.fileno(), {"idle_probe": idle_probe.want})
-        for frame in sample_frames(machine, read_options, options.interval_s, inbox.wait, idle_probe):
+        clock = ClockRequest()
+        inbox = Inbox(sys.stdin.fileno(), {"idle_probe": idle_probe.want, "clock": clock.want})
+        for frame in sample_frames(machine, read_options, options.interval_s, inbox.wait, idle_probe, clock):
             if inbox.is_abandoned:
                 break
             sys.stdout.buffer.write(encode_frame(frame))

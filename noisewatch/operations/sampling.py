@@ -42,12 +42,14 @@ def sample_frames(
     interval_s: float,
     sleep: Callable[[float], None] = time.sleep,
     idle_probe: IdleProbe | None = None,
+    clock: ClockRequest | None = None,
 ) -> Iterator[Frame]:
     """A frame without rates at once, then one an interval; the last one of a machine that stands still says so.
 
-    Only this host can be spun on: of another machine an `idle_probe` is left alone.
+    Only this host can be spun on: of another machine an `idle_probe` is left alone. Of another machine all that was
+    recorded of its clock is told; of this host what `clock` wants.
     """
-    sampler = _Sampler(machine, options, TaskReader(), idle_probe if machine.is_live else None)
+    sampler = _Sampler(machine, options, TaskReader(), idle_probe if machine.is_live else None, clock)
     if isinstance(machine, Recording):
         yield from _replay(sampler, machine)
     elif not machine.is_live:
@@ -80,16 +82,33 @@ def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
     yield sampler.repeated(frame, recording.damage)
 
 
+class ClockRequest:
+    """Whether somebody looks at the clock screen, for which more is read."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+    def want(self, is_wanted: object) -> None:
+        """From the next snapshot on."""
+        self.is_wanted = is_wanted is True
+
+
 class _Sampler:
     """The snapshots of the last seconds, and the frame from the last one to the next."""
 
     def __init__(
-        self, machine: Machine, options: SnapshotOptions, task_reader: TaskReader, idle_probe: IdleProbe | None = None
+        self,
+        machine: Machine,
+        options: SnapshotOptions,
+        task_reader: TaskReader,
+        idle_probe: IdleProbe | None = None,
+        clock: ClockRequest | None = None,
     ) -> None:
         self._machine = machine
         self._options = options
         self._task_reader = task_reader
         self._idle_probe = idle_probe
+        self._clock = clock or ClockRequest()
         self._recent: deque[Snapshot] = deque()
         self._pinned_off: CpuSet | None = None
         self._remark: str | None = None
@@ -101,7 +120,8 @@ class _Sampler:
 
     def next_frame(self, is_last: bool = False) -> Frame:
         previous = self._recent[-1] if self._recent else None
-        snapshot = self._with_own_pids(read_snapshot(self._machine, self._options, self._task_reader, previous))
+        options = replace(self._options, asks_clock=self._clock.is_wanted or not self._machine.is_live)
+        snapshot = self._with_own_pids(read_snapshot(self._machine, options, self._task_reader, previous))
         self._pin(snapshot)
         self._recent.append(snapshot)
         while len(self._recent) > 2 and snapshot.taken_at_ns - self._recent[1].taken_at_ns >= _JUDGED_NS:

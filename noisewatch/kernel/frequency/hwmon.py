@@ -30,7 +30,7 @@ _PACKAGE = re.compile(r"(?:Package|Physical) id (\d{1,5})")  # the latter before
 _OF_CORETEMP = re.compile(rf"{_PACKAGE.pattern}|Core \d{{1,5}}", re.ASCII)
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
-_parse_millidegrees = integer_from(-60_000, 200_000)  # silicon works within these, and a broken sensor tells others
+parse_millidegrees = integer_from(-60_000, 200_000)  # silicon works within these, and a broken sensor tells others
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def read_celsius(
 ) -> Mapping[str, float | None]:
     """The temperatures now, by path, of those sensors that can be asked without interrupting a target CPU."""
     asked = [each.path for each in sensors.read or () if not _interrupts_any_of(target, each, topology)]
-    millidegrees = {path: reader.parsed(path, _parse_millidegrees) for path in asked}
+    millidegrees = {path: reader.parsed(path, parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
 
@@ -146,9 +146,9 @@ def _read_sensor(reader: Reader, path: str, chip: str, label: str | None) -> Sen
     may_ask = reader.spared is None or chip != _INTERRUPTS
     if not may_ask:
         reader.note(f"{path}_input", NOT_ASKED)
-    now = reader.parsed(f"{path}_input", _parse_millidegrees) if may_ask else None
+    now = reader.parsed(f"{path}_input", parse_millidegrees) if may_ask else None
     package = _PACKAGE.fullmatch(label or "")
-    critical = reader.parsed(f"{path}_crit", _parse_millidegrees, expected=False) if may_ask else None
+    critical = reader.parsed(f"{path}_crit", parse_millidegrees, expected=False) if may_ask else None
     return Sensor(
         path=f"{path}_input",
         chip=chip,

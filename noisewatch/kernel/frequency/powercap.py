@@ -23,7 +23,7 @@ _ZONE = re.compile(r"intel-rapl(-mmio)?:\d{1,4}")
 _PACKAGE = re.compile(r"package-(\d{1,5})(-die-\d{1,5})?")
 _OTHERS = ("psys", "core", "uncore", "dram")
 _MOST_CONSTRAINTS = 3
-_parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
+parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,6 @@ def _read_zone(reader: Reader, folder: str, package: int, constraint: str) -> Po
         path=f"{constraint}_power_limit_uw",
         package=package,
         is_enabled=reader.parsed(f"{folder}/enabled", parse_flag),
-        limit_uw=reader.parsed(f"{constraint}_power_limit_uw", _parse_microwatts),
-        rated_uw=reader.parsed(f"{constraint}_max_power_uw", _parse_microwatts, expected=False) or None,
+        limit_uw=reader.parsed(f"{constraint}_power_limit_uw", parse_microwatts),
+        rated_uw=reader.parsed(f"{constraint}_max_power_uw", parse_microwatts, expected=False) or None,
     )

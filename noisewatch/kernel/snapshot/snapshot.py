@@ -21,6 +21,7 @@ from noisewatch.kernel.cpus.target import (
     read_requested,
 )
 from noisewatch.kernel.cpus.topology import CpuPlace, read_topology
+from noisewatch.kernel.frequency.clock_readings import ClockReadings, read_clock_readings
 from noisewatch.kernel.frequency.cpufreq import Frequency, read_frequency
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
@@ -70,6 +71,7 @@ class Snapshot:
     cgroup: Cgroup
     worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, of those that had most of the target CPUs
     jobs: Jobs | None  # None is not asked
+    clock: ClockReadings | None  # None is not asked
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
@@ -92,6 +94,7 @@ class SnapshotOptions:
         None  # the affinity we were started with, before we were pinned to housekeeping CPUs
     )
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
+    asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 
 
@@ -146,6 +149,7 @@ def _read(
     tickless = isolation.nohz_full or frozenset()
     tasks = task_reader.read(reader, target.cpus, tickless) if task_reader is not None else None
     tasks_lag_ns = _lag_ns(machine, taken_at_ns) if task_reader is not None else 0
+    background = read_background(reader, target.cpus, settings, hardware.sensors)
     return Snapshot(
         taken_at_ns=taken_at_ns,
         time_of_day=time_of_day,
@@ -167,10 +171,22 @@ def _read(
         run_time=run_time,
         pressure=read_pressure(reader),
         machine_lock=read_machine_lock(reader),
-        background=read_background(reader, target.cpus, settings, hardware.sensors),
+        background=background,
         cgroup=cgroup,
         worker_cgroups=_worker_cgroups(reader, tasks, target, previous),
         jobs=_jobs(reader, options, previous),
+        clock=read_clock_readings(
+            reader,
+            taken_at_ns,
+            target.cpus,
+            online.online or frozenset(topology),
+            topology,
+            background.throttling,
+            hardware.uncore,
+            previous.clock if previous is not None else None,
+        )
+        if options.asks_clock
+        else None,
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         reason_by_path=_reasons(reader, previous),

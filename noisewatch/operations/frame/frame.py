@@ -10,6 +10,7 @@ from typing import Any
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
+from noisewatch.operations.frame.clock import SPARSE, ClockFigures, decoded_clock
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting, decoded_irq, decoded_irq_setting
 from noisewatch.operations.frame.places import PlaceLine, decoded_place
 
@@ -163,6 +164,7 @@ class Frame:
     irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first look ...
     no_irqs_reason: str | None = None  # ... or for that reason
     irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, where one changed; None: as before
+    clock: ClockFigures | None = None  # None while nobody looks at them
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -194,7 +196,8 @@ def encode_frame(frame: Frame) -> bytes:
 
 def _fields(of: Any) -> dict[str, Any]:
     """Without the copies of dataclasses.asdict, which take longer than all else that a frame needs."""
-    return {name: getattr(of, name) for name in of.__slots__}
+    fields = {name: getattr(of, name) for name in of.__slots__}
+    return {name: value for name, value in fields.items() if value is not None} if isinstance(of, SPARSE) else fields
 
 
 def _decoded_cpu(found: dict[str, Any]) -> CpuLine:
@@ -237,6 +240,7 @@ def decode_frame(line: bytes) -> Frame:
         for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])
         found["conditions"] = _decoded_conditions(found["conditions"])
+        found["clock"] = None if found["clock"] is None else decoded_clock(found["clock"])
         for name, decoded in _DECODED_BY_NAME.items():
             found[name] = None if found[name] is None else tuple(map(decoded, found[name]))
         return Frame(**found)

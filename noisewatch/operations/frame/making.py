@@ -28,6 +28,7 @@ from noisewatch.operations.frame.frame import (
     Temperature,
     Throttled,
 )
+from noisewatch.operations.frame.making_clock import clock_figures
 from noisewatch.operations.frame.making_irqs import irq_lines
 
 _ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
@@ -66,6 +67,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         counts=verdict.counts if verdict is not None else None,
         wall_ns=snapshot.time_of_day.wall_ns if snapshot.time_of_day is not None else None,
         irqs=irq_lines(interval.interrupts, interval.seconds) if interval is not None else None,
+        clock=clock_figures(snapshot, interval),
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
         **rest,

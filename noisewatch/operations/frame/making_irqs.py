@@ -10,14 +10,14 @@ from noisewatch.kernel.interrupts.kinds import kind_of
 from noisewatch.kernel.interrupts.table import InterruptRow
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.interrupt_counts import Counts
+from noisewatch.model.interval.interrupt_counts import InterruptCounts
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 
 _NO_DEVICE = "none"
 _EXACT_BELOW = 10.0
 
 
-def irq_lines(counts: Counts, seconds: float) -> tuple[IrqLine, ...] | None:
+def irq_lines(counts: InterruptCounts, seconds: float) -> tuple[IrqLine, ...] | None:
     """The rows that counted anything; None where that is unknown, which `counts.reason` explains."""
     if counts.rows is None or seconds <= 0:
         return None
@@ -55,7 +55,9 @@ def _settings(rows: tuple[InterruptRow, ...], irqs: Mapping[int, Irq]) -> Iterat
         kind = kind_of(row.label, row.description)
         if kind != Kind.NO_INTERRUPT:
             actions = parse_actions(row.description) if row.irq is not None else ()
-            yield IrqSetting(row.label, kind, ", ".join(actions) or row.description)
+            is_fixed = None if row.irq is not None and kind == Kind.IRQ else False
+            name = ", ".join(actions) or row.description
+            yield IrqSetting(row.label, kind, name, movable=is_fixed, is_managed=is_fixed)
     numbers = {row.irq for row in rows}
     yield from (_setting(irq) for number, irq in irqs.items() if number not in numbers)
 

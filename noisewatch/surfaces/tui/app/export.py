@@ -55,6 +55,7 @@ def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> 
 
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
 _EXPORTED_NAMES = {"origin": "source"}  # of a frame's fields
+_TOLD_ON_CHANGE = ("places", "irq_settings")  # which the interval that is shown need not have
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
@@ -70,7 +71,11 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """The interval as it came, and the noise of each CPU in those before it, the oldest first; null is unknown."""
     lost = {str(line.cpu): model.history.noise(line.cpu, numbers) for line in frame.cpus}
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
-    described = {_EXPORTED_NAMES.get(name, name): value for name, value in json.loads(encode_frame(frame)).items()}
+    described = {
+        _EXPORTED_NAMES.get(name, name): value
+        for name, value in json.loads(encode_frame(frame)).items()
+        if name not in _TOLD_ON_CHANGE
+    }
     return json.dumps({"schema": 1, **described, "window": window}, indent=1) + "\n"
 
 

@@ -10,6 +10,7 @@ from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.events.irq_moves import told
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
+from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
@@ -26,6 +27,7 @@ class Collected:
     log: EventLog = field(default_factory=EventLog)
     wall_times: WallTimes = field(default_factory=WallTimes)
     irqs: IrqHistory = field(default_factory=IrqHistory)
+    clocks: ClockHistory = field(default_factory=ClockHistory)
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
@@ -41,6 +43,7 @@ class Collected:
         if frame.seconds > 0:
             self.history.add(frame, line)
             self.irqs.add(frame)
+            self.clocks.add(frame, self.irqs)
 
     @property
     def places(self) -> Mapping[int, PlaceLine] | None:

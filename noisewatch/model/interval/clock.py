@@ -1,0 +1,60 @@
+"""Shares of idle states and power between two readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noisewatch.kernel.frequency.packages import PackageReadings, Zone
+from noisewatch.kernel.frequency.residency import StateTime
+
+_NS_PER_US = 1000
+_MOST_WATTS = 10_000.0  # of a package; more is a counter that began anew
+_MOST_SHARE = 1.05  # of all states together: the readings are not of one instant
+_TRUSTED = 0.2  # by which what sleeps were counted may differ from what the CPU was idle
+
+
+def state_shares(
+    before: Sequence[StateTime], after: Sequence[StateTime], length_ns: int, idle_share: float | None
+) -> tuple[float, ...] | None:
+    """The share of the interval that a CPU slept in each of its states, in their order.
+
+    The kernel counts a sleep when it ends: where the counters tell less, or more, than the CPU was idle by /proc/stat,
+    one went on for longer than the interval, and nobody knows in which state: None, as where a counter is unknown.
+    """
+    slept = [_slept_us(old, new) for old, new in zip(before, after, strict=False)]
+    known = [us for us in slept if us is not None]
+    if not known or len(known) < len(slept) or len(before) != len(after) or length_ns <= 0:
+        return None
+    shares = tuple(us * _NS_PER_US / length_ns for us in known)
+    total = sum(shares)
+    is_known = idle_share is not None and total <= _MOST_SHARE and abs(total - idle_share) <= _TRUSTED
+    return tuple(min(share, 1.0) for share in shares) if is_known else None
+
+
+def _slept_us(before: StateTime, after: StateTime) -> int | None:
+    if before.slept_us is None or after.slept_us is None or after.slept_us < before.slept_us:
+        return None
+    return after.slept_us - before.slept_us
+
+
+def watts_of(package: int, before: PackageReadings | None, after: PackageReadings) -> float | None:
+    """The mean power of the package between the readings; None where none of its zones counts energy."""
+    if before is None or after.read_at_ns <= before.read_at_ns:
+        return None
+    old = {zone.path: zone for zone in before.zones}
+    seconds = (after.read_at_ns - before.read_at_ns) / 1e9
+    zones = [zone for zone in after.zones if zone.package == package]
+    own = [zone for zone in zones if not zone.is_firmwares] or zones
+    watts = [_watts(old.get(zone.path), zone, seconds) for zone in own]  # one for each die
+    known = [each for each in watts if each is not None]
+    return sum(known) if known and len(known) == len(watts) else None
+
+
+def _watts(before: Zone | None, after: Zone, seconds: float) -> float | None:
+    if before is None or before.energy_uj is None or after.energy_uj is None:
+        return None
+    used_uj = after.energy_uj - before.energy_uj
+    if used_uj < 0:  # it passed its end
+        used_uj += (after.range_uj or 0) + 1
+    watts = used_uj / 1e6 / seconds
+    return watts if 0 < watts <= _MOST_WATTS else None  # none takes nothing: a counter that stands still tells nothing

@@ -1,0 +1,209 @@
+"""The figures of the clock screen: the sampler's side of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.kernel.frequency.clock_readings import ClockReadings, slowed_path
+from noisewatch.kernel.frequency.cpufreq import CpuFrequency, own_folder
+from noisewatch.kernel.frequency.heat import cpus_of_core, throttle_path
+from noisewatch.kernel.frequency.hwmon import FOLDER as HWMON
+from noisewatch.kernel.frequency.idle import CPUS, POLL
+from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
+from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
+from noisewatch.kernel.frequency.residency import MOST_CPUS, StateTime
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.model.interval.clock import state_shares
+from noisewatch.model.interval.interval import Interval
+from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockGroup
+from noisewatch.operations.frame.making_packages import clock_packages, clock_sensors
+
+_TWO_LOOKS = "known from the second look on"
+_LASTING_SLEEP = "a sleep that lasts is counted when it ends"
+_SPARED = "asking would interrupt a target CPU"
+_NOT_TOLD = "not told by this processor or driver"
+
+
+def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures | None:
+    """The figures now, and over the interval; None where they were not asked for."""
+    readings = snapshot.clock
+    if readings is None:
+        return None
+    names = _idle_names(readings)
+    found = ClockFigures(
+        groups=_groups(snapshot.frequency.cpus),
+        cpus=tuple(_cpus(snapshot, readings, interval, names)),
+        packages=clock_packages(snapshot, readings, is_first=interval is None),
+        sensors=clock_sensors(snapshot, is_first=interval is None),
+        idle_names=names,
+        packages_age_s=(snapshot.taken_at_ns - readings.packages.read_at_ns) / 1e9,
+    )
+    return replace(found, reasons=dict(_reasons(snapshot, readings, interval, found)))
+
+
+def _groups(clocks: Mapping[int, CpuFrequency]) -> tuple[ClockGroup, ...]:
+    cpus_by_settings: dict[tuple[object, ...], list[int]] = {}
+    for cpu, clock in clocks.items():
+        cpus_by_settings.setdefault(_settings_of(clock), []).append(cpu)
+    return tuple(_group(clocks[cpus[0]], cpus) for cpus in cpus_by_settings.values())
+
+
+def _settings_of(clock: CpuFrequency) -> tuple[object, ...]:
+    window = (clock.min_khz, clock.max_khz, clock.hardware_min_khz, clock.hardware_max_khz)
+    return clock.driver, clock.governor, *window, clock.base_khz, clock.energy_preference
+
+
+def _group(clock: CpuFrequency, cpus: Iterable[int]) -> ClockGroup:
+    return ClockGroup(
+        cpus=format_cpu_list(cpus),
+        driver=clock.driver,
+        governor=clock.governor,
+        min_khz=clock.min_khz,
+        max_khz=clock.max_khz,
+        hardware_min_khz=clock.hardware_min_khz,
+        hardware_max_khz=clock.hardware_max_khz,
+        base_khz=clock.base_khz,
+        preference=clock.energy_preference,
+    )
+
+
+def _idle_names(readings: ClockReadings) -> tuple[str, ...]:
+    """Those of all CPUs, in the order of the states."""
+    names: dict[str, None] = {}
+    for states in readings.states_by_cpu.values():
+        names.update((_name(state), None) for state in states or ())
+    return tuple(names)
+
+
+def _name(state: StateTime) -> str:
+    return state.name or f"state{state.index}"
+
+
+def _cpus(
+    snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, names: tuple[str, ...]
+) -> Iterator[ClockCpu]:
+    """The CPUs of which anything is known."""
+    celsius_by_core = {(each.package, each.core): each for each in readings.packages.cores}
+    topology, counts = snapshot.topology, snapshot.background.throttling.count_by_core_cpu
+    asked_by_cpu = {cpu: asked for asked in counts for cpu in cpus_of_core(asked, snapshot.target.cpus, topology)}
+    for cpu in sorted(readings.states_by_cpu.keys() | topology.keys() | asked_by_cpu.keys()):
+        line, place, asked = ClockCpu(cpu), topology.get(cpu), asked_by_cpu.get(cpu)
+        core = celsius_by_core.get((place.package, place.core)) if place is not None else None  # type: ignore[arg-type]
+        if core is not None:
+            line = replace(line, celsius=core.celsius, critical_celsius=core.critical_celsius)
+        if asked is not None:
+            slowed = readings.slowed_by_cpu.get((asked, "core"))
+            line = replace(
+                line,
+                throttles=counts[asked],
+                slowed_ms=slowed.slowed_ms if slowed is not None else None,
+                power_limit_count=slowed.power_limit_count if slowed is not None else None,
+            )
+        line = _with_shares(line, _shares_by_name(readings, interval, cpu), names)
+        if line != ClockCpu(cpu):
+            yield line
+
+
+def _shares_by_name(readings: ClockReadings, interval: Interval | None, cpu: int) -> Mapping[str, float] | None:
+    """The share of the interval in each idle state, by its name."""
+    earlier = interval.before.clock if interval is not None else None
+    if interval is None or earlier is None:
+        return None
+    before, after = earlier.states_by_cpu.get(cpu), readings.states_by_cpu.get(cpu)
+    load = interval.load_by_cpu.get(cpu)
+    idle_share = None if load is None else max(1 - load.busy_ns / interval.length_ns, 0.0)
+    shares = state_shares(before or (), after or (), interval.length_ns, idle_share)
+    return None if shares is None else dict(zip(map(_name, after or ()), shares, strict=True))
+
+
+def _with_shares(line: ClockCpu, share_by_name: Mapping[str, float] | None, names: Iterable[str]) -> ClockCpu:
+    """POLL is a state in which the CPU spins, and so is awake."""
+    if share_by_name is None:
+        return line
+    asleep = sum(share for name, share in share_by_name.items() if name != POLL)
+    shares = (share_by_name.get(name) for name in names)
+    return replace(
+        line,
+        awake_share=round(max(1 - asleep, 0.0), 4),
+        idle_shares=tuple(None if share is None else round(share, 4) for share in shares),
+    )
+
+
+def _reasons(
+    snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, found: ClockFigures
+) -> Iterator[tuple[str, str]]:
+    """By figure, why it is unknown of the first target CPU, or of its package."""
+    cpu = min(snapshot.target.cpus, default=None)
+    if cpu is None:
+        return
+    clock = snapshot.frequency.cpus.get(cpu, CpuFrequency(cpu))
+    folder, throttle = own_folder(cpu), throttle_path(cpu, "core")
+    line = next((each for each in found.cpus if each.cpu == cpu), ClockCpu(cpu))
+    for name, value, paths in (
+        ("current_khz", clock.current_khz, (f"{folder}/scaling_cur_freq", folder)),
+        ("governor", clock.governor, (f"{folder}/scaling_governor", folder)),
+        ("window", clock.max_khz, (f"{folder}/scaling_max_freq", folder)),
+        ("hardware_max_khz", clock.hardware_max_khz, (f"{folder}/cpuinfo_max_freq", folder)),
+        ("base_khz", clock.base_khz, (f"{folder}/base_frequency", folder)),
+        ("preference", clock.energy_preference, (f"{folder}/energy_performance_preference", folder)),
+        ("turbo", snapshot.frequency.turbo, (f"{CPUS}/intel_pstate/no_turbo", f"{CPUS}/cpufreq/boost")),
+        ("throttles", line.throttles, (throttle,)),
+        ("slowed_ms", line.slowed_ms, (slowed_path(cpu, "core"), throttle)),
+    ):
+        if value is None:
+            yield name, _why(snapshot, *paths)
+    if line.idle_shares is None:
+        yield "idle_shares", _why_no_shares(snapshot, readings, interval, cpu)
+    if line.celsius is None:
+        yield "core_celsius", _SPARED if snapshot.is_live else _why(snapshot, HWMON)
+    yield from _package_reasons(snapshot, readings, found, cpu)
+
+
+def _package_reasons(
+    snapshot: Snapshot, readings: ClockReadings, found: ClockFigures, cpu: int
+) -> Iterator[tuple[str, str]]:
+    number = snapshot.topology[cpu].package if cpu in snapshot.topology else None
+    package = next((each for each in found.packages if each.package == number), None)
+    if package is None:
+        reason = _why(snapshot, f"{CPUS}/cpu{cpu}/topology/physical_package_id")
+        yield from ((name, f"the package of CPU {cpu} is unknown: {reason}") for name in ("watts", "limits", "uncore"))
+        return
+    is_spared = package.package in readings.packages.spared
+    if package.watts is None:
+        yield "watts", _SPARED if is_spared else _why_no_watts(snapshot, readings, package.package)
+    if package.long_limit_w is None:
+        yield "limits", _SPARED if is_spared else _why(snapshot, POWERCAP)
+    if package.celsius is None:
+        yield "celsius", _SPARED if is_spared else _why(snapshot, HWMON)
+    if package.uncore_max_khz is None:
+        yield "uncore", _why(snapshot, UNCORE)
+    if package.uncore_khz is None:
+        paths = [f"{path}/current_freq_khz" for path in readings.packages.uncore_khz_by_path]
+        yield "uncore_khz", _SPARED if is_spared else _why(snapshot, *paths, UNCORE)
+
+
+def _why_no_watts(snapshot: Snapshot, readings: ClockReadings, package: int) -> str:
+    zones = [zone for zone in readings.packages.zones if zone.package == package]
+    if not zones or any(zone.energy_uj is None for zone in zones):
+        return _why(snapshot, *(f"{zone.path}/energy_uj" for zone in zones), POWERCAP)
+    return "known after five seconds" if readings.packages_before is None else "the energy counter stood still"
+
+
+def _why_no_shares(snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, cpu: int) -> str:
+    states = readings.states_by_cpu.get(cpu)
+    folder = f"{CPUS}/cpu{cpu}/cpuidle"
+    if cpu not in readings.states_by_cpu:
+        return f"only {MOST_CPUS} CPUs are asked"
+    if not states or any(state.slept_us is None for state in states):
+        return _why(snapshot, folder, *(f"{folder}/state{state.index}/time" for state in states or ()))
+    if interval is None or interval.before.clock is None:
+        return _TWO_LOOKS
+    return _LASTING_SLEEP
+
+
+def _why(snapshot: Snapshot, *paths: str, default: str = _NOT_TOLD) -> str:
+    """The reason that was kept for the first of the paths that has one."""
+    reasons = snapshot.reason_by_path
+    return next((f"{reasons[path]} ({path})" for path in paths if path in reasons), default)

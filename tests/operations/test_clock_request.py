@@ -1,0 +1,93 @@
+"""What a live machine is asked while somebody looks at the clock screen: nothing that wakes a target CPU."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+import pytest
+
+from noisewatch.kernel.reader import may_interrupt as interrupts
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.operations.sampling import ClockRequest, sample_frames
+from tests.written import WrittenMachine
+from tests.written.clocked import intel_files
+from tests.written.quiet.frequency import CHIP, UNCORE, ZONE
+from tests.written.quiet_machine import ANSWERS
+
+
+class _Host(WrittenMachine):
+    is_live = True
+
+
+def _reads_of_host(target: frozenset[int], is_wanted: bool, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What each look at a live machine reads, from the second on."""
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    machine = _Host(*(intel_files(at) for at in range(6)), answers=ANSWERS)
+    clock = ClockRequest()
+    clock.want(is_wanted)
+    looks: list[list[str]] = []
+
+    def sleep(_: float) -> None:
+        machine.advance()
+        machine.reads.clear()
+
+    for _ in islice(sample_frames(machine, SnapshotOptions(target), 1.0, sleep, clock=clock), 6):
+        looks.append(list(machine.reads))
+    return looks[1:]
+
+
+def _only_for_the_clock(reads: list[str]) -> list[str]:
+    words = (
+        "energy_uj",
+        "/time",
+        "total_time_ms",
+        "power_limit_count",
+        "current_freq_khz",
+        "temp2_input",
+        "temp4_input",
+    )
+    return [path for path in reads if path.endswith(words)]
+
+
+def test_while_nobody_looks_nothing_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [_only_for_the_clock(reads) for reads in _reads_of_host(frozenset({2, 3}), False, monkeypatch)] == [[]] * 5
+
+
+def test_no_target_cpu_is_asked_for_heat_and_power_but_a_housekeeping_cpu_of_its_package_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = _reads_of_host(frozenset({2, 3}), True, monkeypatch)
+    assert [f"{ZONE}/energy_uj" in reads for reads in looks] == [False, True, False, True, False]
+    assert [f"{CHIP}/temp2_input" in reads for reads in looks] == [False, True, False, True, False]
+    assert not any(f"{CHIP}/temp4_input" in reads for reads in looks)  # that of core 2
+    intrusive = {path for reads in looks for path in reads if interrupts(path, {2, 3}, (6, 14))}
+    assert {path.rpartition("/")[0] for path in intrusive} == {ZONE, UNCORE}  # CPU 0 answers for the package
+
+
+def test_a_package_for_which_a_target_cpu_answers_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _reads_of_host(frozenset({0, 3}), True, monkeypatch)
+    assert {path for reads in looks for path in reads if interrupts(path, {0, 3}, (6, 14))} == set()
+    assert not any(path.endswith("temp2_input") for reads in looks for path in reads)
+
+
+def test_a_package_that_is_left_alone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    machine = _Host(*(intel_files(at) for at in range(4)), answers=ANSWERS)
+    clock = ClockRequest()
+    clock.want(True)
+    options = SnapshotOptions(frozenset({0, 3}))
+    *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
+    assert last.clock is not None
+    assert last.clock.packages[0].watts is None
+    assert last.clock.packages[0].long_limit_w == 65.0  # as the run began
+    assert {last.clock.reasons[name] for name in ("watts", "uncore_khz", "core_celsius", "celsius")} == {
+        "asking would interrupt a target CPU"
+    }
+
+
+@pytest.mark.parametrize("wanted", [None, 1, "yes", {}, False])
+def test_only_true_opens_the_screen(wanted: object) -> None:
+    clock = ClockRequest()
+    clock.want(wanted)
+    assert clock.is_wanted is False
