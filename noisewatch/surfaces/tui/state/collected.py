@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
-from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
+from noisewatch.surfaces.tui.state.wall_times import WallTimes
 
 
 @dataclass(slots=True)
@@ -46,6 +46,11 @@ class Collected:
             self.clocks.add(frame, self.irqs)
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether it is a recording, or a copied tree, that is shown."""
+        return self.newest is not None and self.newest.origin is not None
+
+    @property
     def places(self) -> Mapping[int, PlaceLine] | None:
         """The last known place of each CPU; None where nothing is known of any."""
         return self.cpu_places.by_cpu
@@ -53,7 +58,3 @@ class Collected:
     def in_order(self, cpus: Iterable[int]) -> list[int]:
         """The CPUs by node, last-level cache, core and sibling; by number where their places are unknown."""
         return self.cpu_places.ordered(cpus)
-
-    def wall_clock(self, at: Frame | int) -> str | None:
-        """The machine's local time, of a frame or at a CLOCK_MONOTONIC in ns: `14:02:31`; None where it is unknown."""
-        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)

@@ -138,9 +138,10 @@ class IrqHistory:
 
     def place_at(self, label: str, number: int) -> str | None:
         """Where it went in that interval, or might go where that is unknown, as a CPU list; None is unknown."""
-        later = next((move for move in self._moves.get(label, ()) if move.number > number), None)
+        moves = self.moves(label)
+        later = next((move for move in moves if move.number > number), None)
         if later is not None:
-            return later.before
+            return None if later is moves[0] and len(moves) == _MOST_MOVES else later.before  # older ones are forgotten
         place = self._places.get(label)
         return place.cpus if place is not None else None
 

@@ -14,6 +14,7 @@ from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.collected import Collected
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
+from noisewatch.surfaces.tui.state.wall_times import wall_clock_of
 
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
@@ -68,11 +69,6 @@ class ScreenModel(Collected):
     @property
     def frame(self) -> Frame | None:
         return self.newest if self.cursor is None else self.history.frame(self.cursor)
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether it is a recording, or a copied tree, that is shown."""
-        return self.newest is not None and self.newest.origin is not None
 
     @property
     def has_room(self) -> bool:
@@ -280,6 +276,11 @@ class ScreenModel(Collected):
         """Moves the CPUs by so many rows, of which `room` are shown."""
         count = len(self.frame.cpus) if self.frame is not None else 0
         self.offset = max(min(self.offset + lines, count - room), 0)
+
+    def wall_clock(self, at: Frame | int | None = None) -> str | None:
+        """The machine's local time of a frame, at a CLOCK_MONOTONIC in ns, or of what is shown: `14:02:31`."""
+        at = at if at is not None else self.frame
+        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
 
     def behind_s(self) -> float:
         """How far the picture lies behind."""

@@ -39,9 +39,13 @@ class WallTimes:
         return _clock_face(at_ns + self._ahead_ns[step])
 
 
-def wall_clock_of(frame: Frame) -> str | None:
-    """The machine's local time at the end of the frame's interval; None where it does not tell."""
-    return None if frame.wall_ns is None else _clock_face(frame.wall_ns + (frame.ahead_s or 0) * _NS_PER_S)
+def wall_clock_of(frame: Frame | None) -> str | None:
+    """The machine's local time at the end of the frame's interval; None where it does not tell, or there is none."""
+    return (
+        None
+        if frame is None or frame.wall_ns is None
+        else _clock_face(frame.wall_ns + (frame.ahead_s or 0) * _NS_PER_S)
+    )
 
 
 def _clock_face(local_ns: int) -> str:

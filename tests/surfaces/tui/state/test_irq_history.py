@@ -136,6 +136,11 @@ def test_an_irq_that_is_moved_is_known_where_it_was_before() -> None:
     assert model.irqs.place_at("206", 0) is None
 
 
+def test_where_an_irq_was_before_the_moves_that_are_kept_is_unknown() -> None:
+    model = _settings_over_time(*((_setting(effective=str(cpu)),) for cpu in range(12)))
+    assert [model.irqs.place_at("205", number) for number in (0, 3, 4, 11)] == [None, None, "4", "11"]
+
+
 @pytest.mark.parametrize("lost", [None, ""])
 def test_where_an_irq_goes_is_compared_with_the_last_that_was_known(lost: str | None) -> None:
     model = _settings_over_time((_setting(),), (_setting(effective=lost, allowed="5"),), (_setting(effective="5"),))

@@ -13,6 +13,7 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.sampling import sample_frames
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.wall_times import WallTimes
 from tests.surfaces.running import record
 from tests.surfaces.tui.framing import SECOND_NS, frame, model_of
@@ -39,7 +40,9 @@ def test_a_recording_keeps_the_machines_local_time(tmp_path: Path) -> None:
     recording = _recording(tmp_path / "machine.nw", [_NOON_S * SECOND_NS, 7200])
     frames = list(sample_frames(recording, SnapshotOptions(), 1.0))
     assert {(each.wall_ns, each.ahead_s) for each in frames} == {(_NOON_S * SECOND_NS, 7200)}
-    assert model_of(*frames).wall_clock(frames[-1]) == "14:00:00"
+    model = model_of(*frames)
+    assert (model.wall_clock(frames[-1]), model.wall_clock()) == ("14:00:00", "14:00:00")
+    assert model.wall_clock(frames[-1].taken_at_ns - SECOND_NS) == "13:59:59"
 
 
 def test_an_old_recording_has_no_wall_clock(tmp_path: Path) -> None:
@@ -81,4 +84,4 @@ def test_a_clock_that_is_set_tells_another_time_from_then_on() -> None:
 
 def test_where_no_frame_tells_there_is_no_time() -> None:
     model = model_of(frame(second=1))
-    assert model.wall_clock(SECOND_NS) is None
+    assert (model.wall_clock(SECOND_NS), model.wall_clock(), ScreenModel().wall_clock()) == (None, None, None)
