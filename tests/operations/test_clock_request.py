@@ -10,7 +10,7 @@ import pytest
 from noisewatch.kernel.reader import may_interrupt as interrupts
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.operations.sampling import ClockRequest, sample_frames
-from tests.written import WrittenMachine
+from tests.written import WrittenMachine, without
 from tests.written.clocked import intel_files
 from tests.written.quiet.frequency import CHIP, UNCORE, ZONE
 from tests.written.quiet_machine import ANSWERS
@@ -84,6 +84,19 @@ def test_a_package_that_is_left_alone_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert {last.clock.reasons[name] for name in ("watts", "uncore_khz", "core_celsius", "celsius")} == {
         "asking would interrupt a target CPU"
     }
+
+
+def test_what_is_not_there_is_not_said_to_be_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    gone = ("/sys/class/powercap", "/sys/class/hwmon", UNCORE.rpartition("/")[0])
+    machine = _Host(*(without(intel_files(at), *gone) for at in range(4)), answers=ANSWERS)
+    clock = ClockRequest()
+    clock.want(True)
+    options = SnapshotOptions(frozenset({0, 3}))
+    *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
+    assert last.clock is not None
+    assert last.clock.reasons.keys() == {"watts", "limits", "celsius", "core_celsius", "uncore", "uncore_khz"}
+    assert "asking would interrupt a target CPU" not in last.clock.reasons.values()
 
 
 @pytest.mark.parametrize("wanted", [None, 1, "yes", {}, False])

@@ -157,7 +157,8 @@ def _reasons(
     if line.idle_shares is None:
         yield "idle_shares", _why_no_shares(snapshot, readings, interval, cpu)
     if line.celsius is None:
-        yield "core_celsius", _SPARED if snapshot.is_live else _why(snapshot, HWMON)
+        is_spared = snapshot.is_live and snapshot.hardware.sensors.read is not None
+        yield "core_celsius", _SPARED if is_spared else _why(snapshot, HWMON)
     yield from _package_reasons(snapshot, readings, found, cpu)
 
 
@@ -171,17 +172,19 @@ def _package_reasons(
         yield from ((name, f"the package of CPU {cpu} is unknown: {reason}") for name in ("watts", "limits", "uncore"))
         return
     is_spared = package.package in readings.packages.spared
+    has_zone = any(zone.package == package.package for zone in readings.packages.zones)
     if package.watts is None:
-        yield "watts", _SPARED if is_spared else _why_no_watts(snapshot, readings, package.package)
+        yield "watts", _SPARED if is_spared and has_zone else _why_no_watts(snapshot, readings, package.package)
     if package.long_limit_w is None:
-        yield "limits", _SPARED if is_spared else _why(snapshot, POWERCAP)
+        yield "limits", _SPARED if is_spared and has_zone else _why(snapshot, POWERCAP)
     if package.celsius is None:
-        yield "celsius", _SPARED if is_spared else _why(snapshot, HWMON)
+        has_sensor = snapshot.hardware.sensors.read is not None
+        yield "celsius", _SPARED if is_spared and has_sensor else _why(snapshot, HWMON)
     if package.uncore_max_khz is None:
         yield "uncore", _why(snapshot, UNCORE)
     if package.uncore_khz is None:
         paths = [f"{path}/current_freq_khz" for path in readings.packages.uncore_khz_by_path]
-        yield "uncore_khz", _SPARED if is_spared else _why(snapshot, *paths, UNCORE)
+        yield "uncore_khz", _SPARED if is_spared and paths else _why(snapshot, *paths, UNCORE)
 
 
 def _why_no_watts(snapshot: Snapshot, readings: ClockReadings, package: int) -> str:
