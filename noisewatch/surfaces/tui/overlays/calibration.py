@@ -25,6 +25,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
 SECONDS = 5.0
+_MOST_ROWS = 48  # of the picture: on a higher screen the details stand below it
 
 
 @dataclass(slots=True)
@@ -67,8 +68,9 @@ class CalibrationOverlay(Overlay):
         if self.result is None or self.picture is None:
             return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
         if (width, height) not in self.drawn:
-            picture = picture_rows(self.picture, width, height, glyphs)
-            below: list[Row] = [[] for _ in range(height - len(picture))]  # details begin on a page of their own
+            picture = picture_rows(self.picture, width, min(height, _MOST_ROWS), glyphs)
+            has_room = height >= _MOST_ROWS  # else details begin on a page of their own
+            below: list[Row] = [[] for _ in range(1 if has_room else height - len(picture))]
             self.drawn = {(width, height): [*picture, *below, *wrapped(detail_lines(self.result, width), width)]}
         return self.drawn[width, height]
 

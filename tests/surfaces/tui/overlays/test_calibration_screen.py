@@ -59,6 +59,12 @@ def test_the_details_are_on_the_pages_that_follow() -> None:
     assert any("longest gaps" in line for page in others for line in page)
 
 
+def test_on_a_high_screen_the_details_stand_below_the_picture() -> None:
+    first = _pages(300, 80)[0]
+    assert any("fixed work: median" in line for line in first)
+    assert sum(not line.strip() for line in first) < 10
+
+
 def test_figures_and_picture_are_exported() -> None:
     screen = CalibrationOverlay.of(crowded(4).frame)
     assert screen.reports() == {}
