@@ -238,11 +238,11 @@ def _trouble(said: Json) -> str | None:
         raise Malformed("the state of a spinner", state)
     return {
         DONE: None,
-        "refused": f"pinning to it was refused ({_error_text(error)})",
-        "no-priority": f"real-time priority was refused ({_error_text(error)})",
-        "moved": "it went offline, or out of reach, during the calibration",
+        "refused": f"the kernel refused to pin to it ({_error_text(error)})",
+        "no-priority": f"the kernel refused real-time priority ({_error_text(error)})",
+        "moved": "it went offline, or the affinity of its spinner was changed, during the calibration",
         "failed": f"the command {_command_trouble(error)}",
-    }.get(state, "the calibration was ended early")
+    }.get(state, "the calibration was stopped early")
 
 
 def _command_trouble(error: int) -> str:

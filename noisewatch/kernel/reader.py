@@ -49,7 +49,7 @@ def content_of(machine: Machine, path: str) -> bytes:
     """What the file says; one of the kernel has at least a line end, and a value ends with it. Raises Unreadable."""
     content = machine.read_bytes(path)
     if not content and path.startswith(("/proc/", "/sys/")) and not path.endswith(_MAY_BE_EMPTY):
-        raise Unreadable(path, "empty, as a file that is hidden or was not copied")
+        raise Unreadable(path, "empty, as if hidden or not copied")
     if content and path.startswith(_VALUES) and path != _ENDS_WITHOUT_A_LINE and not content.endswith((b"\n", b"\0")):
         raise Unreadable(path, f"cut off after {quoted(content.decode('utf-8', 'replace')[-_LONGEST_END:])}")
     return content
@@ -72,7 +72,7 @@ def is_hidden_as(error: Unreadable, folder: str) -> bool:
 T = TypeVar("T")
 _Content = bytes | Unreadable
 
-NOT_ASKED = "not asked while a benchmark may run: the CPU would be interrupted to answer"
+NOT_ASKED = "not read while a benchmark may run: it would interrupt the CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Reader:
         hidden = next((folder for folder in folders_that_tell(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:
             return absent.again()
-        return Unreadable(absent.path, f"{absent.reason}, and nothing is in {hidden}")
+        return Unreadable(absent.path, f"{absent.reason}, and {hidden} is empty")
 
     def _is_hidden(self, folder: str) -> bool:
         names = self._listing(folder, expected=False)

@@ -44,7 +44,7 @@ class CopiedTree:
         return self._checked(path, lambda path: stat.S_IMODE(self._place(path)[1]))
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        raise Unreadable(question, "a copied tree cannot be asked")
+        raise Unreadable(question, "a copied tree cannot answer this")
 
     def begin_snapshot(self) -> None:
         """Nothing to mark: a copied tree stands still."""
@@ -74,7 +74,7 @@ class CopiedTree:
             return place, mode
         place, mode = _followed(place)
         if os.path.commonpath([place, self._root]) != self._root:
-            raise Unreadable(path, "a link that leaves the copied tree")
+            raise Unreadable(path, "a link out of the copied tree")
         return place, mode
 
     def _folder(self, path: str) -> str:

@@ -145,7 +145,7 @@ class LiveMachine:
         self._files = OpenFiles()  # the old ones are left to the thread that is stuck in one of them
         stuck = self._hung.stuck
         if len(stuck) >= MOST_STUCK:
-            raise CannotMeasure(f"{len(stuck)} files give no answer, {stuck[0]} and {path} among them")
+            raise CannotMeasure(f"{len(stuck)} files do not answer, {stuck[0]} and {path} among them")
 
     def _timed(self, path: str, read: Callable[..., T], *arguments: str, within_s: float | None = None) -> T:
         deadline_s = within_s or self._deadline_s

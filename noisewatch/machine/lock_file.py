@@ -53,7 +53,7 @@ def _held(path: str) -> Iterator[int]:
         file = _opened(path)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise UsageError(f"{path}: not a regular file, and so no lock")
+                raise UsageError(f"{path}: not a regular file, so not a lock")
             _hold(path, file)
             yield file
         finally:

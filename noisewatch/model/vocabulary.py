@@ -21,7 +21,7 @@ _NAMES = (
     (r"(virtio\d+)-req(?:uest)?\.(\d+)", "queue {1} of the virtual disk {0}"),
     (r"(virtio\d+)-input\.(\d+)", "receive queue {1} of the virtual network card {0}"),
     (r"(virtio\d+)-output\.(\d+)", "send queue {1} of the virtual network card {0}"),
-    (r"(virtio\d+)-config", "changes of the settings of the virtual device {0}"),
+    (r"(virtio\d+)-config", "configuration changes of the virtual device {0}"),
     (r"(virtio\d+)-(?:virtqueues?|requests)", "all queues of the virtual device {0}"),
     (r"(virtio\d+)-(\S+)", "the queue {1} of the virtual device {0}"),
     (r"(mlx\d+)_comp(\d+)(?:@\S+)?", "completion queue {1} of the network card ({0})"),
@@ -35,10 +35,10 @@ _NAMES = (
     (r"xhci_hcd|[eou]hci_hcd\S*", "the USB controller"),
     (r"i8042", "the keyboard, or the mouse"),
     (r"ttyS(\d+)", "the serial port ttyS{0}"),
-    (r"rtc\d+", "the clock that runs while the machine is off"),
+    (r"rtc\d+", "the real-time clock (RTC)"),
     (r"acpi(?::\S+)?", "the firmware: power, buttons, heat"),
-    (r"PCIe PME|pciehp|aerdrv|PCIe bwctrl", "a PCI Express port: power, errors, devices that come and go"),
-    (r"dmar\d+|AMD-Vi\d*", "faults that the IOMMU tells of"),
+    (r"PCIe PME|pciehp|aerdrv|PCIe bwctrl", "a PCI Express port: power, errors, hotplug"),
+    (r"dmar\d+|AMD-Vi\d*", "faults reported by the IOMMU"),
     (r"i915|amdgpu|nouveau|nvidia|xe", "the graphics card"),
 )
 NETWORK, DISK = "network", "disk"
@@ -73,12 +73,12 @@ _FLUSHED = re.compile(r"flush-(?P<disk>\S+)")
 _OF_IRQ = re.compile(r"irq/(?P<irq>\d+)-(?P<action>.+)")
 
 _QUEUES = {
-    "events": "what any part of the kernel puts off",
-    "events_highpri": "what any part of the kernel puts off, and is urgent",
-    "events_unbound": "what any part of the kernel puts off, on any CPU",
-    "events_long": "what any part of the kernel puts off, and takes long",
-    "events_power_efficient": "what any part of the kernel puts off, on any CPU where that saves power",
-    "events_freezable": "what any part of the kernel puts off, but not during suspend",
+    "events": "deferred work from any part of the kernel",
+    "events_highpri": "urgent deferred work from any part of the kernel",
+    "events_unbound": "deferred work from any part of the kernel, on any CPU",
+    "events_long": "long-running deferred work from any part of the kernel",
+    "events_power_efficient": "deferred work from any part of the kernel, on any CPU where that saves power",
+    "events_freezable": "deferred work from any part of the kernel, but not during suspend",
     "mm_percpu_wq": "this CPU's memory statistics and caches",
     "kblockd": "requests to disks",
     "writeback": "writing changed pages to disk",
@@ -87,39 +87,39 @@ _QUEUES = {
     "pm": "power management of devices",
     "netns": "taking down network namespaces",
     "cgroup_destroy": "removing control groups",
-    "usb_hub_wq": "USB devices that come and go",
+    "usb_hub_wq": "USB hotplug",
     "nvme-wq": "NVMe disks: their set-up and errors",
 }
 
 _THREADS = (
-    (r"ksoftirqd/(\d+)", "runs those softirqs of CPU {0} that were too many for the end of an interrupt"),
+    (r"ksoftirqd/(\d+)", "runs softirqs of CPU {0} when there are too many for the end of an interrupt"),
     (r"ktimers/(\d+)", "runs the timer softirqs of CPU {0} (real-time kernels)"),
     (r"irq_work/(\d+)", "runs small pieces of deferred interrupt work on CPU {0} (real-time kernels)"),
-    (r"migration/(\d+)", "moves threads away from CPU {0}, or stops it for a moment, at the highest priority"),
+    (r"migration/(\d+)", "moves threads off CPU {0}, or stops it briefly, at the highest priority"),
     (r"cpuhp/(\d+)", "takes CPU {0} online and offline, step by step"),
     (r"idle_inject/(\d+)", "keeps CPU {0} idle on purpose, to cool the processor"),
-    (r"watchdog/(\d+)", "proves that CPU {0} still runs threads, to the detector of soft lock-ups"),
-    (r"rcuc/(\d+)", "runs the RCU callbacks of CPU {0}, on it: frees what nobody reads any more"),
+    (r"watchdog/(\d+)", "proves to the soft lockup watchdog that CPU {0} still runs threads"),
+    (r"rcuc/(\d+)", "runs the RCU callbacks of CPU {0}, on it: frees memory that nothing reads any more"),
     (r"rcuo[ps]/(\d+)", "runs the RCU callbacks of CPU {0} in its place (rcu_nocbs): it may run on any CPU"),
     (r"rcuog/(\d+)", "waits for RCU's grace periods for a group of CPUs, CPU {0} among them (rcu_nocbs)"),
     (r"rcub/(\d+)", "speeds up readers that hold up RCU"),
-    (r"rcu_(preempt|sched|bh)", "finds out when all CPUs have let go of old data (RCU's grace periods)"),
+    (r"rcu_(preempt|sched|bh)", "finds out when no CPU uses old data any more (RCU grace periods)"),
     (r"rcu_exp\S*", "finishes RCU's grace periods early, by interrupting CPUs"),
     (r"rcu_tasks\S*", "waits for all tasks on behalf of tracing and BPF (RCU)"),
-    (r"kswapd(\d+)", "takes pages back when the memory of node {0} runs low"),
-    (r"kcompactd(\d+)", "moves pages of node {0} together, to make large pieces of free memory"),
-    (r"khugepaged", "makes huge pages of small ones in programs that run"),
+    (r"kswapd(\d+)", "reclaims pages when the memory of node {0} runs low"),
+    (r"kcompactd(\d+)", "compacts pages of node {0} to make large blocks of free memory"),
+    (r"khugepaged", "makes huge pages of small ones in running programs"),
     (r"ksmd", "looks for equal pages to share them (KSM)"),
     (r"kdamond\.(\d+)", "samples which memory is used (DAMON)"),
-    (r"oom_reaper", "frees the memory of what was killed for lack of it"),
-    (r"khungtaskd", "looks now and then for tasks that hang"),
+    (r"oom_reaper", "frees the memory of processes killed because memory ran out"),
+    (r"khungtaskd", "looks regularly for hung tasks"),
     (r"kthreadd", "starts all other threads of the kernel"),
     (r"kdevtmpfs", "makes the device files in /dev"),
-    (r"pool_workqueue_\S*", "tidies up after workqueues that are gone"),
-    (r"watchdogd", "feeds the watchdog that resets a machine that hangs"),
+    (r"pool_workqueue_\S*", "cleans up removed workqueues"),
+    (r"watchdogd", "feeds the watchdog that resets a hung machine"),
     (r"hwrng", "takes random numbers from the hardware"),
     (r"kauditd", "hands audit messages to auditd"),
-    (r"psimon", "watches the pressure (PSI) for whoever asked to be told"),
+    (r"psimon", "watches pressure (PSI) for programs that set a trigger"),
     (r"sugov:(\d+)", "sets the clock of the CPUs from {0} on for the governor schedutil"),
     (r"napi/(.+)-(\d+)", "receives the packets of the network interface {0} (threaded NAPI)"),
     (r"backlog_napi/(\d+)", "receives packets that were steered to CPU {0}"),
@@ -157,9 +157,9 @@ def _explain_worker(name: str) -> str | None:
     if worker is None:
         return None
     urgent = "high-priority " if worker["high"] else ""
-    where = f"of CPU {worker['cpu']}, and only there" if worker["cpu"] else "that is bound to no CPU"
+    where = f"of CPU {worker['cpu']}, and only there" if worker["cpu"] else "not bound to a CPU"
     if worker["queue"] is None:
-        return f"does {urgent}work {where}, that parts of the kernel have put off"
+        return f"does {urgent}work {where}, that parts of the kernel have deferred"
     tense = "runs now" if worker["state"] == "+" else "ran last"
     return f"does {urgent}work {where}; what it {tense}: {_describe_queue(worker['queue'])}"
 

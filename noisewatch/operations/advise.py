@@ -21,21 +21,21 @@ from noisewatch.model.vocabulary import describe_action, explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.text import printable
 
-_ENDED = "It has ended since, or is not called so any more: there is nothing to move now."
-_ELSEWHERE = "For the machine that is shown, which is not this one:"
+_ENDED = "It has exited (or changed its name): nothing to move."
+_ELSEWHERE = "On the machine shown, which is not this one:"
 _IRQ_THREAD = re.compile(r"irq/(\d+)-")
 _OF_QUOTA = (
-    "The group has used up its CPU quota, and the kernel stops its threads until the next period begins. The kernel "
-    "counts the time of all CPUs together: that it was lost here is inferred."
+    "The group has used up its CPU quota: the kernel stops its threads until the next period. The kernel counts this "
+    "for all CPUs together; the part of this CPU is inferred."
 )
 _MAY_HAVE_MOVED = (
-    "How long it ran is measured; how much of that was on this CPU is an estimate. It moved between CPUs, or may have, "
-    "and the kernel does not count a thread's time by CPU."
+    "Its total run time is measured; its share on this CPU is an estimate, because it moved (or may have moved) "
+    "between CPUs, and the kernel does not count a thread's time by CPU."
 )
 _MOVABLE = {
     True: "it can be moved",
     False: "it cannot be moved",
-    None: "whether it can be moved this kernel does not tell",
+    None: "this kernel does not say whether it can be moved",
 }
 _AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")
 
@@ -64,7 +64,7 @@ def advise(
         )
         remedy = _with_its_interrupt(about, beside, Case(snapshot))
     except NoisewatchError as error:
-        return Advice(about, (f"Nothing can be advised: {error}",))
+        return Advice(about, (f"No advice: {error}",))
     task = snapshot.tasks.by_tid.get(about.tid) if snapshot.tasks is not None and about.tid is not None else None
     if about.tid is not None and (task is None or task.name != about.name):
         return _for_the_next_time(about, snapshot, Case(snapshot).housekeeping)
@@ -86,7 +86,9 @@ def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case:
     if not interrupts:
         return remedy
     interrupt = max(interrupts, key=lambda line: line.rate_per_s or 0)
-    said = f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {interrupt.name}: its softirqs go with it."
+    said = (
+        f"{remedy.said} The most frequent interrupt on CPU {about.cpu} is {interrupt.name}: its softirqs move with it."
+    )
     return Remedy(said, remedy_of(interrupt, case).fix)
 
 
@@ -113,7 +115,7 @@ def _describe(about: CulpritLine, irqs: Irqs | None) -> list[str]:
     number = _irq_of(about)
     if number is not None:
         irq = irqs.by_number.get(number) if irqs is not None else None
-        found += _describe_irq(number, irq) if irq is not None else [f"Nothing more is known about IRQ {number}."]
+        found += _describe_irq(number, irq) if irq is not None else [f"IRQ {number}: nothing else is known."]
     return found
 
 
@@ -130,7 +132,7 @@ def _describe_irq(number: int, irq: Irq) -> Iterator[str]:
         yield f"IRQ {number}: {told}."
     if irq.kind != Kind.IRQ:
         return
-    yield f"It may go to {_cpus(irq.allowed)}, and goes to {_cpus(irq.effective)}; {_MOVABLE[irq.movable]}."
+    yield f"Allowed on {_cpus(irq.allowed)}, delivered to {_cpus(irq.effective)}; {_MOVABLE[irq.movable]}."
 
 
 def _cpus(cpus: CpuSet | None) -> str:

@@ -83,7 +83,7 @@ def _caller(machine: Machine) -> Owner:
     try:
         return read_owner(Reader(machine), pid)
     except (Unreadable, Malformed) as error:
-        raise UsageError(f"--lock: the process that called noisewatch cannot be seen ({error})") from error
+        raise UsageError(f"--lock: the calling process is not visible ({error})") from error
 
 
 @contextmanager

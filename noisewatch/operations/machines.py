@@ -74,5 +74,5 @@ def parse_cpus(option: str, text: str, machine: Machine) -> CpuSet:
     missing = cpus - present
     if online.online is not None and missing:
         has = format_cpu_list(present)
-        raise UsageError(f"{option} {text}: there is no CPU {format_cpu_list(missing)}, the machine has {has}")
+        raise UsageError(f"{option} {text}: there is no CPU {format_cpu_list(missing)}; the machine has {has}")
     return cpus

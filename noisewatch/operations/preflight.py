@@ -32,7 +32,7 @@ _BETWEEN_LOOKS_S = 1.0  # where no sample takes its time
 _MOST_NAMED = 4
 _STANDS_STILL = "a copied tree is a single snapshot: nothing can be sampled (--sample 0 judges its settings alone)"
 _TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
-_NOT_CALIBRATED = "the machine was not quiet enough to calibrate before the time ran out"
+_NOT_CALIBRATED = "the machine was never quiet enough to calibrate within --wait"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ def preflight(
     machine. One whose `lock` is somebody else's is not stable. Raises UsageError and CannotMeasure.
     """
     if options.wait_s and not machine.is_live:
-        raise UsageError("--wait: only this host can become any quieter")
+        raise UsageError("--wait: only this host can become quieter")
     read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_jobs=True)
     run = _Run(machine, read_options, options, listener)
     until_s = time.monotonic() + options.wait_s
@@ -102,7 +102,7 @@ def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
     names = [each.check.id for each in verdict.failures if each.answer.fix and not each.check.asks_rates]
     if names:
         listener.on_remark(
-            f"{', '.join(names)}: a setting, which waiting alone does not change (noisewatch preflight --fix-script)"
+            f"{', '.join(names)}: a setting, waiting does not change it (noisewatch preflight --fix-script)"
         )
 
 
@@ -125,7 +125,7 @@ class _Run:
         case = replace(self._sample(), rules=options.rules, starts_benchmark=options.starts_benchmark)
         if options.announced is not None and case.target != options.announced:
             now, announced = format_cpu_list(case.target) or "none", format_cpu_list(options.announced)
-            raise CannotMeasure(f"the target CPUs are {now} now, no longer {announced}")
+            raise CannotMeasure(f"the target CPUs are now {now}, were {announced}")
         if options.wait_s == 0 or not judge(case, strict=options.is_strict).failures:
             return judge(self._calibrated(case), strict=options.is_strict)
         if options.calibration.seconds:

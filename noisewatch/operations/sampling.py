@@ -30,7 +30,7 @@ from noisewatch.units import NS_PER_S
 TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
 _FIRST_INTERVAL_S = 0.5  # so that the first rates do not keep anyone waiting
 _JUDGED_NS = 4_900_000_000  # five intervals, as one is too short to tell 1 % from a tick of 10 ms; no wake-up is exact
-_NO_RATES = "a copied tree stands still"
+_NO_RATES = "no rates: a copied tree is a single snapshot"
 _SHOWN = tuple(
     each for each in CATALOGUE if each.severity != Severity.INFORMATION
 )  # what else there is never gets to a frame

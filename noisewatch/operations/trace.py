@@ -128,7 +128,7 @@ def follow(
     Raises UsageError, and CannotMeasure where there is nothing to trace.
     """
     if not machine.is_live and not isinstance(machine, Recording):
-        raise UsageError("a copied tree is a single snapshot: nothing can be traced in it")
+        raise UsageError("a copied tree is a single snapshot: there is nothing to trace")
     read_options = replace(snapshot_options(options.machine, machine), is_discreet=True)  # a benchmark may run there
     task_reader = TaskReader()
     before = read_snapshot(machine, read_options, task_reader)
@@ -153,7 +153,7 @@ def follow(
 
 def _followed(before: Snapshot, after: Snapshot, trace: Trace | str) -> TraceRun:
     if after.taken_at_ns <= before.taken_at_ns:
-        raise CannotMeasure("the recording has one snapshot only: nothing can be traced in it")
+        raise CannotMeasure("the recording has one snapshot only: there is nothing to trace")
     interval = interval_between(before, after)
     if isinstance(trace, str):
         return TraceRun(interval, None, (), trace)

@@ -23,7 +23,7 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
     What is no regular file (a pipe, /dev/stderr) is written directly. Raises UsageError where it cannot be written.
     """
     if path == "":
-        raise UsageError("--output '': names no file")
+        raise UsageError("--output '': no file name")
     if path in (None, "-"):
         if sys.stdout is None:
             raise UsageError("standard output is closed")

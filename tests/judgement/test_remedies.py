@@ -155,7 +155,7 @@ def test_a_quota_is_lifted_in_the_group_that_has_it_and_set_again() -> None:
         "start it without a CPU limit",
         f"echo '50000 100000' | sudo tee {group}/cpu.max",
     )
-    hidden = remedy_of(_culprit("quota", "what looks like a CPU quota"), limited)
+    hidden = remedy_of(_culprit("quota", "a probable CPU quota"), limited)
     assert (hidden.fix, "where this container" in hidden.said) == (None, True)
 
 

@@ -38,10 +38,10 @@ def test_gaps_come_back_in_columns() -> None:
 @pytest.mark.parametrize(
     ("state", "error", "said"),
     [
-        ("refused", 22, "refused (invalid argument)"),
-        ("no-priority", 1, "real-time priority was refused (operation not permitted)"),
+        ("refused", 22, "refused to pin to it (invalid argument)"),
+        ("no-priority", 1, "the kernel refused real-time priority (operation not permitted)"),
         ("moved", 0, "went offline"),
-        ("running", 0, "ended early"),
+        ("running", 0, "stopped early"),
         ("failed", 3, "ended with status 3"),
         ("failed", 256 + 2, "cannot be run: no such file"),
         ("failed", 1 << 16, "took too long"),
@@ -100,7 +100,7 @@ def test_no_field_is_a_traceback(name: str, value: Any) -> None:
 
 def test_a_copied_tree_refuses_to_be_spun_on(tmp_path: Any) -> None:
     tree = CopiedTree(str(write_tree(tmp_path, {"/proc/stat": "cpu 1\n"})))
-    assert read_calibration(tree, _CPUS, {}, _WISH) == "a copied tree cannot be asked"
+    assert read_calibration(tree, _CPUS, {}, _WISH) == "a copied tree cannot answer this"
 
 
 def test_what_a_recording_answers_is_the_calibration() -> None:

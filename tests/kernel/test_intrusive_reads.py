@@ -63,7 +63,7 @@ def test_a_reader_that_spares_a_cpu_does_not_ask_and_says_why() -> None:
     reader = Reader(machine)
     reader.spared = Spared(frozenset({2}), _NEW)
     assert reader.text(other) == "0\n"
-    with pytest.raises(Unreadable, match="not asked"):
+    with pytest.raises(Unreadable, match="not read"):
         reader.text(path)
     assert machine.reads == [other]
     assert set(reader.reason_by_path.values()) == {NOT_ASKED}

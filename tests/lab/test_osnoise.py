@@ -82,7 +82,7 @@ def test_what_rtla_makes_the_kernel_count_is_what_we_count(realtime: Lab) -> Non
         answer = _traced(realtime, 10, "events")
         told = realtime.do(f"cd {_BESIDE}; echo 0 >tracing_on; cat trace; cd; rmdir {_BESIDE}")
         realtime.stop(rtla, "INT")
-    assert (refused["tracer"], refused["reason"]) == ("none", "somebody else uses the osnoise tracer")
+    assert (refused["tracer"], refused["reason"]) == ("none", "another program uses the osnoise tracer")
     ours, theirs = _totals(answer), _noises(told, answer["begin_monotonic_ns"] / 1e9, answer["seconds"])
     assert theirs["irq"][0] > 1_000
     for kind, totals in theirs.items():

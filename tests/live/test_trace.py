@@ -203,7 +203,7 @@ def test_where_threads_have_other_numbers_than_the_trace_tells_nothing_is_traced
         pytest.skip("no PID namespace may be made here")
     answer = json.loads(ran.stdout)
     assert answer["by"] == "counters"
-    assert "by the host's numbers" in answer["reason"]
+    assert "by the host's PIDs" in answer["reason"]
 
 
 def test_without_the_right_to_trace_the_counters_have_to_do(tracefs: Path) -> None:

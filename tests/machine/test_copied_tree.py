@@ -72,7 +72,7 @@ def test_a_file_below_a_link_that_leaves_the_tree_is_refused_whether_it_is_there
     (tmp_path / "outside/secret").write_text("secret")
     tree = _linked(tmp_path, "../../outside")
     reasons = [_failure(lambda: tree.read_bytes(f"/proc/link/{name}")).reason for _ in range(2)]
-    assert reasons == ["a link that leaves the copied tree"] * 2
+    assert reasons == ["a link out of the copied tree"] * 2
 
 
 def test_a_link_to_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
@@ -92,23 +92,23 @@ def test_a_link_to_nothing_is_unknown_and_not_known_to_be_absent(tmp_path: Path,
 def test_a_link_that_leaves_the_tree_is_refused(tmp_path: Path, target: str) -> None:
     (tmp_path / "secret").write_text("secret")
     error = _failure(lambda: _linked(tmp_path, target).read_bytes("/proc/link"))
-    assert error.reason == "a link that leaves the copied tree"
+    assert error.reason == "a link out of the copied tree"
 
 
 def test_a_folder_behind_a_link_that_leaves_the_tree_is_not_listed(tmp_path: Path) -> None:
     error = _failure(lambda: _linked(tmp_path, "/etc").list_names("/proc/link"))
-    assert error.reason == "a link that leaves the copied tree"
+    assert error.reason == "a link out of the copied tree"
 
 
 def test_a_mode_behind_a_link_that_leaves_the_tree_is_not_told(tmp_path: Path) -> None:
     error = _failure(lambda: _linked(tmp_path, "/etc/passwd").mode("/proc/link"))
-    assert error.reason == "a link that leaves the copied tree"
+    assert error.reason == "a link out of the copied tree"
 
 
 def test_a_neighbour_whose_name_begins_like_the_tree_is_outside_of_it(tmp_path: Path) -> None:
     (tmp_path / "copy-of-another").write_text("secret")
     error = _failure(lambda: _linked(tmp_path, "../../copy-of-another").read_bytes("/proc/link"))
-    assert error.reason == "a link that leaves the copied tree"
+    assert error.reason == "a link out of the copied tree"
 
 
 def test_a_link_to_itself_is_unreadable_and_not_followed_for_ever(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_folder_missing_from_a_copy_is_unknown_and_not_known_to_be_absent(tmp_
 
 def test_a_copy_cannot_be_asked(tmp_path: Path) -> None:
     error = _failure(lambda: _tree(tmp_path).ask("devices by irq", dict))
-    assert error.reason == "a copied tree cannot be asked"
+    assert error.reason == "a copied tree cannot answer this"
 
 
 def test_a_missing_folder_is_no_sysroot(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_
         os.mkfifo(path)
     machine = LiveMachine(deadline_s=0.02)
     try:
-        with pytest.raises(CannotMeasure, match=f"^{MOST_STUCK} files give no answer, {paths[0]} and "):
+        with pytest.raises(CannotMeasure, match=f"^{MOST_STUCK} files do not answer, {paths[0]} and "):
             machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths])
         stuck = [each for each in threading.enumerate() if each.name == "noisewatch-reader"]
         assert len(stuck) == MOST_STUCK

@@ -66,12 +66,12 @@ def test_the_number_in_the_name_is_the_cpu_the_node_or_the_process() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("kworker/3:1", "does work of CPU 3, and only there, that parts of the kernel have put off"),
+        ("kworker/3:1", "does work of CPU 3, and only there, that parts of the kernel have deferred"),
         (
             "kworker/3:1H-kblockd",
             "does high-priority work of CPU 3, and only there; what it ran last: requests to disks",
         ),
-        ("kworker/u8:2+flush-8:0", "does work that is bound to no CPU; what it runs now: writing changed pages"),
+        ("kworker/u8:2+flush-8:0", "does work not bound to a CPU; what it runs now: writing changed pages"),
         (
             "kworker/0:2-xfs-conv/sda1",
             "does work of CPU 0, and only there; what it ran last: the workqueue xfs-conv/sda1",

@@ -116,7 +116,7 @@ def read_cgroup(reader: Reader) -> Cgroup:
         return _UNSEEN
     hierarchy = find_hierarchy(reader, mounts, membership, "cpu")
     if hierarchy is None:
-        reader.note(MEMBERSHIP, "no hierarchy with the cpu controller is mounted, so limits cannot be seen")
+        reader.note(MEMBERSHIP, "no hierarchy with the cpu controller is mounted, so limits are unknown")
         return _UNSEEN
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
@@ -175,7 +175,7 @@ def _at_the_border(reader: Reader, level: CgroupLevel, mount: CgroupMount, names
         return level
     if level.quota_share is None or level.quota_share != UNLIMITED:
         return level
-    reader.note(level.folder, "the root of a container: limits outside of it cannot be seen")
+    reader.note(level.folder, "the root of a container: limits outside it are not visible")
     return replace(level, quota_share=None, throttling=None)
 
 

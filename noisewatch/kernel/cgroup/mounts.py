@@ -127,11 +127,11 @@ def folders_up(mount: CgroupMount, path: str) -> list[str]:
 def why_outside(mount: CgroupMount, path: str) -> str | None:
     """Why groups that this process is in cannot be seen in what is mounted; None where all of them can."""
     if ".." in path.split("/") or path.endswith(" (deleted)"):
-        return f"{path} lies outside of what is mounted"
+        return f"{path} is outside the mounted part of the hierarchy"
     if mount.root is None:
-        return f"{MOUNT_ROOTS} does not tell what {mount.folder} shows, so groups outside of it cannot be excluded"
+        return f"{MOUNT_ROOTS} does not say which part {mount.folder} shows, so there may be groups outside it"
     if ".." in mount.root.split("/"):
-        return f"this process is in a cgroup namespace that {mount.folder} is not of: its groups there are not known"
+        return f"{mount.folder} belongs to another cgroup namespace: the groups of this process in it are unknown"
     return None
 
 

@@ -83,7 +83,7 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
     if root == "":
         return Partitions(frozenset() if _has_none(reader) else None)
     if is_inside_namespace(reader):
-        reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside of this container cannot be seen")
+        reader.note(f"{root}/cpuset.cpus.isolated", "partitions outside this container are not visible")
         return Partitions(None)
     listed = reader.parsed(f"{root}/cpuset.cpus.isolated", parse_cpu_list, expected=False)
     if listed is None and not reader.names_or_none(root):
@@ -115,7 +115,7 @@ def _has_none(reader: Reader) -> bool:
     if membership is None:
         return reader.is_absent(MEMBERSHIP)
     if "" in membership and "cpuset" not in membership:
-        reader.note(OWN_MOUNTS, "cgroup v2 is in use, and not mounted here")
+        reader.note(OWN_MOUNTS, "cgroup v2 is in use, but not mounted here")
         return False
     return True
 
@@ -162,7 +162,7 @@ class _Walk:
             if depth < _DEEPEST:
                 yield from self.below(path, depth + 1)
             else:
-                self.unseen = f"{path}: groups more than {_DEEPEST} levels deep are not looked at"
+                self.unseen = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
     def _names(self, folder: str) -> list[str]:
         try:
@@ -184,7 +184,7 @@ class _Walk:
                 return False
         except Unreadable:
             return False  # a copy takes no time from anybody
-        self.unseen = f"not all cgroups were looked at for partitions within {_LONGEST_NS / 1e9:g} s"
+        self.unseen = f"not all cgroups could be read for partitions within {_LONGEST_NS / 1e9:g} s"
         self._groups = -1
         return True
 

@@ -58,9 +58,9 @@ class Isolation:
         if self.boot is None:
             return "the isolated CPUs cannot be read"
         if self.partition is None and not self.boot:
-            return "isolated cgroup partitions cannot be seen"
+            return "isolated cgroup partitions are not visible"
         wished = any(option.cpus and "domain" in option.flags for option in self.isolcpus or ())
-        return "booted with isolcpus, and no CPU is shown as isolated" if wished and not self.boot else None
+        return "booted with isolcpus, but the kernel shows no isolated CPU" if wished and not self.boot else None
 
 
 def read_isolation(reader: Reader, last_cpu: int | None, previous: Isolation | None = None) -> Isolation:

@@ -71,12 +71,12 @@ def choose_target(
     if isolated:
         return Target(isolated, "isolated")
     if own_affinity is None:
-        return Target(online, "all that are online")
+        return Target(online, "all online CPUs")
     place = topology.get(0)
     boot_core = frozenset({0}) | (place.siblings if place is not None and place.siblings else frozenset())
     without_boot_core = (own_affinity & online) - boot_core
     if without_boot_core:
-        return Target(without_boot_core, "allowed to this process, less CPU 0's core", isolation.doubt)
+        return Target(without_boot_core, "allowed to this process, without CPU 0's core", isolation.doubt)
     return Target(own_affinity & online, "allowed to this process", isolation.doubt)
 
 

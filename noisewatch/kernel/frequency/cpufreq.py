@@ -191,7 +191,7 @@ def _read_now(reader: Reader, limits: CpuFrequency, folder: str | None, may_ask_
         return limits
     governor_path, current_path = f"{folder}/scaling_governor", f"{folder}/scaling_cur_freq"
     if not may_ask_current:
-        reader.note(current_path, "asking would interrupt the CPU (Linux before 5.19)")
+        reader.note(current_path, "not read: it would interrupt the CPU (Linux before 5.19)")
     return replace(
         limits,
         governor=reader.parsed(governor_path, parse_identifier),

@@ -71,7 +71,7 @@ def read_memory_limits(reader: Reader) -> MemoryLimits:
         return MemoryLimits((), MEMBERSHIP if membership is None else MOUNTS)
     hierarchy = find_hierarchy(reader, mounts, membership, "memory")
     if hierarchy is None:
-        reader.note(MEMBERSHIP, "no hierarchy with the memory controller is mounted, so limits cannot be seen")
+        reader.note(MEMBERSHIP, "no hierarchy with the memory controller is mounted, so limits are unknown")
         return MemoryLimits((), MEMBERSHIP)
     mount, path = hierarchy
     read_level = _read_v1 if mount.version == 1 else _read_v2
@@ -123,7 +123,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
 
 
 def _nothing_but_what_is_outside(reader: Reader, folder: str) -> _Level:
-    reader.note(folder, "the root of a container: limits outside of it cannot be seen")
+    reader.note(folder, "the root of a container: limits outside it are not visible")
     return None, folder
 
 

@@ -75,7 +75,7 @@ def read_kernel_config(reader: Reader, release: str | None) -> KernelConfig | No
         if config is not None:
             return config
     damaged = [f"{path}: {reader.reason_by_path[path]}" for path in paths if path in reader.reason_by_path]
-    reader.note(PACKED, damaged[0] if damaged else "neither this nor /boot/config-RELEASE can be read")
+    reader.note(PACKED, damaged[0] if damaged else "neither this file nor /boot/config-RELEASE can be read")
     return None
 
 

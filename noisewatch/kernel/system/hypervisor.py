@@ -80,7 +80,7 @@ def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> 
     doubt = _doubt(reader, cpuinfo, flags) or (f"{metal}, but virtio devices in {PCI}" if has_virtio else None)
     if metal is not None and doubt is None:
         return Hypervisor(NONE, metal)
-    return Hypervisor(None, doubt or "no hypervisor shows, and nothing here says that there is none")
+    return Hypervisor(None, doubt or "no hypervisor is visible, but nothing proves that there is none")
 
 
 def _signs(reader: Reader, cpuinfo: str | None, firmware: Firmware, flags: Flags) -> Iterator[Hypervisor]:

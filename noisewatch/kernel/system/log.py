@@ -93,7 +93,7 @@ def _ask() -> Json:
     text, is_complete = _records()
     since_us = parse_start(text)
     if since_us is None:  # a container's may be its console, or nothing
-        raise Unreadable(PATH, "no record of the kernel's in it")
+        raise Unreadable(PATH, "no kernel record in it")
     return {
         "troubles": {kind: [trouble.count, trouble.last_us] for kind, trouble in parse_records(text).items()},
         "is_complete": is_complete,

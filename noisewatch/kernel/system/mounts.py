@@ -50,11 +50,11 @@ def is_served_by_lxcfs(reader: Reader, path: str) -> bool:
     """Whether the file is not the kernel's own, or may not be; the reason is kept."""
     mounts = _read_mounts(reader)
     if mounts is None:
-        reader.note(path, f"{OWN_MOUNTS} does not tell whether this is of a container alone (lxcfs)")
+        reader.note(path, f"{OWN_MOUNTS} does not say whether this covers the container only (lxcfs)")
         return True
     if not any(mount.folder == path and mount.kind.startswith("fuse") for mount in mounts):
         return False
-    reader.note(path, "served by lxcfs, which shows this container alone")
+    reader.note(path, "served by lxcfs, which shows this container only")
     return True
 
 

@@ -247,9 +247,9 @@ def read_why_hidden(reader: Reader) -> str | None:
     try:
         value = parse_hidepid(reader.text(path, expected=False))
     except (Unreadable, Malformed):
-        return f"{OWN_MOUNTS}: whether /proc hides processes is not told"
+        return f"{OWN_MOUNTS}: does not say whether /proc hides processes"
     if value is None:
         return None
     status = reader.parsed(STATUS, parse_own_status)
     may_see_all = status is not None and bool(status.capabilities & _MAY_TRACE)
-    return None if may_see_all else f"/proc is mounted with hidepid={value}, and may hide the processes of others"
+    return None if may_see_all else f"/proc is mounted with hidepid={value}, which may hide other users' processes"

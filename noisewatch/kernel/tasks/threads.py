@@ -114,7 +114,7 @@ class TaskReader:
         pids = [int(name) for name in names or () if is_count(name)]
         if not pids:
             if names is not None:
-                reader.note(f"{FOLDER}/PID", "no process can be seen")
+                reader.note(f"{FOLDER}/PID", "no process is visible")
             return None
         self._forget_all_but(pids)
         tasks: dict[int, Task] = {}

@@ -107,7 +107,7 @@ def read_event_sources(reader: Reader) -> frozenset[str] | None:
     """The names; None is unknown."""
     names = reader.names_or_none(EVENT_SOURCES)
     if names == []:
-        reader.note(EVENT_SOURCES, "nothing in it, not even what the kernel itself counts")
+        reader.note(EVENT_SOURCES, "empty: not even the kernel's own counters")
     return frozenset(names) if names else None
 
 

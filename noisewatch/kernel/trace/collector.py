@@ -51,7 +51,7 @@ _MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
 _MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last until the buffer is full
 _AT_WORK = threading.Lock()
 _ENDS_WITHIN_S = 5.0  # to take in what was collected last is a matter of a second
-_OTHER_NUMBERS = "in a container a trace tells of threads by the host's numbers, which are others here"
+_OTHER_NUMBERS = "in a container a trace names threads by the host's PIDs, which differ here"
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
 
@@ -118,7 +118,7 @@ class TraceCollector:
     def _wait_for_the_one_before(self) -> None:
         """Instances have their process's name, and so are one collector's at a time: of the monitor's threads too."""
         if not _AT_WORK.acquire(timeout=_ENDS_WITHIN_S):
-            raise CannotMeasure("another trace of this process has not ended")
+            raise CannotMeasure("another trace of this process is still running")
         self._stack.callback(_AT_WORK.release)
 
     def _instance(self, tracefs: Path) -> Instance:

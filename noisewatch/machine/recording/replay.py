@@ -43,7 +43,7 @@ class Recording:
         self._lines = _lines_of(path)
         header = self._next_line()
         if not isinstance(header, dict) or "noisewatch_recording" not in header:
-            raise UsageError(f"{path}: {self.damage or 'no recording of noisewatch'}")
+            raise UsageError(f"{path}: {self.damage or 'not a recording of noisewatch'}")
         if header["noisewatch_recording"] != FORMAT_VERSION:
             version = header["noisewatch_recording"]
             raise UsageError(f"{path}: recorded in format {version}, this noisewatch reads format {FORMAT_VERSION}")
@@ -160,7 +160,7 @@ def _lines_of(path: str) -> Iterator[bytes]:
         file.peek(1)
     except (OSError, EOFError, zlib.error) as error:
         reason = (
-            error.strerror.lower() if isinstance(error, OSError) and error.strerror else "no recording of noisewatch"
+            error.strerror.lower() if isinstance(error, OSError) and error.strerror else "not a recording of noisewatch"
         )
         raise UsageError(f"{path}: {reason}") from error
     return _and_close(file)

@@ -40,10 +40,12 @@ def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
         if OSNOISE not in (tracefs / "available_tracers").read_text().split():
             raise CannotMeasure("this kernel has no osnoise tracer (CONFIG_OSNOISE_TRACER)")
         if _is_in_use(tracefs):
-            raise CannotMeasure("somebody else uses the osnoise tracer")
+            raise CannotMeasure("another program uses the osnoise tracer")
         has_workload = _WITH_LOAD in options.read_text().split()
     except FileNotFoundError as error:
-        raise CannotMeasure("the osnoise tracer cannot do without a load of its own (Linux 6.2)") from error
+        raise CannotMeasure(
+            "the osnoise tracer of this kernel always runs its own load (optional from Linux 6.2 on)"
+        ) from error
     except OSError as error:
         raise CannotMeasure(f"the osnoise tracer: {(error.strerror or str(error)).lower()}") from error
     return (WORKLOAD_OFF, partial(write_setting, options, _WITHOUT_LOAD)) if has_workload else (_PURPOSE, lambda: None)

@@ -28,7 +28,7 @@ from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, 
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
 
-ENDED = "threads that had ended before anybody looked"
+ENDED = "threads that ended before they could be read"
 _LEAST_UNSEEN = 0.005  # of the time
 
 

@@ -1,6 +1,6 @@
 """Who made the gaps that a spinning loop has seen: by the kernel's trace, or inferred from the gaps alone.
 
-By the trace a gap goes to whoever had most of it. A gap in which nobody was seen came from outside of the kernel, and
+By the trace a gap goes to whoever had most of it. A gap in which nobody was seen came from outside the kernel, and
 so did what is longer than the kernel's part by far more than it takes to enter and to leave it: the hypervisor, or the
 firmware. Without a trace a gap with a context switch belongs to another thread; one that begins where the clock ticks
 is the tick; and of the rest nobody knows.
@@ -64,8 +64,8 @@ def _densest(gaps: Sequence[tuple[int, int]], period_ns: int) -> list[tuple[int,
     return [gap for _, gap in phases[begin:end]]
 
 
-OUTSIDE = "outside of the kernel: hypervisor or firmware"
-UNKNOWN_CAUSE = "a kernel interrupt, or outside of the kernel"
+OUTSIDE = "outside the kernel: hypervisor or firmware"
+UNKNOWN_CAUSE = "a kernel interrupt, or outside the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
 _OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})  # whoever else was in the gap

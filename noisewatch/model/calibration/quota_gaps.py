@@ -23,7 +23,7 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.interval import Throttle
 from noisewatch.units import describe_ns
 
-HIDDEN = "what looks like a CPU quota of a cgroup that cannot be seen"
+HIDDEN = "a probable CPU quota of a cgroup that is not visible"
 _MS = 1_000_000
 _LOOKED_FOR_NS = tuple(ms * _MS for ms in (1000, 500, 250, 200, 100, 50, 40, 30, 25, 20))  # the longest that fits
 _LEAST_GAP_NS = 100_000  # a period is 1 ms at least; shorter gaps are switches to threads that do little

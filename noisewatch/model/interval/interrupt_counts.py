@@ -79,7 +79,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
     went = [row for key, row in old_rows.items() if key not in new_rows]
     missing = [row for row in came + went if row.irq is None]
     if missing:
-        return InterruptCounts(None, f"{INTERRUPTS} was not whole: row {missing[0].label} is missing")
+        return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {missing[0].label} is missing")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for key, row in new_rows.items():
@@ -89,7 +89,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
         old_counts = before_of(old.counts) if old is not None and old.counts is not None else None
         count_by_cpu = _difference(shared, old_counts, after_of(row.counts), row.irq is not None)
         if any(count < 0 for count in count_by_cpu.values()):
-            return InterruptCounts(None, f"{INTERRUPTS} was not whole: row {row.label} ran backwards")
+            return InterruptCounts(None, f"{INTERRUPTS} was incomplete: row {row.label} ran backwards")
         if count_by_cpu:
             counted.append(RowCount(row.label, row.description, row.irq, count_by_cpu))
     if shared and not counted:
@@ -160,14 +160,14 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
     if before is None or after is None:
         return InterruptCounts(None, f"{SOFTIRQS} could not be read")
     if [row.label for row in before.rows] != [row.label for row in after.rows]:
-        return InterruptCounts(None, f"{SOFTIRQS} was not whole")
+        return InterruptCounts(None, f"{SOFTIRQS} was incomplete")
     shared, before_of, after_of = _shared_columns(before.cpus, after.cpus)
     counted = []
     for old, new in zip(before.rows, after.rows, strict=True):
         moved = zip(shared, before_of(old.counts), after_of(new.counts), strict=True)
         difference = {cpu: count - was for cpu, was, count in moved if count != was}
         if any(count < 0 for count in difference.values()):
-            return InterruptCounts(None, f"{SOFTIRQS} was not whole: row {new.label} ran backwards")
+            return InterruptCounts(None, f"{SOFTIRQS} was incomplete: row {new.label} ran backwards")
         if difference:
             counted.append(RowCount(new.label, new.label, None, difference))
     if shared and not counted:
@@ -177,4 +177,4 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
 
 def stood_still(path: str) -> str:
     """Why a file in which something always moves, be it by our reading it, tells nothing: damaged, cached, covered."""
-    return f"{path} stood still: none of its counts moved, and some always do on a machine that runs"
+    return f"{path} stood still: none of its counts moved, but on a running machine some always do"

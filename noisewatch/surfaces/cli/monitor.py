@@ -30,10 +30,12 @@ def run(arguments: Namespace) -> int:
     if arguments.cpus is not None:
         parse_cpus("--cpus", arguments.cpus, machine)  # told before the screen is taken over
     if arguments.idle_probe and not machine.is_live:
-        raise UsageError(f"--idle-probe: {machine.name} is not this host as it is now, and cannot be spun on")
+        raise UsageError(f"--idle-probe: {machine.name} is not this host as it is now, so no idle probe can run")
     if not is_interactive():
         if arguments.idle_probe:
-            raise UsageError("--idle-probe: one picture is too short to measure; it needs a terminal, or see calibrate")
+            raise UsageError(
+                "--idle-probe: a single picture is too short for it; use a terminal, or `noisewatch calibrate`"
+            )
         return _print_once(arguments)
     from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 
@@ -83,7 +85,7 @@ def _print_once(arguments: Namespace) -> int:
     lines = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
     print_answer("\n".join([*lines, *_which(model)]).rstrip() + "\n")
     if machine.is_live:
-        print("noisewatch: no terminal that can be drawn on, so this is one picture", file=sys.stderr)
+        print("noisewatch: no suitable terminal: printing one picture", file=sys.stderr)
     return 0
 
 

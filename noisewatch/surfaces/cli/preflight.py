@@ -113,9 +113,9 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
     wishes = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
     places = [path for path in wishes if path is not None]
     if len(set(places)) < len(places):
-        raise UsageError("--output, --record, --fix-script, --undo-script: two of them cannot go to the same place")
+        raise UsageError("--output, --record, --fix-script, --undo-script: two of them have the same destination")
     if any(path == _PRINTED for path, _ in paths) and arguments.output is not None:
-        raise UsageError("--output: there is no report where a script is printed; give the script a FILE")
+        raise UsageError("--output: a printed script replaces the report; give the script a FILE")
     with ExitStack() as stack:
         yield [
             _Script(stack.enter_context(opened_output(None if path == _PRINTED else path)), path == _PRINTED, text_of)

@@ -72,7 +72,7 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
         raise UsageError(f"--at {at_s:g}: the recording ends after {end_s:.1f} s")
     if history.first and at_ns < (kept_ns := history.frame(history.first).taken_at_ns):
         raise UsageError(
-            f"--at {at_s:g}: of so long a recording only what comes after {(kept_ns - begin_ns) / 1e9:.0f} s is kept"
+            f"--at {at_s:g}: of so long a recording only the end is kept, from {(kept_ns - begin_ns) / 1e9:.0f} s on"
         )
     model.go_to_time(at_ns)
 
@@ -84,7 +84,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
 
     machine = open_machine(machine_options(arguments))
     if arguments.at is not None and arguments.replay is None:
-        raise UsageError("--at: only a recording has other moments (--replay FILE)")
+        raise UsageError("--at: only a recording has earlier snapshots (--replay FILE)")
     read_options = snapshot_options(machine_options(arguments), machine)
     app = MonitorApp(glyphs=UNICODE, access=machine_access(arguments))
     begin_ns: int | None = None

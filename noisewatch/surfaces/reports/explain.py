@@ -12,7 +12,7 @@ from noisewatch.judgement.rules import PROFILES
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.units import describe_value
 
-_ASKS_STARTER = "what the monitor was started with says nothing of the benchmark: only settings of the machine count"
+_ASKS_STARTER = "the monitor does not start the benchmark: only settings of the machine count"
 
 
 def text_of_catalogue(checks: Iterable[Check]) -> str:
@@ -61,8 +61,8 @@ def differences(each: Check) -> list[str]:
 
 def substitutes(each: Check) -> list[str]:
     """What stands in for it where nothing can be read."""
-    measured = [f"{each.answered_by} answers, which measures it"] if each.answered_by else []
-    return measured + (["shared: it does not apply in a guest, if that is measured"] if _is_excused(each) else [])
+    measured = [f"{each.answered_by} measures it and answers instead"] if each.answered_by else []
+    return measured + (["shared: does not apply in a guest if it is measured"] if _is_excused(each) else [])
 
 
 def remarks_on_monitor(each: Check) -> list[str]:

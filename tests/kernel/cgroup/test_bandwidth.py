@@ -168,7 +168,7 @@ def test_in_a_namespace_whose_mount_shows_more_than_it_nobody_knows_which_group_
 def test_in_a_namespace_with_a_mount_of_its_own_limits_further_out_are_not_known() -> None:
     files = without(_v1() | _v1_level("", "-1"), f"{V1}/release_agent")
     assert _quota(files) == (None, None, None)
-    assert "limits outside of it cannot be seen" in _reasons(files)
+    assert "limits outside it are not visible" in _reasons(files)
     assert _quota(files | {f"{V1}/cpu.cfs_quota_us": "20000\n"}) == (0.2, 0, V1)
 
 

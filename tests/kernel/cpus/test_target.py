@@ -65,7 +65,7 @@ def test_isolated_cpus_are_the_target_as_far_as_they_are_online() -> None:
 @pytest.mark.parametrize("isolated", [frozenset(), None, frozenset({9})])
 def test_without_isolation_it_is_what_we_may_use_less_the_core_of_cpu_0(isolated: CpuSet | None) -> None:
     target = _choose(isolated=isolated, own=frozenset({0, 1, 4, 5}), boot_core=(0, 4))
-    assert target == (frozenset({1, 5}), "allowed to this process, less CPU 0's core")
+    assert target == (frozenset({1, 5}), "allowed to this process, without CPU 0's core")
 
 
 def test_where_only_the_core_of_cpu_0_is_allowed_that_is_the_target() -> None:
@@ -74,7 +74,7 @@ def test_where_only_the_core_of_cpu_0_is_allowed_that_is_the_target() -> None:
 
 
 def test_a_copy_that_cannot_be_asked_is_judged_as_a_whole() -> None:
-    assert _choose(own=None) == (ALL, "all that are online")
+    assert _choose(own=None) == (ALL, "all online CPUs")
 
 
 def test_without_topology_cpu_0_alone_is_spared() -> None:

@@ -106,7 +106,7 @@ def test_a_damaged_one_in_boot_is_the_reason() -> None:
 
 
 def test_none_at_all_is_unknown() -> None:
-    assert _read({}) == (None, {PACKED: "neither this nor /boot/config-RELEASE can be read"})
+    assert _read({}) == (None, {PACKED: "neither this file nor /boot/config-RELEASE can be read"})
 
 
 @pytest.mark.parametrize("release", [None, "../../etc", "6.1/../x", ""])

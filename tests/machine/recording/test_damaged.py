@@ -165,7 +165,7 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, content: bytes) 
 
 @pytest.mark.parametrize("lines", [[], ["text"], [{}], [{"name": 1}, frame()], [5], [None]], ids=str)
 def test_a_gzip_file_of_something_else_is_refused(tmp_path: Path, lines: list[Any]) -> None:
-    with pytest.raises(UsageError, match="no recording of noisewatch"):
+    with pytest.raises(UsageError, match="not a recording of noisewatch"):
         Recording(written(tmp_path, packed(lines)))
 
 

@@ -49,14 +49,14 @@ def test_where_it_was_left_out_before_it_stays_so(tmp_path: Path) -> None:
 def test_while_somebody_else_uses_it_nothing_is_changed(tmp_path: Path, tracer: str, whose: str) -> None:
     tracefs = _tracefs(tmp_path)
     (tracefs / whose).write_text(tracer + "\n")
-    with pytest.raises(CannotMeasure, match="somebody else uses"):
+    with pytest.raises(CannotMeasure, match="another program uses"):
         how_to_follow(tracefs)
 
 
 def test_another_of_us_that_is_about_to_use_it_is_somebody_else(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path)
     instance_path(tracefs, WORKLOAD_OFF).mkdir()
-    with pytest.raises(CannotMeasure, match="somebody else uses"):
+    with pytest.raises(CannotMeasure, match="another program uses"):
         how_to_follow(tracefs)
 
 

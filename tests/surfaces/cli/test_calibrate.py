@@ -60,11 +60,11 @@ def test_without_a_trace_each_gap_has_a_class_and_those_who_were_seen_are_suspec
     recording = record(tmp_path / "untraced.nw", before, after, calibration=calibration, calibrated_after=1)
     ran = run("calibrate", "--cpus", "2", "--replay", recording)
     told = ran.out.partition("culprits of the gaps on CPU 2")[2]
-    assert "Seen there meanwhile: hog (pid 901) ~1.33%" in told
+    assert "Suspects (seen there meanwhile): hog (pid 901) ~1.33%" in told
     rows = [" ".join(line.split()) for line in told.partition("longest gaps")[2].splitlines()]
     assert rows[2:4] == [
         "0.010000 s 5 ms another thread",
-        "0.070000 s 4 µs a kernel interrupt, or outside of the kernel",
+        "0.070000 s 4 µs a kernel interrupt, or outside the kernel",
     ]
     cpu = run("calibrate", "--cpus", "2", "--format", "json", "--replay", recording).json["calibration"]["cpus"][0]
     assert (cpu["suspects"][0]["name"], cpu["suspects"][0]["tid"]) == ("hog", 901)
@@ -183,7 +183,7 @@ def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> 
 def test_a_copied_tree_cannot_be_calibrated(run: Run, tmp_path: Path) -> None:
     ran = run("calibrate", "--sysroot", quiet_tree(tmp_path))
     assert (ran.status, ran.out) == (3, "")
-    assert "cannot calibrate: a copied tree cannot be asked" in ran.err
+    assert "cannot calibrate: a copied tree cannot answer this" in ran.err
 
 
 @pytest.mark.parametrize(

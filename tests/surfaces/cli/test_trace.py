@@ -96,7 +96,7 @@ def test_the_longest_stretches_without_the_work_come_with_what_was_in_them(run: 
 def test_without_a_trace_the_counters_have_to_do_and_the_reason_is_told(run: Run, tmp_path: Path) -> None:
     recording = _recorded(tmp_path)
     said = run("trace", "--cpus", "2", "--replay", recording).out
-    assert "by counters alone: what has a ~ is inferred" in said
+    assert "by counters only: ~ marks what is inferred" in said
     assert "No trace: not in the recording." in said
     assert "hog (pid 901)" in said
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
@@ -127,11 +127,11 @@ def test_of_a_cpu_that_was_not_traced_only_the_counters_tell(run: Run, recording
 
 def test_lost_events_are_told(run: Run, tmp_path: Path) -> None:
     said = written_trace()
-    for lost, told in ((77, "trace lost 77 events"), (None, "lost events are unknown")):
+    for lost, told in ((77, "trace lost 77 events"), (None, "lost events unknown")):
         said["cpus"][0]["lost_events"] = lost
         assert told in run("trace", "--cpus", "2", "--replay", _recorded(tmp_path, said)).out
 
 
 def test_a_copied_tree_cannot_be_followed(run: Run, tmp_path: Path) -> None:
     ran = run("trace", "--sysroot", quiet_tree(tmp_path))
-    assert (ran.status, ran.err) == (2, "noisewatch: a copied tree is a single snapshot: nothing can be traced in it\n")
+    assert (ran.status, ran.err) == (2, "noisewatch: a copied tree is a single snapshot: there is nothing to trace\n")

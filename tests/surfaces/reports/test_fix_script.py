@@ -95,7 +95,7 @@ def test_what_was_made_to_last_goes_with_the_undo_script(run: Run, untuned: Path
 
 def test_what_was_added_to_the_kernels_command_line_is_told_by_the_undo_script(run: Run, untuned: Path) -> None:
     _, undo = _scripts(run, untuned)
-    heading = "# If this was appended to the kernel's command line, take it out again, and reboot:"
+    heading = "# If this was appended to the kernel command line, remove it and reboot:"
     assert undo.splitlines()[undo.splitlines().index(heading) + 1].endswith(
         "isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
     )
@@ -114,7 +114,7 @@ def test_what_fails_is_counted_and_does_not_stop_the_rest(run: Run, untuned: Pat
 def test_arguments_of_the_kernel_stand_in_one_line(run: Run, untuned: Path) -> None:
     fix, _ = _scripts(run, untuned)
     lines = fix.splitlines()
-    wanted = lines[lines.index("# Only a reboot brings the rest: append this to the kernel's command line.") + 1]
+    wanted = lines[lines.index("# A reboot is needed for the rest: append this to the kernel command line.") + 1]
     assert wanted == "#   isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
 
 
@@ -151,7 +151,7 @@ def test_a_quiet_machine_needs_no_script(run: Run, tmp_path: Path) -> None:
 def test_what_has_no_fix_is_named_and_not_passed_over(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"})
     fix, _ = _scripts(run, root, "--select", "virtual-machine", "--severity", "virtual-machine=blocking", "--strict")
-    assert fix.splitlines()[-4:-1] == ["# There is nothing to run now.", "", "# No command is known against:"]
+    assert fix.splitlines()[-4:-1] == ["# There is nothing to run now.", "", "# No command is known for:"]
     assert fix.splitlines()[-1].startswith("#   virtual-machine: ")
 
 
@@ -164,7 +164,7 @@ def test_where_only_a_reboot_helps_the_scripts_say_so_and_not_that_nothing_is_to
     assert fix.splitlines()[-4:] == [
         "# There is nothing to run now.",
         "",
-        "# Only a reboot brings the fix: append this to the kernel's command line.",
+        "# A reboot is needed for the fix: append this to the kernel command line.",
         "#   nohz_full=2-3",
     ]
     assert "nothing to do" not in undo

@@ -18,8 +18,8 @@ _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of th
 _ABBREVIATIONS = "CV: relative standard deviation; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
 REALTIME_REMARK = (
-    "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second, unless it is "
-    "switched off: such gaps are not the machine's."
+    "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second unless it is "
+    "switched off: such gaps are not noise of the machine."
 )
 
 
@@ -27,7 +27,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
     """Who made the gaps of each CPU, and how that is known."""
     attribution = calibrated.attribution
     reason = attribution.reason
-    lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps alone, without a trace: {reason}.", width)
+    lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps, without a trace: {reason}.", width)
     cpus = format_cpu_list(attribution.culprits_by_cpu)
     lines += root_lines(reason, f"calibrate --cpus {cpus}", attribution.is_live)
     for cpu, culprits in attribution.culprits_by_cpu.items():
@@ -36,7 +36,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
         lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS)]
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
-            said = f"Seen there meanwhile: {suspect_words(suspects, _MOST_SUSPECTS)}."
+            said = f"Suspects (seen there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
             lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
         lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS))]
     return ["", *lines] if len(lines) > 1 else []

@@ -129,7 +129,7 @@ def _clock(snapshot: Snapshot) -> str:
         ("clock source", snapshot.settings.clock_source.current or UNKNOWN),
         (
             "mains power",
-            UNKNOWN if mains is None else ("no supply tells" if mains == "none" else _yes(bool(mains))),
+            UNKNOWN if mains is None else ("not reported" if mains == "none" else _yes(bool(mains))),
         ),
         ("CPU quota", UNKNOWN if quota is None else ("none" if quota == UNLIMITED else f"{quota:g} CPUs")),
         ("throttled periods", _number(snapshot.cgroup.throttled_periods)),

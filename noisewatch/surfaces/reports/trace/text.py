@@ -33,7 +33,7 @@ _NOTHING = "no noise"
 
 def text_of_followed(followed: TraceRun, width: int) -> str:
     """The whole report of `noisewatch trace`."""
-    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters alone: what has a ~ is inferred"
+    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only: ~ marks what is inferred"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
         lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
@@ -93,7 +93,7 @@ def _of_trace(traced: TracedCpu, followed: TraceRun) -> list[str]:
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events is None:
-        lines.append("  lost events are unknown: there may be more noise than this")
+        lines.append("  lost events unknown: there may be more noise than this")
     elif traced.lost_events:
         lines.append(f"  trace lost {traced.lost_events} events: there was more noise than this")
     if traced.unseen_switches:

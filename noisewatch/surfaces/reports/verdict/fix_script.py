@@ -16,7 +16,7 @@ _PROLOGUE = """\
 set -u
 failures=$(mktemp) || exit 1
 trap 'rm -f "$failures"' EXIT
-# As root it works without sudo, too. What fails is counted; the other fixes are made all the same.
+# Works as root without sudo, too. A failed command is counted; the others still run.
 sudo() {
     if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi ||
         { echo "failed: $*" >&2; echo "$*" >>"$failures"; return 1; }
@@ -38,13 +38,13 @@ def fix_script(verdict: Verdict) -> str:
     steps = _steps((finding, fix.now) for finding, fix in fixes)
     what = "the rest" if steps else "the fix"
     comments = [
-        *_comments(f"Only a reboot brings {what}: append this to the kernel's command line.", [arguments]),
+        *_comments(f"A reboot is needed for {what}: append this to the kernel command line.", [arguments]),
         *_comments(
-            "The commands above last until the next boot. To keep what they do:",
+            "The commands above last until the next boot. To make them permanent:",
             [_about(finding, fix.persist) for finding, fix in lasting if fix.now],
         ),
-        *_comments("To be done by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
-        *_comments("No command is known against:", [_about(each, each.answer.said) for each in _unfixable(verdict)]),
+        *_comments("To do by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
+        *_comments("No command is known for:", [_about(each, each.answer.said) for each in _unfixable(verdict)]),
     ]
     return _script(_head(verdict, "Fixes for what noisewatch found"), steps, comments)
 
@@ -56,7 +56,7 @@ def undo_script(verdict: Verdict) -> str:
     silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
     comments = [
         *_comments(
-            "If these were made to last:",
+            "If these were made permanent:",
             [
                 _about(finding, fix.undo_persist)
                 for finding, fix in reversed(fixes)
@@ -64,12 +64,12 @@ def undo_script(verdict: Verdict) -> str:
             ],
         ),
         *_comments(
-            "If this was appended to the kernel's command line, take it out again, and reboot:",
+            "If this was appended to the kernel command line, remove it and reboot:",
             [merged_arguments(fix.kernel_arguments for _, fix in fixes)],
         ),
-        *_comments("What is left:", silent),
+        *_comments("Not undone by this script:", silent),
     ]
-    head = _head(verdict, "Brings back what noisewatch read before the fixes")
+    head = _head(verdict, "Restores what noisewatch read before the fixes")
     return _script(head, _steps([*undone, *_files_gone(fixes)]), comments)
 
 

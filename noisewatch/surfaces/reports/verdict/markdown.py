@@ -29,7 +29,7 @@ from noisewatch.units import describe_ns, describe_share
 
 _MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
 _MOST_CULPRITS = 10
-_CUT = "The rest was cut off: it is too long for this place.\n"
+_CUT = "The rest was cut off: it is too long.\n"
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:

@@ -38,9 +38,9 @@ _BASE_UNITS = {
 }
 # The figure of a calibration, what becomes of it, what it is.
 _CPU_GAUGES = (
-    ("gaps_per_s", "gaps_per_second", 1.0, "Stretches in which a spinning loop did not run, per second."),
-    ("stolen_share", "stolen_ratio", 1.0, "Part of the time that was lost in gaps."),
-    ("waited_share", "waited_ratio", 1.0, "Part of the time that another thread ran."),
+    ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: times that a spinning loop did not run."),
+    ("stolen_share", "stolen_ratio", 1.0, "Share of the time lost to gaps."),
+    ("waited_share", "waited_ratio", 1.0, "Share of the time that another thread ran."),
     ("gap_p50_ns", "gap_p50_seconds", 1e-9, "Median length of the gaps."),
     ("gap_p99_ns", "gap_p99_seconds", 1e-9, "99th percentile of the lengths of the gaps."),
     ("gap_max_ns", "gap_max_seconds", 1e-9, "Length of the longest gap."),
@@ -85,9 +85,11 @@ def _of_the_run(verdict: Verdict, occasion: RenderOptions) -> Iterator[_Sample]:
     yield _Sample("noisewatch_last_run_timestamp_seconds", "When the verdict was reached.", occasion.at_s)
     interval = verdict.case.interval
     sampled_s = 0.0 if interval is None else interval.seconds
-    yield _Sample("noisewatch_sample_duration_seconds", "How long counters were sampled; 0: not at all.", sampled_s)
+    yield _Sample("noisewatch_sample_duration_seconds", "Length of the sample of counters; 0: no sample.", sampled_s)
     if occasion.own_cpu_share is not None:
-        yield _Sample("noisewatch_own_cpu_ratio", "What noisewatch used of one CPU.", occasion.own_cpu_share)
+        yield _Sample(
+            "noisewatch_own_cpu_ratio", "CPU time that noisewatch used, as a share of one CPU.", occasion.own_cpu_share
+        )
     yield _Sample("noisewatch_target_cpus", "Number of CPUs that were judged.", len(verdict.case.target))
     platform = verdict.case.snapshot.platform
     labels = {
@@ -99,17 +101,17 @@ def _of_the_run(verdict: Verdict, occasion: RenderOptions) -> Iterator[_Sample]:
         "virtual": platform.virtual or "",
         "container": platform.container or "",
     }
-    yield _Sample("noisewatch_run_info", "1; what was judged, and by what.", 1.0, labels)
+    yield _Sample("noisewatch_run_info", "1; its labels say what was judged, and by what.", 1.0, labels)
 
 
 def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
     check, answer = finding.check, finding.answer
     labels = {"check": check.id, "area": check.area, "severity": finding.severity, "status": finding.status}
-    yield _Sample("noisewatch_finding_status", "1 for the status that the check has.", 1.0, labels)
+    yield _Sample("noisewatch_finding_status", "1 for the status of the check.", 1.0, labels)
     suffix, factor = _base_unit(answer.unit)
     for what, told, value in (
         ("measured", "What the check measured.", answer.measured),
-        ("limit", "What the check allows.", answer.limit),
+        ("limit", "Limit of the check.", answer.limit),
     ):
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             yield _Sample(f"noisewatch_finding_{what}{suffix}", told, value * factor, {"check": check.id})
@@ -126,7 +128,7 @@ def _base_unit(unit: str | None) -> tuple[str, float]:
 def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
     calibration = calibrated.calibration
     name = "noisewatch_calibration_duration_seconds"
-    yield _Sample(name, "How long the microbenchmark ran.", calibration.seconds)
+    yield _Sample(name, "Duration of the microbenchmark.", calibration.seconds)
     for figures in calibrated.complete:
         yield from _of_a_cpu(figures)
     for floor in calibrated.floors:

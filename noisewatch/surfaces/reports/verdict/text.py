@@ -32,7 +32,7 @@ _INDENT = "        "
 _MOST_CULPRITS = 5
 _MOST_OPEN = 6
 NO_CALIBRATION = "No calibration was run: this rests on settings and counters, not on a measured noise floor."
-_NOTHING_ASKED = "No check was left to run: those selected need a sample or a calibration, or were ignored."
+_NOTHING_ASKED = "No check could run: those selected need a sample or a calibration, or were ignored."
 _SETTINGS_ONLY = "No sample was taken: interrupts, load and tasks on the target CPUs are unknown."
 _GUEST = "A guest cannot answer some of these; --profile shared judges by measurement."
 

@@ -171,7 +171,7 @@ class KeyedApp(App[None]):
         selected, frame = self.model.selected(), self.model.frame
         open_machine = self._access.open_machine
         if self.model.screen not in WITH_CULPRITS:
-            said = "its fix, if there is one, is below: y copies it"
+            said = "its fix, if any, is below: y copies it"
             self._tell(
                 said
                 if self.model.screen == Screen.PREFLIGHT
@@ -187,7 +187,7 @@ class KeyedApp(App[None]):
             self.run_worker(
                 lambda: contained(
                     lambda: advise(open_machine, target, selected, beside),
-                    lambda reason: Advice(selected, (f"No fix could be found: {reason}",)),
+                    lambda reason: Advice(selected, (f"No advice: {reason}",)),
                 ),
                 thread=True,
                 name="advice",

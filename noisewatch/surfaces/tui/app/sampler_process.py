@@ -99,8 +99,8 @@ async def _writer_to(pipe: IO[bytes]) -> asyncio.WriteTransport:
 def toggle_idle_probe(sampler: SamplerProcess | None, frame: Frame | None) -> str | None:
     """Asks the sampler to switch it on, or off; the reason where there is nothing to spin on."""
     if sampler is None or frame is None:
-        return "no idle probe: there is no sampler yet"
+        return "no idle probe: the sampler has not started"
     if frame.origin is not None:
-        return f"no idle probe: a {frame.origin} cannot be spun on"
+        return f"no idle probe: a {frame.origin} has no CPUs to spin on"
     sampler.ask("idle_probe", sampler.asked.get("idle_probe", frame.has_idle_probe) is not True)
     return None

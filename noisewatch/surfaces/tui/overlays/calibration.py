@@ -47,7 +47,7 @@ class CalibrationOverlay(Overlay):
         """Takes in what came of it."""
         self.state = OverlayState.OVER
         if isinstance(result, str):
-            self.failure = f"Nothing was measured: {result}"
+            self.failure = f"No calibration: {result}"
         else:
             self.result, self.picture = result, CalibrationPicture.of(result)
 
@@ -89,12 +89,12 @@ class CalibrationOverlay(Overlay):
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:
-            return [f"Shows the calibration that belongs to the {self.origin}, if there is one."]
+            return [f"Shows the calibration of the {self.origin}, if there is one."]
         listed = format_cpu_list(self.target)
         return [
-            f"For {SECONDS:g} s a loop keeps CPU {listed} busy, all of it, to measure what takes time from it.",
+            f"Spins on CPU {listed} for {SECONDS:g} s to measure what takes time from it.",
             "",
-            "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
+            "This disturbs any benchmark that runs there now. It leaves all other CPUs alone; the monitor pauses.",
         ]
 
 

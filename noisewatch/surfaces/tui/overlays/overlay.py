@@ -91,11 +91,11 @@ class Overlay(ABC):
 
     def fail(self, reason: str) -> None:
         """It is over, and nothing came of it."""
-        self.state, self.failure = OverlayState.OVER, f"It failed: {reason}"
+        self.state, self.failure = OverlayState.OVER, f"Failed: {reason}"
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
         """The screen where it cannot be drawn."""
-        return self.framed("nothing to show of", wrapped([f"It cannot be drawn: {reason}"], width), width, height)
+        return self.framed("nothing to show of", wrapped([f"Cannot be drawn: {reason}"], width), width, height)
 
     @property
     def can_start(self) -> bool:

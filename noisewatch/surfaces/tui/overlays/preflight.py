@@ -48,7 +48,7 @@ class PreflightOverlay(Overlay):
         """Takes in what came of it."""
         self.state = OverlayState.OVER
         if isinstance(result, str):
-            self.failure = f"Nothing was judged: {result}"
+            self.failure = f"No verdict: {result}"
         else:
             self.verdict = result
 
@@ -89,12 +89,12 @@ class PreflightOverlay(Overlay):
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:
-            return [f"Judges the {self.origin}, all of it, with the calibration that belongs to it, if there is one."]
+            return [f"Judges the {self.origin}, all of it, with its calibration if it has one."]
         return [
-            "Does what `noisewatch preflight` does, with the same options file: looks at the machine, then runs the "
-            "microbenchmark on the target CPUs, and says whether a benchmark may start.",
+            "Runs `noisewatch preflight` with the same options file: samples the machine, runs the microbenchmark on "
+            "the target CPUs, and says whether a benchmark may start.",
             "",
-            "A benchmark that runs there now would be disturbed. All other CPUs are left alone; the monitor pauses.",
+            "This disturbs any benchmark that runs there now. It leaves all other CPUs alone; the monitor pauses.",
         ]
 
 

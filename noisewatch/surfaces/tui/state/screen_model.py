@@ -102,7 +102,7 @@ class ScreenModel(Collected):
         if self.newest is None or self.newest.is_last or self.is_recorded:
             return
         is_late = silent_s > max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
-        self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped, or gets no CPU" if is_late else None
+        self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
 
     def toggle_freeze(self) -> None:
         """Stays at the interval that is shown, or goes back to the newest."""

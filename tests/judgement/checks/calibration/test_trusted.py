@@ -35,10 +35,10 @@ def test_a_noisy_cpu_fails_though_another_could_not_be_measured() -> None:
 
 def test_no_calibration_that_was_wanted_is_unknown_with_its_reason() -> None:
     machine = WrittenMachine(quiet_files(), answers=ANSWERS)
-    case = Case(read_snapshot(machine, SnapshotOptions()), no_calibration_reason="a copied tree cannot be asked")
+    case = Case(read_snapshot(machine, SnapshotOptions()), no_calibration_reason="a copied tree cannot answer this")
     verdict = judge(case)
     answers = {finding(verdict, each).answer.reason for each in CALIBRATION_CHECKS}
-    assert answers == {"a copied tree cannot be asked"}
+    assert answers == {"a copied tree cannot answer this"}
     assert verdict.verdict == "unknown"
 
 

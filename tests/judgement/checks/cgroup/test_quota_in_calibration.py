@@ -74,7 +74,7 @@ def test_the_quota_is_blamed_for_the_noise_and_no_neighbour() -> None:
 def test_where_parents_are_hidden_stops_that_look_like_a_quota_fail() -> None:
     found = finding(_judged(interval_of(_HIDDEN, _HIDDEN)), "cpu-quota")
     assert found.status == "fail"
-    assert "looks like a CPU quota of a cgroup that cannot be seen, with a period of 100 ms" in found.answer.said
+    assert "to a probable CPU quota of a cgroup that is not visible, with a period of 100 ms" in found.answer.said
 
 
 def _of_stops(stops: tuple[tuple[int, int, int, int], ...], trace: Trace | str = "permission denied") -> Answer:
@@ -94,7 +94,7 @@ def test_where_parents_are_hidden_stops_of_a_short_period_in_which_nobody_ran_fa
     said["cpus"][0]["pieces"] = [ns for start, *_ in stops for ns in (start + 10_000, start + 40_000, 2)]
     answer = _of_stops(stops, parse_trace(said))
     assert (answer.status, answer.unit, set(answer.cpus)) == ("fail", "share", {2})
-    assert "to what looks like a CPU quota of a cgroup that cannot be seen" in answer.said
+    assert "to a probable CPU quota of a cgroup that is not visible" in answer.said
     assert [each.kind for each in answer.culprits] == ["quota"]
     assert _of_stops(stops).status == "unknown"
 

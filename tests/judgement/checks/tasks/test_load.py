@@ -123,7 +123,7 @@ def test_steal_that_was_never_reported_is_unknown_in_a_virtual_machine() -> None
 def test_bare_metal_needs_no_sample_to_know_that_nobody_steals() -> None:
     case = Case(
         read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()),
-        no_sample_reason="stands still",
+        no_sample_reason="single snapshot",
     )
     statuses = {each.check.id: each.status for each in judge(case).findings}
     assert (statuses["hypervisor-steal"], statuses["target-cpu-busy"]) == ("not-applicable", "unknown")

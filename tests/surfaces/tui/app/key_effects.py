@@ -71,7 +71,7 @@ _ASKED: dict[str, Change] = {
     Screen.OVERVIEW: {**_DRILLED, "advice": "hog 5"},
     Screen.CULPRITS: {"advice": "hog 5"},
     Screen.CPU: {"advice": "hog 15"},
-    Screen.PREFLIGHT: {"notice": "its fix, if there is one, is below"},
+    Screen.PREFLIGHT: {"notice": "its fix, if any, is below"},
 }
 _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "space": _same(cursor=None),

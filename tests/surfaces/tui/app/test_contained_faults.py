@@ -86,7 +86,7 @@ def test_a_screen_whose_work_raises_says_so_and_the_sampler_runs_again(
         return screen is not None and screen.state == OverlayState.OVER and _starts(tmp_path) == starts
 
     rows = _after([key, "enter"], is_over, sampler_program(program), access)
-    assert "It failed: internal error: KeyError: 'boom' (test_contained_faults.py:" in " ".join(rows)
+    assert "Failed: internal error: KeyError: 'boom' (test_contained_faults.py:" in " ".join(rows)
 
 
 class _Unusable(CalibrationOverlay):
@@ -114,7 +114,7 @@ def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> 
     program = f"os.write(1, {_LIVE!r}); time.sleep(60)"
     access = MachineAccess(_boom)
     rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), access)
-    assert "No fix could be found: internal error: KeyError: 'boom'" in " ".join(rows)
+    assert "No advice: internal error: KeyError: 'boom'" in " ".join(rows)
 
 
 @pytest.mark.parametrize("key", ["1", "3"])

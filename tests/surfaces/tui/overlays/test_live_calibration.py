@@ -118,7 +118,7 @@ def _text(screen: CalibrationOverlay, width: int = 100, height: int = 40) -> str
 
 def test_the_screen_announces_what_it_will_cost() -> None:
     said = _text(CalibrationOverlay.of(frame(4)))
-    assert "keeps CPU" in said
+    assert "Spins on CPU" in said
     assert "enter starts" in said
 
 
@@ -138,7 +138,7 @@ def test_the_screen_shows_what_came_of_it() -> None:
 def test_the_screen_says_why_nothing_came_of_it() -> None:
     screen = CalibrationOverlay.of(frame(4))
     screen.finish("there is no target CPU to calibrate")
-    assert "Nothing was measured: there is no target CPU" in _text(screen)
+    assert "No calibration: there is no target CPU" in _text(screen)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
@@ -185,7 +185,7 @@ def test_keys_open_the_screen_start_the_calibration_and_go_back() -> None:
 
 def test_a_machine_that_cannot_be_calibrated_says_so_on_the_screen() -> None:
     shown = _pressed("c", "enter", machine=WrittenMachine(quiet_files(), answers=ANSWERS))
-    assert "Nothing was measured: not written down" in shown[-1]
+    assert "No calibration: not written down" in shown[-1]
 
 
 def test_what_was_calibrated_stands_on_the_screen_of_that_cpu() -> None:

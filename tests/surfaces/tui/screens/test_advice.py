@@ -49,7 +49,7 @@ def test_an_interrupt_has_its_queue_its_device_and_where_it_may_go_and_goes() ->
     said = _advice(_irq(25, "25 nvme0q1"), files, answers=answers).lines
     assert said[:2] == (
         "IRQ 25: queue 1 of the disk nvme0; device: NVMe SSD Controller (nvme0n1).",
-        "It may go to CPUs 0-3, and goes to CPU 2; it can be moved.",
+        "Allowed on CPUs 0-3, delivered to CPU 2; it can be moved.",
     )
 
 
@@ -57,7 +57,7 @@ def test_an_interrupt_that_the_kernel_manages_cannot_be_moved() -> None:
     said = _advice(_irq(25, "25 nvme0q1"), modes={"/proc/irq/25/smp_affinity": 0o444}).lines
     assert said[:3] == (
         "IRQ 25: queue 1 of the disk nvme0.",
-        "It may go to CPUs 0-1, and goes to CPU 1; it cannot be moved.",
+        "Allowed on CPUs 0-1, delivered to CPU 1; it cannot be moved.",
         "The kernel manages this interrupt: it stays off isolated CPUs if the machine boots with isolcpus=managed_irq.",
     )
 
@@ -65,9 +65,9 @@ def test_an_interrupt_that_the_kernel_manages_cannot_be_moved() -> None:
 def test_what_cannot_be_read_of_an_interrupt_is_said_to_be_unknown() -> None:
     unread = {"/proc/irq/25/effective_affinity_list": "rubbish\n", "/proc/sys/kernel/osrelease": "6.1.0\n"}
     assert _advice(_irq(25, "25 nvme0q1"), unread).lines[1] == (
-        "It may go to CPUs 0-1, and goes to unknown CPUs; whether it can be moved this kernel does not tell."
+        "Allowed on CPUs 0-1, delivered to unknown CPUs; this kernel does not say whether it can be moved."
     )
-    assert _advice(_irq(99, "99 gone")).lines[0] == "Nothing more is known about IRQ 99."
+    assert _advice(_irq(99, "99 gone")).lines[0] == "IRQ 99: nothing else is known."
 
 
 def test_a_kernel_thread_is_explained_first_and_a_handler_has_its_irq_as_well() -> None:
@@ -78,12 +78,12 @@ def test_a_kernel_thread_is_explained_first_and_a_handler_has_its_irq_as_well() 
     handler = culprit("irq/25-nvme0q1", cpu=2, kind="kernel-thread", pid=78, tid=78)
     said = _advice(handler).lines
     assert said[0].startswith("irq/25-nvme0q1 handles IRQ 25 in a thread: queue 1 of")
-    assert said[2].startswith("It may go to CPUs 0-1")
+    assert said[2].startswith("Allowed on CPUs 0-1")
 
 
 def test_a_thread_whose_time_is_an_estimate_tells_why() -> None:
     said = [_advice(replace(_HOG, is_estimate=is_estimate)).lines[0] for is_estimate in (True, False)]
-    assert said[0].startswith("How long it ran is measured; how much of that was on this CPU is an estimate.")
+    assert said[0].startswith("Its total run time is measured; its share on this CPU is an estimate")
     assert said[1].startswith("Move it to the housekeeping CPUs")
 
 
@@ -96,7 +96,7 @@ def test_softirqs_that_follow_an_interrupt_go_with_the_most_frequent_one_there()
     assert "/proc/irq/25/" in fix[0][1]
     found = _advice(softirq, files, beside=(softirq, rare, elsewhere, frequent))
     assert found.commands == fix
-    assert found.lines[0].endswith("The most frequent interrupt on CPU 2 is 25 nvme0q1: its softirqs go with it.")
+    assert found.lines[0].endswith("The most frequent interrupt on CPU 2 is 25 nvme0q1: its softirqs move with it.")
     assert _advice(softirq, files, beside=(softirq, elsewhere)).commands == ()
     timer = replace(softirq, name="TIMER")
     assert _advice(timer, files, beside=(timer, frequent)).commands == ()
@@ -106,9 +106,9 @@ def test_commands_for_another_machine_are_said_to_be(tmp_path: Path) -> None:
     files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3")
     recording = record(tmp_path / "machine.nw", files)
     said = advise(lambda: Recording(str(recording)), TARGET, _HOG).lines
-    assert said[1] == "For the machine that is shown, which is not this one:"
+    assert said[1] == "On the machine shown, which is not this one:"
     assert said[2].startswith("now: sudo taskset")
-    assert not [line for line in _advice(_HOG).lines if line.startswith("For the machine")]
+    assert not [line for line in _advice(_HOG).lines if line.startswith("On the machine")]
 
 
 def test_what_needs_no_words_gets_none() -> None:

@@ -141,7 +141,7 @@ def test_a_target_that_may_be_the_wrong_one_is_no_less_in_doubt_than_in_a_shell(
 
 
 def test_a_target_that_is_another_one_than_was_announced_is_not_measured(tmp_path: Path) -> None:
-    with pytest.raises(CannotMeasure, match="the target CPUs are 2-3 now, no longer 1"):
+    with pytest.raises(CannotMeasure, match="the target CPUs are now 2-3, were 1"):
         _examined(tmp_path, {1})
 
 
@@ -154,10 +154,10 @@ def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame())
         await pilot.press("p", "enter")
-        await until(pilot, lambda: "Nothing was judged" in "".join(shown(app)))
+        await until(pilot, lambda: "No verdict" in "".join(shown(app)))
         texts.append("".join(shown(app)))
 
     with_monitor(steps, access=MachineAccess(refuse, PreflightOptions))
     with_monitor(steps)
-    assert "Nothing was judged: the machine is gone" in texts[0]
-    assert "Nothing was judged: there is no machine" in texts[1]
+    assert "No verdict: the machine is gone" in texts[0]
+    assert "No verdict: there is no machine" in texts[1]

@@ -152,7 +152,7 @@ def test_a_machine_that_cannot_be_opened_any_more_is_an_answer() -> None:
         raise UsageError("machine.nw: no such file or directory")
 
     said = advise(gone, frozenset({3}), _CULPRITS[0]).lines
-    assert said == ("Nothing can be advised: machine.nw: no such file or directory",)
+    assert said == ("No advice: machine.nw: no such file or directory",)
 
 
 def _after(*keys: str, size: tuple[int, int] = (100, 30)) -> tuple[MonitorApp, list[str]]:

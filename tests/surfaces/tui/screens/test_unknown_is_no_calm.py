@@ -172,7 +172,7 @@ def _told(episodes: Episodes, each: Frame) -> list[Event]:
 def test_against_a_process_that_has_ended_no_command_is_given(tmp_path: Path) -> None:
     recording = record(tmp_path / "machine.nw", quiet_files() | process(900, "sleep", 2, 5, allowed="0-3"))
     found = advise(lambda: Recording(str(recording)), frozenset({2, 3}), culprit("backup-job", pid=900, tid=900))
-    assert "It has ended since" in " ".join(found.lines)
+    assert "It has exited" in " ".join(found.lines)
     assert found.commands == (("next time", "taskset -c 0-1 COMMAND"),)
 
 
