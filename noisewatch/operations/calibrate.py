@@ -46,11 +46,11 @@ class CalibrateOptions:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedUnderLoad:
-    """What was measured on the target CPUs while busy processes ran. `may_reach`: target CPUs that those may run on."""
+    """What was measured on the target CPUs while busy processes ran; some of these may not be isolated at all."""
 
     calibrated: Calibrated
     load: BusyLoad
-    may_reach: CpuSet
+    not_isolated: CpuSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _calibrated_under_load(
 
         calibrated = _calibrated(machine, snapshot, target, options, listener, look_again)
         ended = load.end()
-    return CalibratedUnderLoad(calibrated, ended, target & ended.cpus)
+    return CalibratedUnderLoad(calibrated, ended, target - (snapshot.isolation.isolated or frozenset()))
 
 
 def _stay_off(snapshot: Snapshot, against: CpuSet | None, listener: ProgressListener) -> None:

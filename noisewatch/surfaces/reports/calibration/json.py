@@ -122,7 +122,7 @@ def _under_load(result: CalibratedTarget, loaded: CalibratedUnderLoad) -> dict[s
         "processes": loaded.load.processes,
         "cpus": sorted(loaded.load.cpus),
         "busy_share": loaded.load.busy_share,
-        "target_cpus_reached": sorted(loaded.may_reach),
+        "target_cpus_not_isolated": sorted(loaded.not_isolated),
         "calibration": describe_calibration(loaded.calibrated),
         "noise_floor": describe_floors(loaded.calibrated.floors),
         "comparison": compared | _difference(result.calibrated, loaded.calibrated, names),

@@ -86,21 +86,20 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
 
 
 def load_remark(loaded: CalibratedUnderLoad) -> str:
-    """What the load was, and whether the target CPUs were out of its reach."""
+    """What the load was."""
     load = loaded.load
-    count = f"{load.processes} busy process{'' if load.processes == 1 else 'es'} on {name_cpus(load.cpus)}"
-    said = f"The load: {count}, each with {load.busy_share:.0%} of its CPU."
-    return (
-        f"{said} {name_cpus(loaded.may_reach)}: not isolated, so that it ran there as well."
-        if loaded.may_reach
-        else said
-    )
+    if load.processes == 1:
+        return f"The load: 1 busy process on {name_cpus(load.cpus)}, with {load.busy_share:.0%} of it."
+    cpus = name_cpus(load.cpus)
+    return f"The load: {load.processes} busy processes on {cpus}, each with {load.busy_share:.0%} of its CPU."
 
 
 def isolation_said(loaded: CalibratedUnderLoad, found: Comparison) -> str:
     """Whether the target CPUs are out of the load's reach; what cannot be told from this is not known to hold."""
-    if loaded.may_reach:
-        return ""
+    if loaded.not_isolated:
+        shared = loaded.not_isolated & loaded.load.cpus
+        said = f"{name_cpus(loaded.not_isolated)}: not isolated."
+        return f"{said} The load ran on {name_cpus(shared)} as well." if shared else said
     if found.difference is Difference.NOISIER:
         return "Isolation does not hold against this load."
     unproven = "Whether isolation holds is not known: "

@@ -86,10 +86,14 @@ def test_each_side_has_a_noise_floor_of_its_own() -> None:
 
 
 def _under_load(
-    loaded: Calibrated, reached: frozenset[int] = frozenset(), busy_share: float = 1.0, idle: Calibrated | None = None
+    loaded: Calibrated,
+    not_isolated: frozenset[int] = frozenset(),
+    busy_share: float = 1.0,
+    idle: Calibrated | None = None,
+    on: frozenset[int] = _OTHERS,
 ) -> str:
-    load = BusyLoad(_OTHERS | reached, 2, busy_share)
-    result = CalibratedTarget(_TARGET, None, idle or traced(), CalibratedUnderLoad(loaded, load, reached))
+    load = BusyLoad(on, 2, busy_share)
+    result = CalibratedTarget(_TARGET, None, idle or traced(), CalibratedUnderLoad(loaded, load, not_isolated))
     contrast = contrast_of(result)
     assert contrast is not None
     return " ".join(_text(contrast).replace("│", " ").split())
@@ -119,10 +123,18 @@ def test_as_much_noise_in_longer_gaps_is_no_isolation_that_holds() -> None:
     assert "Whether isolation holds is not known" in told
 
 
-def test_a_load_on_target_cpus_that_are_not_isolated_says_nothing_of_isolation() -> None:
-    told = _under_load(noisy(), reached=_TARGET)
-    assert "CPUs 2-3: not isolated, so that it ran there as well." in told
-    assert "solation" not in told
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [(_OTHERS, "CPUs 2-3: not isolated. The load: "), (_OTHERS | {2}, "not isolated. The load ran on CPU 2 as well.")],
+    ids=["elsewhere", "there as well"],
+)
+def test_of_target_cpus_that_are_not_isolated_it_is_not_said_whether_isolation_holds(
+    on: frozenset[int], said: str
+) -> None:
+    for loaded in (noisy(), traced()):
+        told = _under_load(loaded, not_isolated=_TARGET, on=on)
+        assert said in told
+        assert "solation" not in told
 
 
 def test_too_short_a_calibration_is_said_to_be_extrapolated() -> None:
