@@ -241,7 +241,7 @@ def test_what_breaks_a_rule_is_found(
         ),
         (
             "rich",
-            {f"surfaces/{name}.py" for name in ("cli/monitor", "picture", *_DRAWN_WITH_RICH)},
+            {f"surfaces/{name}.py" for name in ("cli/monitor", "picture", "themes", *_DRAWN_WITH_RICH)},
         ),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {"surfaces/reports/verdict/prometheus.py"}),

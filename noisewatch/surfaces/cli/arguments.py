@@ -67,6 +67,12 @@ examples:
 exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the load did not run all
 the time; a command that is interrupted ends its load
 """,
+    "screenshot": """\
+examples:
+  noisewatch screenshot --replay r.nw --size 120x34 overview.svg overview.png
+  noisewatch screenshot --replay r.nw --at 12 --keys 3 --theme light irqs.svg
+  noisewatch screenshot --replay r.nw --from 10 --to 30 demo.svg    an animated SVG, for a README
+""",
 }
 
 
@@ -170,6 +176,17 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
         type=seconds(0.0),
         help="snapshot to show, in seconds from the start of the recording (default: the last)",
     )
+    parser.add_argument(
+        "--from",
+        dest="begin_s",
+        metavar="SECONDS",
+        type=seconds(0.0),
+        help="draw an animated SVG of the recording from there on",
+    )
+    parser.add_argument(
+        "--to", dest="end_s", metavar="SECONDS", type=seconds(0.0), help="end of the animation (default: the end)"
+    )
+    parser.add_argument("--theme", choices=("dark", "light"), default="dark", help="colours (default dark)")
 
 
 _FILL = {

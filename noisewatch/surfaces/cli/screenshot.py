@@ -6,7 +6,9 @@ import asyncio
 import math
 import re
 from argparse import Namespace
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,30 +16,58 @@ from typing import TYPE_CHECKING
 from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
+from noisewatch.surfaces.animation import Still, animated_svg
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.cli.monitor import machine_access
 from noisewatch.surfaces.output import opened_output
-from noisewatch.surfaces.picture import png_of
+from noisewatch.surfaces.picture import png_of, svg_of_lines
+from noisewatch.surfaces.themes import THEMES
 
 if TYPE_CHECKING:
+    from noisewatch.operations.frame.frame import Frame
+    from noisewatch.surfaces.tui.app.monitor import MonitorApp
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
+    Press = Callable[[], Awaitable[None]]
+
 _LARGEST = 1000
+_SHORTEST_STILL_S = 0.1
 
 
 def run(arguments: Namespace) -> int:
-    """Draws the last moment of a recording, or one interval of this host, as the monitor would."""
+    """Draws the last moment of a recording, a stretch of it, or one interval of this host, as the monitor would."""
+    _check_options(arguments)
     width, height = _parse_size(arguments.size)
     keys = _parse_keys(arguments.keys)
-    for name in arguments.files:
-        if Path(name).suffix.lower() not in (".svg", ".png"):
-            raise UsageError(f"{name}: wanted a name that ends in .svg or .png")
     with ExitStack() as stack:
         outputs = {name: stack.enter_context(opened_output(name)) for name in arguments.files}
         svg = asyncio.run(_draw(arguments, keys, width, height))
         for name, output in outputs.items():
             output.write(png_of(svg) if Path(name).suffix.lower() == ".png" else svg.encode())
     return 0
+
+
+def _check_options(arguments: Namespace) -> None:
+    """Raises UsageError for names and moments that cannot be drawn."""
+    for name in arguments.files:
+        if Path(name).suffix.lower() not in (".svg", ".png"):
+            raise UsageError(f"{name}: wanted a name that ends in .svg or .png")
+    for option, value in (("--at", arguments.at), ("--from", arguments.begin_s), ("--to", arguments.end_s)):
+        if value is not None and arguments.replay is None:
+            raise UsageError(f"{option}: only a recording has earlier snapshots (--replay FILE)")
+    if not _is_animated(arguments):
+        return
+    if arguments.at is not None:
+        raise UsageError("--at: one moment; --from and --to draw all moments between")
+    if arguments.end_s is not None and arguments.end_s < (arguments.begin_s or 0.0):
+        raise UsageError(f"--to {arguments.end_s:g}: before --from {arguments.begin_s:g}")
+    still = next((name for name in arguments.files if Path(name).suffix.lower() != ".svg"), None)
+    if still is not None:
+        raise UsageError(f"{still}: a PNG does not move; wanted a name that ends in .svg (--at draws one moment)")
+
+
+def _is_animated(arguments: Namespace) -> bool:
+    return arguments.begin_s is not None or arguments.end_s is not None
 
 
 def _parse_size(text: str) -> tuple[int, int]:
@@ -83,13 +113,22 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
     from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 
     machine = open_machine(machine_options(arguments))
-    if arguments.at is not None and arguments.replay is None:
-        raise UsageError("--at: only a recording has earlier snapshots (--replay FILE)")
     read_options = snapshot_options(machine_options(arguments), machine)
     app = MonitorApp(glyphs=UNICODE, access=machine_access(arguments))
-    begin_ns: int | None = None
     async with app.run_test(size=(width, height)) as pilot:
-        for frame in sample_frames(machine, read_options, arguments.interval):
+
+        async def pressed() -> None:
+            await pilot.press(*keys)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+
+        frames = sample_frames(machine, read_options, arguments.interval)
+        if _is_animated(arguments):
+            svg = await _animated(app, pressed, frames, arguments)
+            report_damage(machine)
+            return svg
+        begin_ns: int | None = None
+        for frame in frames:
             begin_ns = frame.taken_at_ns if begin_ns is None else begin_ns
             app.show_frame(frame)
             if machine.is_live and frame.seconds > 0:
@@ -98,7 +137,39 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
         if arguments.at is not None and begin_ns is not None:
             go_to(app.model, arguments.at, begin_ns)
             app.draw()
-        await pilot.press(*keys)
-        await app.workers.wait_for_complete()
-        await pilot.pause()
-        return app.picture()
+        await pressed()
+        return svg_of_lines(app.lines(), width, app.title_of_picture, THEMES[arguments.theme])
+
+
+async def _animated(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
+    """What the monitor showed from one moment to the other, each frame for its interval.
+
+    Raises UsageError where the recording has no frame between.
+    """
+    begin_s, end_s = arguments.begin_s or 0.0, arguments.end_s
+    begin_ns: int | None = None
+    at_s = 0.0
+    stills: list[Still] = []
+    for frame in frames:
+        begin_ns = frame.taken_at_ns if begin_ns is None else begin_ns
+        at_s = (frame.taken_at_ns - begin_ns) / 1e9
+        if end_s is not None and at_s > end_s:
+            break
+        app.show_frame(frame)
+        if at_s < begin_s:
+            continue
+        if not stills:
+            await pressed()
+        seconds = max(frame.seconds, _SHORTEST_STILL_S)
+        stills = [
+            *stills[:-1],
+            *(replace(still, seconds=seconds) for still in stills[-1:]),
+            Still(app.lines(), seconds),
+        ]
+    if not stills:
+        ends = at_s < begin_s
+        raise UsageError(
+            f"--from {begin_s:g}: the recording "
+            + (f"ends after {at_s:.1f} s" if ends else f"has no snapshot from there to {end_s:g} s")
+        )
+    return animated_svg(stills, app.size.width, app.title_of_picture, THEMES[arguments.theme])

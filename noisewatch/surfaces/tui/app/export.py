@@ -14,7 +14,6 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.terms import label_of
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, encode_frame
-from noisewatch.surfaces.picture import png_of
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
@@ -32,6 +31,8 @@ def _unused(name: str, suffixes: Iterable[str]) -> str:
 
 def pictures_of(svg: str) -> dict[str, str | bytes]:
     """By their suffix; without the library that makes a PNG, or its font, the SVG has to do."""
+    from noisewatch.surfaces.picture import png_of  # the first picture on the screen comes first
+
     pictures: dict[str, str | bytes] = {"svg": svg}
     with suppress(UsageError):
         pictures["png"] = png_of(svg)

@@ -6,7 +6,9 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
@@ -14,7 +16,6 @@ from noisewatch.faults import contained
 from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.pinning import pin_all_threads
-from noisewatch.surfaces.picture import plain_svg
 from noisewatch.surfaces.tui.app.actions import KeyedApp
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.player import Player
@@ -28,6 +29,9 @@ from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, wra
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+if TYPE_CHECKING:
+    from noisewatch.surfaces.picture import Line
 
 _CHECK_S = 2.0  # between two looks whether the terminal and the sampler are still there
 _AWAY_S = 5.0  # between two pictures while nobody looks
@@ -168,7 +172,20 @@ class MonitorApp(KeyedApp):
 
     def picture(self) -> str:
         """The screen as SVG; the same screen makes the same bytes."""
-        return plain_svg(self.export_screenshot(title="noisewatch"))
+        from noisewatch.surfaces.picture import svg_of_lines  # the first picture on the screen comes first
+
+        return svg_of_lines(self.lines(), self.size.width, self.title_of_picture)
+
+    def lines(self) -> Sequence[Line]:
+        """The screen as it is now, with what lies above it."""
+        update = self.screen._compositor.render_update(full=True, screen_stack=self._background_screens)
+        return self.console.render_lines(update or "", self.console.options.update_width(self.size.width), pad=False)
+
+    @property
+    def title_of_picture(self) -> str:
+        """With the host's name, or the recording's."""
+        frame = self.model.frame
+        return f"noisewatch · {frame.machine}" if frame is not None else "noisewatch"
 
     def draw(self) -> None:
         """What has changed since the last time."""

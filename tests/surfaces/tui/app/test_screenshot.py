@@ -121,6 +121,78 @@ def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
     assert model.number == 4
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--from", "3", "--to", "2"), "--to 2: before --from 3"),
+        (("--from", "1", "--at", "2"), "--at: one moment; --from and --to draw all moments between"),
+        (("--from", "60"), "--from 60: the recording ends after 6.0 s"),
+        (("--from", "4", "--to", "5"), "--from 4: the recording has no snapshot from there to 5 s"),
+        (("--from", "-1"), "--from"),
+        (("--theme", "sepia"), "sepia"),
+    ],
+)
+def test_a_stretch_that_there_is_not_is_refused(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    ran = run("screenshot", tmp_path / "demo.svg", "--replay", _recording(tmp_path), *options)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+    assert not (tmp_path / "demo.svg").exists()
+
+
+def test_a_png_does_not_move(run: Run, tmp_path: Path) -> None:
+    ran = run("screenshot", tmp_path / "demo.png", "--replay", _recording(tmp_path), "--from", "0")
+    assert (ran.status, "demo.png: a PNG does not move" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--from", "--to"])
+def test_only_a_recording_has_a_stretch(run: Run, tmp_path: Path, unchanged_tree: Path, option: str) -> None:
+    ran = run("screenshot", tmp_path / "demo.svg", "--sysroot", unchanged_tree, option, "0")
+    assert (ran.status, f"{option}: only a recording has earlier snapshots" in ran.err) == (2, True)
+
+
+def test_a_stretch_is_an_animation_of_its_frames(run: Run, tmp_path: Path) -> None:
+    recording, one, two = _recording(tmp_path), tmp_path / "one.svg", tmp_path / "two.svg"
+    for each in (one, two):
+        assert run("screenshot", each, "--replay", recording, "--from", "0", "--to", "6").status == 0
+    svg = one.read_text()
+    assert one.read_bytes() == two.read_bytes()
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    steps = {float(step) for step in re.findall(r"([\d.]+)%\{visibility", svg)}
+    assert len(steps) == 3  # the first look, and two intervals
+    assert "no rates yet" in _words(one)
+    assert "UNSTABLE" in _words(one)
+
+
+def test_a_stretch_begins_after_its_keys_were_pressed(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "demo.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path), "--from", "3", "--keys", "question_mark")
+    assert "who makes" in _words(picture)
+    assert "no rates yet" not in _words(picture)
+
+
+def test_twenty_seconds_are_at_most_half_a_megabyte(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "demo.svg"
+    recording = Path(__file__).parents[3] / "machines" / "lab-disturbed.nw"
+    run("screenshot", picture, "--replay", recording, "--from", "0", "--size", "100x30")
+    assert 10_000 < picture.stat().st_size <= 500_000
+
+
+def test_a_picture_for_paper_is_light(run: Run, tmp_path: Path) -> None:
+    dark, light = tmp_path / "dark.svg", tmp_path / "light.svg"
+    recording = _recording(tmp_path)
+    run("screenshot", dark, "--replay", recording)
+    run("screenshot", light, "--replay", recording, "--theme", "light")
+    assert _words(dark) == _words(light)
+    assert 'fill="#ffffff"' in light.read_text()
+    assert 'fill="#0d1117"' in dark.read_text()
+
+
+def test_the_title_names_the_host(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    run("screenshot", picture, "--replay", _recording(tmp_path))
+    assert _words(picture).startswith("noisewatch · host")
+
+
 def test_one_run_writes_several_pictures(run: Run, tmp_path: Path) -> None:
     one, two = tmp_path / "one.svg", tmp_path / "two.svg"
     assert run("screenshot", one, two, "--replay", _recording(tmp_path)).status == 0
