@@ -13,7 +13,7 @@ from noisewatch.model.calibration.timeline import timelines_of
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class NoisePart:
     """The greatest part of the noise, and what to do about it. `has_culprits`: the sample may have seen who it was."""
 
     name: str
@@ -21,18 +21,18 @@ class Cause:
     has_culprits: bool = False
 
 
-QUOTA = Cause("quota", "a CPU quota, which stops the group's threads until its next period", has_culprits=True)
-INTERRUPTIONS = Cause("interruptions", "interruptions: move what shares this CPU", has_culprits=True)
-FREQUENCY = Cause("frequency", "a moving clock: set governor performance, switch turbo off")
-MEMORY = Cause("memory", "a neighbour in the last-level cache or on the memory bus")
-THROUGHPUT = Cause("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
+QUOTA = NoisePart("quota", "a CPU quota, which stops the group's threads until its next period", has_culprits=True)
+INTERRUPTIONS = NoisePart("interruptions", "interruptions: move what shares this CPU", has_culprits=True)
+FREQUENCY = NoisePart("frequency", "a moving clock: set governor performance, switch turbo off")
+MEMORY = NoisePart("memory", "a neighbour in the last-level cache or on the memory bus")
+THROUGHPUT = NoisePart("throughput", "a sibling or a neighbour that takes throughput, perhaps another virtual machine")
 _HALF = 0.5
 _FOURFOLD = 4
 _LEAST_QUOTA = 0.001  # of the time: a thousandth in one piece is the most of what samples of any length vary by
 _LEAST_CLOCK = 0.005  # what a chain of multiplications varies by at one clock
 
 
-def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> Cause:
+def dominating_cause(calibrated: Calibrated, floor: NoiseFloor) -> NoisePart:
     """The cause of most of the floor's variance.
 
     A quota, if it stopped the loops for longer than anybody else interrupted them: its stops lengthen whatever is

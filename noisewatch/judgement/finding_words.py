@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.check import Limit
 from noisewatch.judgement.fixes.fix import Fix
@@ -53,6 +55,18 @@ def culprit_line(culprit: Disturbance) -> str:
     rate = f" {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s is not None else ""
     mark = " (estimated)" if culprit.is_inferred else ""
     return printable(f"CPU {culprit.cpu}: {culprit.kind.with_name(culprit.name)}{process}{rate}{share}{mark}")
+
+
+def unnamed_culprits(finding: Finding, said: str) -> tuple[Disturbance, ...]:
+    """All of them from the costliest on, unless the sentence has named each; the rest alone would look like all."""
+    culprits = finding.answer.culprits
+    return () if all(_is_named(each, said) for each in culprits) else culprits
+
+
+def _is_named(culprit: Disturbance, said: str) -> bool:
+    """With its CPU: unattributed time is called the same on each."""
+    label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
+    return label in said and re.search(rf"\bCPU {culprit.cpu}\b", said) is not None
 
 
 def remark_on_commands(verdict: Verdict) -> str | None:

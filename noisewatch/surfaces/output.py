@@ -96,6 +96,11 @@ def takes_colour(output: str | None) -> bool:
     return sys.stdout.isatty()
 
 
+def takes_unicode(output: str | None) -> bool:
+    """Whether the answer may have characters beyond ASCII: a file always; a terminal or pipe by its encoding."""
+    return output is not None or (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
 def is_interactive() -> bool:
     """Whether a full screen can be drawn: Textual draws on standard error and reads keys from standard input.
 

@@ -19,7 +19,8 @@ from noisewatch.machine import Machine
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.live import LiveMachine
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.surfaces.reports.verdict.text import text_of_verdict
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
+from noisewatch.surfaces.reports.verdict.text import render
 
 _RUNS = 9
 _SAMPLE_S = 0.5
@@ -51,7 +52,7 @@ def host() -> None:
         time.sleep(_SAMPLE_S)
         looks.append(first_ms + _cpu_ms(look))
         case = Case(seen[-1], interval_between(seen[-2], seen[-1]))
-        judged.append(_cpu_ms(lambda case=case: text_of_verdict(judge(case), 0, 100, False)))  # type: ignore[misc]  # bound now
+        judged.append(_cpu_ms(lambda case=case: render(judge(case), RenderOptions(0, 0.0))))  # type: ignore[misc]  # bound now
     total = [one + other for one, other in zip(looks, judged, strict=True)]
     print(f"this host: three looks   {_told(looks)}")
     print(f"this host: {len(CATALOGUE)} checks     {_told(judged)}")
@@ -65,7 +66,7 @@ def copied(root: str) -> None:
         machine, task_reader = CopiedTree(root), TaskReader(asks_all_affinities=True)
 
         def examine(machine: Machine = machine, task_reader: TaskReader = task_reader) -> None:
-            text_of_verdict(judge(Case(read_snapshot(machine, SnapshotOptions(), task_reader))), 0, 100, False)
+            render(judge(Case(read_snapshot(machine, SnapshotOptions(), task_reader))), RenderOptions(0, 0.0))
 
         times.append(_cpu_ms(examine))
     print(f"{root}: {_told(times)}")

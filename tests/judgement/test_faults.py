@@ -14,8 +14,9 @@ from noisewatch.judgement.check import Answer
 from noisewatch.judgement.rules import SHARED, Rules
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.json import describe_verdict
-from noisewatch.surfaces.reports.verdict.text import text_of_verdict
+from noisewatch.surfaces.reports.verdict.text import render
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
@@ -49,7 +50,7 @@ def test_a_check_that_raises_is_unknown_by_its_name_and_the_others_are_answered(
     others = [(each.check.id, each.status) for each in sound.findings if each.check.id != "target-cpu-unusable"]
     assert [(each.check.id, each.status) for each in broken.findings if each is not found] == others
     assert broken.verdict == "unknown"
-    assert "ZeroDivisionError" in text_of_verdict(broken, 0, 100, in_colour=False)
+    assert "ZeroDivisionError" in render(broken, RenderOptions(0, 0.0))
     assert "ZeroDivisionError" in json.dumps(describe_verdict(broken, None, 0))
 
 

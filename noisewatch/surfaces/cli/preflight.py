@@ -28,7 +28,7 @@ from noisewatch.surfaces.cli.common import (
 )
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.output import opened_output, takes_colour, width
+from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
@@ -58,6 +58,7 @@ def run(arguments: Namespace) -> int:
                 own_cpu_share=result.own_cpu_share,
                 width=width(),
                 in_colour=takes_colour(arguments.output),
+                in_unicode=takes_unicode(arguments.output),
                 is_verbose=arguments.verbose,
             )
             output.write(wanted.render(verdict, render_options).encode("utf-8", "replace"))

@@ -10,8 +10,9 @@ from noisewatch.judgement.verdict import Verdict
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.surfaces.reports.machine.json import describe_snapshot
 from noisewatch.surfaces.reports.machine.text import text_of_snapshot
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.json import describe_verdict
-from noisewatch.surfaces.reports.verdict.text import text_of_verdict
+from noisewatch.surfaces.reports.verdict.text import render
 from tests.judgement.judging import judged
 from tests.judgement.sweeps.test_fail_every_read import FAULTS, FaultyMachine, denied
 from tests.written import WrittenMachine
@@ -20,7 +21,7 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 def _reports(verdict: Verdict) -> list[str]:
     """All that preflight can print of it."""
-    return [text_of_verdict(verdict, 0, 80, in_colour=False), json.dumps(describe_verdict(verdict, None, 0))]
+    return [render(verdict, RenderOptions(0, 0.0, width=80)), json.dumps(describe_verdict(verdict, None, 0))]
 
 
 def _its_share(fault: object, count: int) -> range:

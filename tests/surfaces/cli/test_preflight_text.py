@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.surfaces.running import Run, quiet_tree, record
+from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
@@ -82,22 +85,43 @@ def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path, unchanged
     assert "No sample was taken" not in run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
 
 
-def test_failures_come_before_warnings_and_passes_are_one_entry(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n", f"{CPUS}/cpufreq/boost": "1\n"})
-    labels = [
-        line.split()[0]
-        for line in run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).out.splitlines()
-        if line
-    ]
-    order = [label for label in dict.fromkeys(labels) if label in ("FAIL", "warn", "pass")]
-    assert (order, labels.count("pass")) == (["FAIL", "warn", "pass"], 1)
+def _marks(out: str) -> list[str]:
+    """Those of the numbered causes."""
+    return re.findall(r"^ *\d+ (\S) ", out.partition("WHAT TO DO")[2].partition("\nALL ")[0], re.MULTILINE)
+
+
+def test_failures_come_before_warnings_and_then_comes_what_is_open(run: Run, tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n", "/proc/loadavg": None, "/proc/meminfo": None})
+    out = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "0-3").out
+    marks = _marks(out)
+    assert set(marks) == {"✗", "!", "?"}
+    assert marks == sorted(marks, key="✗!?".index)
 
 
 def test_a_fix_is_one_line_that_can_be_copied(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in (2, 3)})
     lines = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).out.splitlines()
     path = f'"{CPUS}/cpu$c/cpufreq/scaling_governor"'
-    assert f"        now:     for c in 2 3; do echo performance | sudo tee {path}; done" in lines
+    assert f"     now      for c in 2 3; do echo performance | sudo tee {path}; done" in lines
+
+
+def test_the_culprit_behind_two_findings_is_told_once_with_its_fix(run: Run, tmp_path: Path) -> None:
+    out = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
+    to_do = out.partition("WHAT TO DO")[2].partition("\nALL ")[0]
+    assert to_do.count("hog (pid 900)") == 1
+    assert to_do.count("now      sudo taskset -pc 0-1 900") == 1
+    assert "settles  tasks-on-target, target-cpu-busy" in to_do
+    assert "--fix-script" in to_do
+
+
+def test_every_check_has_its_character_in_letters_where_there_are_no_others(tmp_path: Path) -> None:
+    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    command = [*NOISEWATCH, "preflight", "--sample", "0", "--no-calibration", "--sysroot", str(root)]
+    out = subprocess.run(command, capture_output=True, env=environment, check=False).stdout.decode()
+    assert re.search(r"^  .*frequency +X", out, re.MULTILINE)
+    assert " X fails, blocks" in out
+    assert "✗" not in out
 
 
 def test_a_task_on_a_target_cpu_is_named(run: Run, tmp_path: Path) -> None:
@@ -107,7 +131,7 @@ def test_a_task_on_a_target_cpu_is_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_tasks_of_one_name_are_all_told(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--replay", _with_hogs(tmp_path, *((pid, "stress-ng") for pid in range(900, 905))))
+    ran = run("preflight", "-v", "--replay", _with_hogs(tmp_path, *((pid, "stress-ng") for pid in range(900, 905))))
     told = _entry(ran.out, "tasks-on-target")
     assert [pid for pid in range(900, 905) if f"(pid {pid})" not in told] == []
 
@@ -127,7 +151,9 @@ def test_the_list_of_culprits_begins_with_the_costliest_whomever_the_sentence_ha
         before |= process(900 + number, name, 2, 0, allowed="0-3")
         after |= process(900 + number, name, 2, (4 - number) * 150_000_000, allowed="0-3")
     after["/proc/stat"] = stat_file({2: 150}, 300)
-    rows = _below(run("preflight", "--replay", record(tmp_path / "machine.nw", before, after)).out, "tasks-on-target")
+    rows = _below(
+        run("preflight", "-v", "--replay", record(tmp_path / "machine.nw", before, after)).out, "tasks-on-target"
+    )
     assert [row.split()[3] for row in rows] == ["first", "second", "third", "fourth"]
 
 
@@ -147,28 +173,13 @@ def test_of_several_busy_cpus_the_costliest_culprit_comes_first(run: Run, tmp_pa
 def test_time_of_no_thread_seen_is_told_of_every_cpu(run: Run, tmp_path: Path) -> None:
     after = quiet_files(3.0) | {"/proc/stat": stat_file(dict.fromkeys(range(4), 150), 300)}
     recording = record(tmp_path / "machine.nw", quiet_files(), after)
-    out = run("preflight", "--replay", recording, "--cpus", "0-3", "--select", "tasks-on-target").out
+    out = run("preflight", "--replay", recording, "--cpus", "0-3", "--select", "tasks-on-target").words
     assert [f"CPU {cpu}: unattributed time" in out for cpu in range(4)] == [True] * 4
 
 
 def test_culprits_that_the_sentence_names_all_are_not_told_twice(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "fiend")))
+    ran = run("preflight", "-v", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "fiend")))
     assert _below(ran.out, "tasks-on-target") == []
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (("--select", "swapping"), " (--verbose lists them)"),
-        (("--ignore", "swapping,on-battery"), "2: on-battery, swapping"),
-    ],
-)
-def test_what_is_ignored_takes_one_line(run: Run, tmp_path: Path, options: tuple[str, ...], line: str) -> None:
-    recording = record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0))
-    out = run("preflight", "--replay", recording, *options).out.splitlines()
-    at = next(number for number, each in enumerate(out) if each.startswith("ignored "))
-    assert out[at].endswith(line)
-    assert out[at + 1] == ""
 
 
 def test_what_is_ignored_is_listed_to_those_who_ask(run: Run, unchanged_tree: Path) -> None:
@@ -215,10 +226,10 @@ _NOTED = {"/proc/irq/default_smp_affinity": "f\n"}
 _SETTINGS = ("preflight", "--sample", "0", "--no-calibration", "--cpus", "2-3", "--sysroot")
 
 
-def test_what_is_only_information_takes_one_line_and_is_no_warning(run: Run, tmp_path: Path) -> None:
+def test_what_is_only_information_is_a_note_and_no_warning(run: Run, tmp_path: Path) -> None:
     lines = run(*_SETTINGS, quiet_tree(tmp_path, _NOTED)).out.splitlines()
-    noted = [line for line in lines if "default-irq-affinity-includes-target" in line]
-    assert noted == ["fail    default-irq-affinity-includes-target (information): new interrupts may go to CPUs 2-3"]
+    assert [line for line in lines if "default-irq-affinity-includes-target" in line] == []
+    assert re.search(r"^  .*interrupts +\S*i", "\n".join(lines), re.MULTILINE)
     assert " 0 warn," in lines[-1]
 
 
@@ -235,12 +246,21 @@ def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -
     assert "undo: echo f | sudo tee /proc/irq/default_smp_affinity" in words
 
 
-def test_many_open_questions_that_do_not_block_are_told_by_name(run: Run, tmp_path: Path) -> None:
+def test_open_questions_that_block_are_named_and_others_only_to_those_who_ask(run: Run, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "bare", {"/proc/stat": quiet_files()["/proc/stat"]})
     said = run(*_SETTINGS, root).out
-    (line,) = [line for line in said.splitlines() if "(--verbose shows why)" in line]
-    assert line.startswith("unknown ")
-    assert "unknown turbo-enabled" not in said
-    blocking = [line for line in said.splitlines() if line.endswith("(blocking)")]
-    assert "governor-not-performance" in " ".join(blocking)
+    assert re.search(r" open .*governor-not-performance \(/sys/.*: no such file\)", " ".join(said.split()))
+    assert "turbo-enabled" not in said
     assert "neither no_turbo, boost nor cpb can be read" in run(*_SETTINGS, root, "--verbose").out
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_everything_but_commands_is_wrapped_at_the_terminals_width(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "x" * 15))).out
+    (*lines, _) = out.splitlines()
+    commands = ("now ", "undo ", "keep ", "try ", "by hand ")
+    prose = [line for line in lines if not line.strip().startswith(commands) and "noisewatch " not in line]
+    assert [line for line in prose if len(line) > width] == []

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from noisewatch.judgement.terms import Status
+from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Verdict, compose
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.reports.parts.colours import STYLES, Meaning, painted
@@ -125,11 +125,18 @@ def test_in_nagios_rows_and_counts_agree_as_far_as_it_reads() -> None:
     assert len(rows) == failed_verdict().counts.fail + failed_verdict().counts.warn + failed_verdict().counts.unknown
 
 
-def test_what_is_left_of_a_status_is_told_as_more_where_some_was_told() -> None:
-    report = rendered("text", _mixed())
-    more = re.search(r"^unknown +(\d+) more", report, re.MULTILINE)
-    assert more is not None
-    assert int(more[1]) < _mixed().counts.unknown
+_MARKS = {"✗": Gravity.FAILED, "!": Gravity.WARNED, "i": Gravity.NOTED, "✓": Gravity.PASSED, "·": Gravity.LEFT_OUT}
+
+
+@_ALL
+def test_the_characters_of_all_checks_are_those_of_the_findings(make: Callable[[], Verdict]) -> None:
+    verdict = make()
+    rows = rendered("text", verdict).partition("CHECKS")[2].partition("✗ fails")[0]
+    drawn = Counter(character for marks in re.findall(r"(?<= )[✗!i?✓·]+(?=\s)", rows) for character in marks)
+    gravities = Counter(each.gravity(verdict.is_strict) for each in verdict.findings)
+    unknown = gravities[Gravity.UNANSWERED] + gravities[Gravity.OPEN]
+    wanted = {mark: gravities[gravity] for mark, gravity in _MARKS.items()} | {"?": unknown}
+    assert drawn == Counter({mark: count for mark, count in wanted.items() if count})
 
 
 @pytest.mark.parametrize(("make", "word", "style"), [
@@ -148,7 +155,8 @@ def test_a_verdict_has_the_same_colour_in_the_report_and_on_the_screen(
 
 
 def test_what_is_unknown_is_yellow_everywhere_and_nothing_else_has_its_style() -> None:
-    report = render(unknown_verdict(), RenderOptions(3, 0.0, in_colour=True))
+    report = render(unknown_verdict(), RenderOptions(3, 0.0, in_colour=True, is_verbose=True))
     assert painted("UNKNOWN", "unknown") in report
+    assert painted("?", "unknown") in report
     assert all("yellow" in STYLES[name] for name in ("unknown", "doubt"))
     assert len(set(STYLES.values())) == len(STYLES)

@@ -238,7 +238,7 @@ def test_text_is_in_colour_only_on_a_terminal(tmp_path: Path) -> None:
     piped = subprocess.run(command, capture_output=True, env=environment, check=False).stdout
     shown = _on_a_terminal(command, environment)
     assert b"\x1b" not in piped
-    assert b"\x1b[1;35mFAIL" in shown
+    assert "\x1b[1;35m✗".encode() in shown
     assert b"\x1b" not in _on_a_terminal(command, environment | {"NO_COLOR": "1"})
 
 

@@ -66,11 +66,13 @@ def target_not_isolated(case: Case) -> Answer:
     return Answer(Status.WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=_isolate(case))
 
 
+FEWER_TARGETS = ByHand("choose fewer target CPUs: all other work needs a CPU that is not isolated")
+
+
 def _isolate(case: Case) -> Fix:
     """A partition, where cgroup v2 has the cpuset controller; the boot option everywhere."""
     if not case.online - case.target:
-        fewer = ByHand("choose fewer target CPUs: all other work needs a CPU that is not isolated")
-        return Fix(lasting=(fewer,), needs_root=False)
+        return Fix(lasting=(FEWER_TARGETS,), needs_root=False)
     option = BootOptions(f"isolcpus=domain,managed_irq,{format_cpu_list(case.target)}")
     root = case.snapshot.isolation.partitions.root
     if root is None:

@@ -24,6 +24,7 @@ class RenderOptions:
     own_cpu_share: float | None = None
     width: int = 100
     in_colour: bool = False
+    in_unicode: bool = True
     is_verbose: bool = False
 
 

@@ -1,36 +1,47 @@
-"""The verdict for people: failing first, passing collapsed, the verdict in the last line."""
+"""The verdict for people: what to do, by cause, the gravest first; all checks at a glance; the verdict, last."""
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.cause_words import (
+    STEP,
+    culprits_of,
+    is_one_line,
+    script_hint,
+    settled_by,
+    steps_against,
+    title_of,
+)
+from noisewatch.judgement.causes import Cause, Way, causes_of
 from noisewatch.judgement.finding_words import (
     commands_of,
+    counts,
     culprit_line,
     describe_limit_of,
     label,
+    measured,
     remark_on_commands,
     summary_of_verdict,
+    unnamed_culprits,
 )
 from noisewatch.judgement.rules import SHARED
-from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
+from noisewatch.judgement.terms import Gravity, Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
+from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 
-_LABELS = {Status.UNKNOWN: "unknown", Status.PASS: "pass", Status.NOT_APPLICABLE: "n/a", Status.IGNORED: "ignored"}
 _TELLING = (Status.FAIL, Status.WARN, Status.UNKNOWN)
 _MEANINGS: Mapping[str, Meaning] = {Outcome.STABLE: "good", Outcome.UNSTABLE: "bad", Outcome.UNKNOWN: "doubt"}
 _INDENT = "        "
+_NARROWEST = 40
 _MOST_CULPRITS = 5
-_MOST_OPEN = 6
 NO_CALIBRATION = "No calibration was run: this rests on settings and counters, not on a measured noise floor."
 _NOTHING_ASKED = "No check could run: those selected need a sample or a calibration, or were ignored."
 _SETTINGS_ONLY = "No sample was taken: interrupts, load and tasks on the target CPUs are unknown."
@@ -38,35 +49,133 @@ _GUEST = "A guest cannot answer some of these; --profile shared judges by measur
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format text`."""
-    return text_of_verdict(verdict, occasion.exit_status, occasion.width, occasion.in_colour, occasion.is_verbose)
+    """All of `preflight --format text`, its lines wrapped at the width but for commands, which are there to be copied.
 
-
-def text_of_verdict(verdict: Verdict, exit_status: int, width: int, in_colour: bool, is_verbose: bool = False) -> str:
-    """The whole report, its lines wrapped at `width` but for commands, which are there to be copied.
-
-    What is only information has a line each, and what passed its name; `is_verbose` tells everything of all.
+    Where it is verbose, all is told of each finding, in the order of the causes.
     """
-    told = verdict.findings if is_verbose else _worth_telling(verdict)
-    lines = [_headline(verdict), ""]
-    for findings in _in_order(told, verdict.is_strict):
-        lines += _describe(findings, verdict, width, in_colour)
-    remark = remark_on_commands(verdict)
-    lines += ["", remark] if remark else []
-    if not is_verbose:
-        lines += [*_notes(verdict, width, in_colour), *_collapsed(verdict, told, width)]
-    lines += ["", *_calibration_lines(verdict)]
-    if verdict.case.interval is None and verdict.case.no_sample_reason is None:
-        lines.append(_SETTINGS_ONLY)
-    if verdict.profile != SHARED and any(each.is_unknown and each.check.is_hidden_from_guests for each in told):
-        lines += [_GUEST] if verdict.case.is_guest else []
-    if all(finding.status in (Status.IGNORED, Status.NOT_APPLICABLE) for finding in verdict.findings):
-        lines.append(_NOTHING_ASKED)
+    causes = causes_of(verdict)
+    lines = [*_head(verdict, occasion), *_to_do(verdict, causes, occasion), *_all_checks(verdict, occasion)]
+    if occasion.is_verbose:
+        lines += _each_finding(verdict, causes, occasion)
+    is_guest_told = any(each.way == Way.PROFILE for each in causes)
+    basis = _basis(verdict, is_guest_told)
+    lines += ["", *(part for line in basis for part in ([line] if "  " in line else _wrapped(line, occasion.width, 0)))]
+    summary = summary_of_verdict(verdict, occasion.exit_status)
     word = verdict.verdict.upper()
-    summary = summary_of_verdict(verdict, exit_status).replace(
-        word, painted(word, _MEANINGS[verdict.verdict]) if in_colour else word, 1
+    return "\n".join([*lines, summary.replace(word, _of_outcome(verdict, occasion), 1)]) + "\n"
+
+
+def _of_outcome(verdict: Verdict, occasion: RenderOptions) -> str:
+    word = verdict.verdict.upper()
+    return painted(word, _MEANINGS[verdict.verdict]) if occasion.in_colour else word
+
+
+def _head(verdict: Verdict, occasion: RenderOptions) -> Iterator[str]:
+    """The verdict and its counts; the machine, why these CPUs, and what was measured."""
+    case, word = verdict.case, verdict.verdict.upper()
+    said = f"{word}  {counts(verdict)} · profile {verdict.profile}, exit {occasion.exit_status}"
+    first, *more = _wrapped(said, occasion.width, 0, len(word) + 2)
+    yield from [first.replace(word, _of_outcome(verdict, occasion), 1), *more]
+    target = f"{name_cpus(case.target)} ({case.snapshot.target.chosen_by})"
+    about = f"{describe_platform(case.snapshot)} · {target} · {measured(verdict)}"
+    yield from _wrapped(about, occasion.width, 0)
+    if case.rules.configured_by is not None:
+        yield printable(f"with options of {case.rules.configured_by}")
+
+
+def _to_do(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
+    if not causes:
+        return
+    remark = remark_on_commands(verdict)
+    yield from ["", *_wrapped(f"WHAT TO DO   {remark}" if remark else "WHAT TO DO", occasion.width, 0)]
+    margin = len(str(len(causes))) + 4
+    for number, cause in enumerate(causes, start=1):
+        yield from _cause(number, cause, verdict, margin, occasion)
+    script = script_hint(verdict)
+    hints = [f"all of it as a script: {script}"] if script is not None else []
+    hints += ["what helps where no command is given: noisewatch explain CHECK"] if any(map(is_one_line, causes)) else []
+    yield from ["", *(f"{' ' * margin}{hint}" for hint in hints)] if hints else []
+
+
+def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: RenderOptions) -> Iterator[str]:
+    """Its number and mark, its title, the commands, and the checks that they settle."""
+    title = title_of(cause, verdict.case)
+    title += f" ({cause.findings[0].check.id})" if is_one_line(cause) else ""
+    first, *more = _wrapped(title, occasion.width, margin)
+    mark, meaning = mark_of(cause.gravity, occasion.in_unicode), MEANINGS[cause.gravity]
+    shown = painted(mark, meaning) if occasion.in_colour and meaning is not None else mark
+    yield f"{number:>{margin - 3}} {shown} {first.strip()}"
+    yield from more
+    if is_one_line(cause):
+        return
+    culprits = culprits_of(cause, title)
+    if culprits is not None:
+        yield from _wrapped(f"{'who':<{STEP}}{culprits}", occasion.width, margin, margin + STEP)
+    for name, line in steps_against(cause):
+        yield f"{' ' * margin}{name:<{STEP}}{line}"
+    yield from _wrapped(settled_by(cause), occasion.width, margin, margin + STEP)
+
+
+def _all_checks(verdict: Verdict, occasion: RenderOptions) -> Iterator[str]:
+    """One character a check, and what the characters mean."""
+    findings = verdict.findings
+    by_area = marks_by_area((each.check.area, each.gravity(verdict.is_strict)) for each in findings)
+    hint = "" if occasion.is_verbose else "   -v tells each"
+    yield from ["", f"ALL {len(findings)} CHECKS{hint}"]
+    for row in grid(by_area, max(occasion.width - 2, _NARROWEST), occasion.in_unicode):
+        yield f"  {_drawn(row, occasion)}".rstrip()
+    line, length = "", 0
+    for pieces in legend(occasion.in_unicode):
+        more = sum(len(text) for text, _ in pieces)
+        if length and length + 3 + more > occasion.width:
+            yield line
+            line, length = "", 0
+        line, length = f"{line}{'   ' if length else '  '}{_drawn(pieces, occasion)}", length + 3 + more
+    yield line
+
+
+def _drawn(pieces: Pieces, occasion: RenderOptions) -> str:
+    return "".join(
+        painted(text, meaning) if occasion.in_colour and meaning is not None else text for text, meaning in pieces
     )
-    return "\n".join([*lines, summary]) + "\n"
+
+
+def _each_finding(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -> Iterator[str]:
+    """In the order of the causes, then by gravity; unknowns, and those that do not apply, of one reason together."""
+    of_causes = [finding for cause in causes for finding in cause.findings]
+    told = {each.check.id for each in of_causes}
+    rest = [each for each in verdict.findings if each.check.id not in told]
+    gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
+    rest.sort(key=lambda each: (gravities.index(each.gravity(verdict.is_strict)), statuses.index(each.status)))
+    yield ""
+    for findings in _together([*of_causes, *rest]):
+        yield from _describe(findings, verdict, occasion)
+
+
+def _together(findings: Iterable[Finding]) -> list[list[Finding]]:
+    grouped: dict[object, list[Finding]] = {}
+    for finding in findings:
+        is_alone = finding.status in (Status.FAIL, Status.WARN, Status.PASS)
+        key = (
+            (finding.check.id,)
+            if is_alone
+            else (finding.status, finding.weight, finding.answer.reason, finding.answered_by)
+        )
+        grouped.setdefault(key, []).append(finding)
+    return list(grouped.values())
+
+
+def _basis(verdict: Verdict, is_guest_told: bool) -> Iterator[str]:
+    """What the verdict rests on: the noise floor, the sample, and what more could be asked."""
+    yield from _calibration_lines(verdict)
+    case = verdict.case
+    if case.interval is None:
+        yield _SETTINGS_ONLY if case.no_sample_reason is None else f"No sample was taken: {case.no_sample_reason}."
+    is_hidden = any(each.is_unknown and each.check.is_hidden_from_guests for each in verdict.findings)
+    if verdict.profile != SHARED and case.is_guest and is_hidden and not is_guest_told:
+        yield _GUEST
+    if all(finding.status in (Status.IGNORED, Status.NOT_APPLICABLE) for finding in verdict.findings):
+        yield _NOTHING_ASKED
 
 
 def _calibration_lines(verdict: Verdict) -> list[str]:
@@ -80,118 +189,44 @@ def _calibration_lines(verdict: Verdict) -> list[str]:
     return [*floor_lines(calibrated.floors), *remarks]
 
 
-def _headline(verdict: Verdict) -> str:
-    case = verdict.case
-    sample = f"{case.interval.seconds:.1f} s sample" if case.interval is not None else "no sample"
-    if case.calibrated is not None:
-        calibration = case.calibrated.calibration
-        sample += f" · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)"
-    target = case.snapshot.target
-    file = case.rules.configured_by
-    return (
-        f"noisewatch preflight · {name_cpus(target.cpus)} ({target.chosen_by}) · "
-        f"profile {verdict.profile} · {sample}\n{describe_platform(case.snapshot)}"
-        + (f"\nwith options of {printable(file)}" if file is not None else "")
-    )
-
-
-def _worth_telling(verdict: Verdict) -> list[Finding]:
-    """What fails, warns or leaves a question open; many open questions that do not block are told by name only."""
-    telling = [each for each in verdict.findings if each.status in _TELLING and each.severity != Severity.INFORMATION]
-    opened = [each for each in telling if each.status == Status.UNKNOWN and not each.is_blocking_unknown]
-    if len(_in_order(opened, verdict.is_strict)) <= _MOST_OPEN:
-        return telling
-    return [each for each in telling if each.status != Status.UNKNOWN or each.is_blocking_unknown]
-
-
-def _notes(verdict: Verdict, width: int, in_colour: bool) -> list[str]:
-    """What is worth knowing, in a sentence each."""
-    lines = []
-    for finding in verdict.notes:
-        wrapped = _wrapped(f"{finding.check.id} ({finding.weight}): {finding.answer.said}", width)
-        lines += [_labelled(finding, verdict, in_colour) + wrapped[0].strip(), *wrapped[1:]]
-    return lines
-
-
-def _labelled(finding: Finding, verdict: Verdict, in_colour: bool) -> str:
-    """Its status, as wide as the column that it stands in."""
-    said = label(finding, verdict)
-    is_plain = not in_colour or finding.status not in _TELLING
-    return (said if is_plain else painted(said, style_of_label(said))) + " " * (len(_INDENT) - len(said))
-
-
-def _in_order(findings: Iterable[Finding], is_strict: bool) -> list[list[Finding]]:
-    """The gravest first; unknowns, and those that do not apply, of one reason together."""
-
-    def gravity(finding: Finding) -> tuple[int, int]:
-        return gravities.index(finding.gravity(is_strict)), statuses.index(finding.status)
-
-    gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
-
-    grouped: dict[object, list[Finding]] = {}
-    for finding in sorted(findings, key=gravity):
-        is_alone = finding.status in (Status.FAIL, Status.WARN, Status.PASS)
-        key = (
-            (finding.check.id,)
-            if is_alone
-            else (finding.status, finding.weight, finding.answer.reason, finding.answered_by)
-        )
-        grouped.setdefault(key, []).append(finding)
-    return list(grouped.values())
-
-
-def _describe(findings: list[Finding], verdict: Verdict, width: int, in_colour: bool) -> list[str]:
+def _describe(findings: list[Finding], verdict: Verdict, occasion: RenderOptions) -> list[str]:
     finding = findings[0]
     answer = finding.answer
-    padded = _labelled(finding, verdict, in_colour)
     said = (
         answer.said + describe_limit_of(finding)
         if answer.status in (Status.FAIL, Status.WARN, Status.PASS)
         else answer.reason
     )
     names = ", ".join(each.check.id for each in findings)
-    lines = [f"{padded}{names} ({finding.weight})", *_wrapped(said or "", width)]
+    first, *more = _wrapped(f"{names} ({finding.weight})", occasion.width, len(_INDENT))
+    lines = [_labelled(finding, verdict, occasion) + first.strip(), *more]
+    lines += _wrapped(said or "", occasion.width, len(_INDENT))
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
-    lines += _culprits(answer.culprits, said or "")
+    lines += _culprits(finding, said or "")
     lines += [f"{_INDENT}{name + ':':<9}{command}" for name, command in commands_of(answer.fix)]
     return lines
 
 
-def _culprits(culprits: tuple[Disturbance, ...], already_said: str) -> list[str]:
-    """All of them from the costliest on, unless the sentence has named each; the rest alone would look like all."""
-    if all(_is_named(each, already_said) for each in culprits):
-        return []
-    lines = [_INDENT + culprit_line(each) for each in culprits]
+def _labelled(finding: Finding, verdict: Verdict, occasion: RenderOptions) -> str:
+    """Its status, as wide as the column that it stands in."""
+    said = label(finding, verdict)
+    is_plain = not occasion.in_colour or finding.status not in _TELLING
+    return (said if is_plain else painted(said, style_of_label(said))) + " " * (len(_INDENT) - len(said))
+
+
+def _culprits(finding: Finding, already_said: str) -> list[str]:
+    lines = [_INDENT + culprit_line(each) for each in unnamed_culprits(finding, already_said)]
     if len(lines) > _MOST_CULPRITS + 1:
         lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines
 
 
-def _is_named(culprit: Disturbance, said: str) -> bool:
-    """With its CPU: unattributed time is called the same on each."""
-    label = f"{culprit.name} ({culprit.process})" if culprit.process is not None else f"{culprit.name}:"
-    return label in said and re.search(rf"\bCPU {culprit.cpu}\b", said) is not None
-
-
-def _collapsed(verdict: Verdict, told: Sequence[Finding], width: int) -> list[str]:
-    """The rest by name, what is ignored as long as one line holds it; --verbose tells the reasons."""
-    lines = []
-    already_told = {each.check.id for each in told}
-    for status in (Status.UNKNOWN, Status.PASS, Status.NOT_APPLICABLE, Status.IGNORED):
-        hint = " (--verbose shows why)" if status == Status.UNKNOWN else ""
-        there_are = [each.check.id for each in verdict.findings if each.status == status]
-        names = [name for name in there_are if name not in already_told]
-        if names:
-            more = " more" if len(names) < len(there_are) else ""
-            wrapped = _wrapped(f"{len(names)}{more}{hint}: {', '.join(names)}", width)
-            if status == Status.IGNORED and len(wrapped) > 1:
-                wrapped = [f"{len(names)} (--verbose lists them)"]
-            lines += [f"{_LABELS[status]:<8}{wrapped[0].strip()}", *wrapped[1:]]
-    return lines
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        printable(text), max(width, 40), initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False
+def _wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
+    """The lines, each indented, those after the first by `further`; at least one."""
+    room, first = max(width, _NARROWEST), " " * indent
+    following = first if further is None else " " * further
+    wrapped = textwrap.wrap(
+        printable(text), room, initial_indent=first, subsequent_indent=following, break_on_hyphens=False
     )
+    return wrapped or [""]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import NoisewatchError
+from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
@@ -15,17 +17,16 @@ from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.reports.calibration.live import live_rows
-from noisewatch.surfaces.reports.parts.colours import style_of_label
+from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
 
-_STYLES = {  # of the words that lines of the report begin with
-    "noisewatch: STABLE": "good",
-    "noisewatch: UNSTABLE": "bad",
-    "noisewatch: UNKNOWN": "doubt",
-    **{label: style_of_label(label) for label in ("FAIL", "WARN", "UNKNOWN", "fail", "warn", "unknown")},
+_STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # the report begins with one
+_CAUSE = re.compile(r"( *\d+ )(\S)(?= )")
+_STYLE_BY_MARK: Mapping[str, Style] = {
+    mark_of(gravity, in_unicode): MEANINGS[gravity] or "plain" for gravity in Gravity for in_unicode in (True, False)
 }
 _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 
@@ -69,18 +70,20 @@ class PreflightOverlay(Overlay):
         return self.framed("preflight of", self._lines(width, max(height - 2, 1), in_unicode), width, height)
 
     def styled(self, line: str) -> Row:
-        """The verdict and the statuses stand out."""
-        first = next((word for word in _STYLES if line.startswith(f"{word} ")), None)
-        if first is None or self.verdict is None:
+        """The verdict stands out, and the mark of each cause."""
+        first, cause = line.partition(" ")[0], _CAUSE.match(line)
+        if self.verdict is None or (first not in _STYLES and cause is None):
             return [(line, "plain")]
-        return [(first, _STYLES[first]), (line[len(first) :], "strong")]
+        if cause is None:
+            return [(first, _STYLES[first]), (line[len(first) :], "strong")]
+        number, mark = cause.groups()
+        return [(number, "plain"), (mark, _STYLE_BY_MARK.get(mark, "plain")), (line[cause.end() :], "strong")]
 
     def _lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
         if self.verdict is not None:
-            options = RenderOptions(self.verdict.exit_status, 0.0, width=width)
-            *report, summary = FORMATS["text"].render(self.verdict, options).splitlines()
-            lines = [summary, "", *self.remarks, *report]  # a screen is read from its top
-            return wrapped(lines, width)
+            options = RenderOptions(self.verdict.exit_status, 0.0, width=width, in_unicode=in_unicode)
+            first, *report, _ = FORMATS["text"].render(self.verdict, options).splitlines()  # its last line is its first
+            return wrapped([first, *self.remarks, *report], width)
         if self.state == OverlayState.RUNNING:
             glyphs = UNICODE if in_unicode else ASCII
             return live_rows(self.live, width, height, glyphs) if self.live.by_cpu else [self.doing]

@@ -108,14 +108,14 @@ def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
         await pilot.press("p")
         texts.append("\n".join(shown(app)))
         await pilot.press("enter")
-        await until(pilot, lambda: "noisewatch preflight" in "".join(shown(app)))
+        await until(pilot, lambda: "CHECKS" in "".join(shown(app)))
         texts.append("\n".join(shown(app)))
         await pilot.press("e", "escape")
         texts.append("\n".join(shown(app)))
 
     with_monitor(steps, access=access, size=(100, 40))
     assert "Judges the replay of machine.nw" in texts[0]
-    assert "noisewatch: STABLE" in texts[1].splitlines()[1]
+    assert texts[1].splitlines()[1].split()[0] == "STABLE"
     assert "CPUs 2-3 (isolated)" in texts[1]
     assert {each.suffix for each in Path().iterdir()} >= {".json", ".md", ".svg"}
     assert '"verdict": "stable"' in next(Path().glob("*.json")).read_text()

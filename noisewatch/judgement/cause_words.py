@@ -1,0 +1,149 @@
+"""What all reports and screens say of a cause in the same words: what is wrong, what to do, and what that settles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.causes import Cause, Way
+from noisewatch.judgement.finding_words import culprit_line, sentence, unnamed_culprits
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.program import as_root
+from noisewatch.text import printable
+
+STEP = 9  # columns of `settles` and the like
+_LONGEST_LINE = 200  # of commands on one line
+_LONGEST_TITLE = 150
+_LONG_LIST = 40
+_MOST_CULPRITS = 6
+_SCRIPTS = "--fix-script fix.sh --undo-script undo.sh"
+
+
+def title_of(cause: Cause, case: Case) -> str:
+    """What is wrong, with figures, limits and names: of the gravest finding, and of others as far as they fit."""
+    if cause.way is not None and cause.way != Way.NONE:
+        return _ABOUT_OPEN[cause.way](len(cause.findings), case)
+    title = sentence(cause.findings[0])
+    for finding in cause.findings[1:]:
+        more = sentence(finding)
+        if len(title) + len(more) <= _LONGEST_TITLE:
+            title += f"; {more}"
+    return title
+
+
+def _questions(number: int) -> str:
+    return f"{number} blocking question{'s' if number > 1 else ''}"
+
+
+def _origin(case: Case) -> str:
+    return "a copied tree" if case.interval is None else "a recording"
+
+
+_ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
+    Way.SAMPLE: lambda count, _: f"take a sample (--sample 3): {_questions(count)} open without one",
+    Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3): {_questions(count)} open without it",
+    Way.PROFILE: lambda count, _: (
+        f"a guest cannot answer {_questions(count)}: --profile shared judges by measurement; or measure on bare metal"
+    ),
+    Way.LIVE: lambda count, case: (
+        f"run noisewatch on the machine itself: {_origin(case)} cannot answer {_questions(count)}"
+    ),
+    Way.ROOT: lambda count, case: (
+        f"ask again as root ({as_root('preflight', case.snapshot.is_live)}): {_questions(count)} need it"
+    ),
+}
+
+
+def culprits_of(cause: Cause, title: str) -> str | None:
+    """Who it was, the costliest first, where the title has not named all of them."""
+    culprits = unnamed_culprits(cause.findings[0], title)
+    named = [culprit_line(each) for each in culprits[:_MOST_CULPRITS]]
+    named += [f"{len(culprits) - _MOST_CULPRITS} more"] if len(culprits) > _MOST_CULPRITS else []
+    return "; ".join(named) or None
+
+
+def steps_against(cause: Cause) -> list[tuple[str, str]]:
+    """What to do, in lines: `try` other CPUs; commands for `now`, to `undo` them and to `keep` what they do."""
+    lines: list[tuple[str, str]] = []
+    if cause.is_about_target:
+        lines.append(("try", "other target CPUs (--cpus)" if cause.target is None else _proposal(cause.target)))
+    if cause.fix is not None:
+        lines += commands_against(cause.fix)
+    if cause.advice is not None:
+        lines.append(("by hand", printable(cause.advice)))
+    return lines
+
+
+def _proposal(cpus: CpuSet) -> str:
+    listed = format_cpu_list(cpus)
+    words = f"   a thread of each of {len(cpus)} cores below one last-level cache" if len(cpus) > 1 else ""
+    return f"--cpus {listed}{words if len(listed) < _LONG_LIST else ''}"
+
+
+def commands_against(fix: Fix) -> list[tuple[str, str]]:
+    """Each on one line, unless it is too long: then on one for each action, the name before the first."""
+    parts = (
+        ("now", fix.now, [each.do for each in fix.actions]),
+        ("undo", fix.undo, [each.undo or "" for each in reversed(fix.actions)]),
+        ("keep", fix.persist, [each.do for each in fix.lasting]),
+    )
+    lines = []
+    for name, whole, single in parts:
+        if whole:
+            shown = [whole] if len(whole) <= _LONGEST_LINE else [part for each in single for part in _parted(each)]
+            lines += [(name if not at else "", printable(line)) for at, line in enumerate(shown)]
+    return lines
+
+
+def _parted(command: str) -> list[str]:
+    """After each `&&`, behind which a shell waits for the next line; as it is, where it may be part of a word."""
+    if len(command) <= _LONGEST_LINE or "'" in command or "{" in command:
+        return [command]
+    *first, last = command.split(" && ")
+    return [*(f"{part} &&" for part in first), last]
+
+
+def settled_by(cause: Cause) -> str:
+    """`settles turbo-enabled; helps clock-capped`; of what nothing is known against `about swapping`.
+
+    Of open questions `open swapping (/proc/meminfo: no such file)`: each with its reason, unless the title has it.
+    """
+    if cause.way is not None:
+        return f"{'open':<{STEP - 1}} {'; '.join(_with_reasons(cause))}"
+    label = "" if cause.settles or cause.helps else "about"
+    named = ((label, cause.findings if label else ()), ("settles", cause.settles), ("helps", cause.helps))
+    first, *more = (f"{name:<{STEP - 1}} {_ids(findings)}" for name, findings in named if findings)
+    return "; ".join([first, *(" ".join(each.split()) for each in more)])
+
+
+def _with_reasons(cause: Cause) -> Iterator[str]:
+    findings_by_reason: dict[str, list[Finding]] = {}
+    for finding in cause.findings:
+        findings_by_reason.setdefault(sentence(finding), []).append(finding)
+    for reason, findings in findings_by_reason.items():
+        yield _ids(findings) + (f" ({reason})" if cause.way != Way.NONE else "")
+
+
+def _ids(findings: Iterable[Finding]) -> str:
+    return ", ".join(each.check.id for each in findings)
+
+
+def is_one_line(cause: Cause) -> bool:
+    """Whether nothing is known to do against it: its title is all there is to say."""
+    return (
+        cause.way in (None, Way.NONE)
+        and cause.fix is None
+        and cause.advice is None
+        and not cause.is_about_target
+        and len(cause.findings) == 1
+        and not cause.findings[0].answer.culprits
+    )
+
+
+def script_hint(verdict: Verdict) -> str | None:
+    """How to have all commands as a script; None where there are none."""
+    if not any(finding.answer.fix for finding in (*verdict.failures, *verdict.warnings)):
+        return None
+    return f"noisewatch preflight … {_SCRIPTS}"

@@ -1,0 +1,255 @@
+"""A verdict by cause: what one action settles, or one culprit is behind, is told together, with that action.
+
+Every finding that fails or warns, and every unknown that blocks, is in exactly one cause; no step of a fix is in two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.blame import covers, who
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
+from noisewatch.judgement.fixes.actions import Write
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.merging import conflict, merged, share_steps
+from noisewatch.judgement.remedies import remedy_of
+from noisewatch.judgement.rules import SHARED
+from noisewatch.judgement.target_proposal import is_settled_by, proposed_target
+from noisewatch.judgement.terms import Area, Gravity
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.kinds import Kind
+from noisewatch.model.interval.disturbance import Disturbance
+
+_ORDER = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
+_DENIED = ("permission denied", "operation not permitted")
+
+
+class Way(StrEnum):
+    """How a question that is open, and blocks, gets its answer."""
+
+    SAMPLE = "sample"
+    CALIBRATION = "calibration"
+    PROFILE = "profile"  # a guest cannot know it
+    LIVE = "live"  # a copy or a recording does not tell
+    ROOT = "root"
+    NONE = "none"  # only its reason is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """What belongs together, the gravest first, and what to do about it.
+
+    What it settles is over once that is done; what it only helps has other reasons too, or needs more than that.
+    """
+
+    gravity: Gravity
+    findings: tuple[Finding, ...]
+    settles: tuple[Finding, ...] = ()
+    fix: Fix | None = None
+    advice: str | None = None  # where no command is known
+    target: CpuSet | None = None  # CPUs to choose instead
+    is_about_target: bool = False  # other target CPUs help, whether or not some can be proposed
+    way: Way | None = None  # of what is open
+
+    @property
+    def helps(self) -> tuple[Finding, ...]:
+        """What else belongs to it, where there is anything to do at all."""
+        if self.fix is None and self.target is None:
+            return ()
+        settled = {each.check.id for each in self.settles}
+        return tuple(each for each in self.findings if each.check.id not in settled)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Findings on their way to a cause."""
+
+    findings: list[Finding]
+    fixes: list[Fix]
+    culprits: set[Hashable]  # who is behind the first of its findings
+
+    @property
+    def fix(self) -> Fix | None:
+        return merged(self.fixes)
+
+
+def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
+    """All causes: those of failures first, then those of warnings, then what is open; by hand what has no fix."""
+    found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
+    for finding in verdict.findings:
+        found[finding.gravity(verdict.is_strict)].append(finding)
+    wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
+    gravity_of = partial(_gravest, is_strict=verdict.is_strict)
+    about_target = [each for each in wrong if _is_about_target(each)]
+    others = [each for each in wrong if not _is_about_target(each)]
+    causes = [
+        *_of_target(about_target, case, gravity_of),
+        *(_cause(group, case, gravity_of) for group in _groups(others, case)),
+        *_open(found[Gravity.UNANSWERED], case),
+    ]
+    return tuple(sorted(causes, key=_rank))
+
+
+def _rank(cause: Cause) -> tuple[int, bool]:
+    is_by_hand = cause.fix is None and cause.advice is None and not cause.is_about_target
+    return _ORDER.index(cause.gravity), is_by_hand
+
+
+def _gravest(findings: Iterable[Finding], is_strict: bool) -> Gravity:
+    return min((each.gravity(is_strict) for each in findings), key=_ORDER.index)
+
+
+_GravityOf = Callable[[Iterable[Finding]], Gravity]
+
+
+def _is_about_target(finding: Finding) -> bool:
+    """Whether other target CPUs, and nothing else, are what helps."""
+    answer = finding.answer
+    if answer.fix is not None:
+        return answer.fix.lasting == (FEWER_TARGETS,)
+    return finding.check.area == Area.TARGET and bool(answer.cpus) and not answer.culprits
+
+
+def _of_target(findings: Sequence[Finding], case: Case, gravity_of: _GravityOf) -> Iterator[Cause]:
+    if not findings:
+        return
+    proposed = proposed_target(case)
+    settled = (each for each in findings if proposed is not None and is_settled_by(each, case, proposed))
+    yield Cause(
+        gravity=gravity_of(findings),
+        findings=tuple(findings),
+        settles=tuple(settled),
+        target=proposed,
+        is_about_target=True,
+    )
+
+
+def _groups(findings: Sequence[Finding], case: Case) -> list[_Group]:
+    """First what has a fix, by its steps; then what has a culprit only; each of the rest alone."""
+    groups: list[_Group] = []
+    for finding in findings:
+        fix = finding.answer.fix
+        if fix is not None:
+            _join(groups, _Group([finding], [fix], _leads(finding, case)), _shares_steps)
+    for finding in findings:
+        if finding.answer.fix is None:
+            _join(groups, _Group([finding], [], _leads(finding, case)), _shares_culprit)
+    for group in [each for each in groups if not each.fixes and each.culprits]:
+        remedy = remedy_of(_culprits(group.findings[0], case)[0], case).fix
+        if remedy is not None:
+            groups.remove(group)
+            _join(groups, replace(group, fixes=[remedy]), _shares_steps)
+    return groups
+
+
+def _join(groups: list[_Group], new: _Group, belongs: Callable[[_Group, _Group], bool]) -> None:
+    """Adds the group, as one with all that it belongs to."""
+    related = [each for each in groups if belongs(each, new)]
+    for each in related[1:]:
+        groups.remove(each)
+    if not related:
+        groups.append(new)
+        return
+    first = related[0]
+    for each in (*related[1:], new):
+        first.findings += each.findings
+        first.fixes += each.fixes
+        first.culprits |= each.culprits
+
+
+def _shares_steps(one: _Group, other: _Group) -> bool:
+    """Whether a step is in the fixes of both, or both set the clock; never where they want different values."""
+    if any(conflict(mine, theirs) for mine in one.fixes for theirs in other.fixes):
+        return False
+    if _sets_clock(one) and _sets_clock(other):
+        return True
+    return any(share_steps(mine, theirs) for mine in one.fixes for theirs in other.fixes)
+
+
+def _sets_clock(group: _Group) -> bool:
+    fixes = [each.actions for each in group.fixes]
+    return (
+        bool(fixes)
+        and all(each.check.area == Area.FREQUENCY for each in group.findings)
+        and all(actions and all(isinstance(each, Write) for each in actions) for actions in fixes)
+    )
+
+
+def _shares_culprit(one: _Group, other: _Group) -> bool:
+    return bool(one.culprits & other.culprits)
+
+
+def _leads(finding: Finding, case: Case) -> set[Hashable]:
+    """Whoever its fix is about; else the costliest of its culprits alone, so that a bystander joins no two causes."""
+    culprits, fix = _culprits(finding, case), finding.answer.fix
+    covered = {who(each) for each in culprits if fix is not None and covers(fix, each)}
+    return covered | {who(each) for each in culprits[:1]}
+
+
+def _culprits(finding: Finding, case: Case) -> list[Disturbance]:
+    """Those that disturb target CPUs: what helps against them helps against the finding."""
+    return [each for each in finding.answer.culprits if each.cpu in case.target or each.kind == Kind.SIBLING]
+
+
+def _cause(group: _Group, case: Case, gravity_of: _GravityOf) -> Cause:
+    gravity, fix = gravity_of(group.findings), group.fix
+    ordered = sorted(group.findings, key=lambda each: (_ORDER.index(gravity_of([each])), not _culprits(each, case)))
+    lead = next((culprit for each in ordered for culprit in _culprits(each, case)[:1]), None)
+    is_covered = lead is None or (fix is not None and (lead.kind not in _MOVABLE or covers(fix, lead)))
+    return Cause(
+        gravity=gravity,
+        findings=tuple(ordered),
+        settles=tuple(each for each in ordered if fix is not None and _is_settled(each, fix, case)),
+        fix=fix,
+        advice=None if lead is None or is_covered else remedy_of(lead, case).said,
+    )
+
+
+def _is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
+    """Whether the fix leaves none of its culprits; its own fix settles what has none, or is about no culprit."""
+    culprits, own = _culprits(finding, case), finding.answer.fix
+    unmoved = [each for each in culprits if not covers(fix, each) and not _is_negligible(each, finding)]
+    if own is None:
+        return bool(culprits) and not unmoved
+    return all(each.kind == Kind.SIBLING or (each.kind not in _MOVABLE and each is culprits[0]) for each in unmoved)
+
+
+def _is_negligible(culprit: Disturbance, finding: Finding) -> bool:
+    """Whether it alone is far from what the check allows."""
+    value = {"share": culprit.share, "per second": culprit.rate_per_s}.get(finding.answer.unit or "")
+    return value is not None and value <= _NEGLIGIBLE * (finding.answer.limit or 0.0)
+
+
+_NEGLIGIBLE = 0.1  # of a limit
+_MOVABLE = frozenset({Kind.IRQ, Kind.THREAD, Kind.KERNEL_THREAD, Kind.UNATTRIBUTED, Kind.OUTSIDE})
+
+
+def _open(findings: Iterable[Finding], case: Case) -> Iterator[Cause]:
+    """By the way to an answer; where there is none by the reason."""
+    ways = list(Way)
+    by_way: dict[tuple[int, str | None], list[Finding]] = {}
+    for finding in findings:
+        way = _way_of(finding, case)
+        by_way.setdefault((ways.index(way), finding.answer.reason if way == Way.NONE else None), []).append(finding)
+    for (at, _), together in sorted(by_way.items(), key=lambda each: each[0][0]):
+        yield Cause(gravity=Gravity.UNANSWERED, findings=tuple(together), way=ways[at])
+
+
+def _way_of(finding: Finding, case: Case) -> Way:
+    check, reason = finding.check, finding.answer.reason or ""
+    if finding.answer.is_fault:
+        return Way.NONE
+    if case.is_guest and check.is_hidden_from_guests and case.rules.profile != SHARED:
+        return Way.PROFILE
+    if not case.snapshot.is_live:
+        return Way.LIVE
+    if check.asks_calibration and case.calibrated is None:
+        return Way.CALIBRATION
+    if check.asks_rates and case.interval is None:
+        return Way.SAMPLE
+    return Way.ROOT if any(words in reason for words in _DENIED) else Way.NONE

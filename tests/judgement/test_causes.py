@@ -1,0 +1,162 @@
+"""Findings by cause: each in exactly one, no step in two, the gravest first, and nothing settled that is not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.causes import Cause, Way, causes_of
+from noisewatch.judgement.fixes.actions import Move, Write
+from noisewatch.judgement.fixes.merging import merged, steps_of
+from noisewatch.judgement.rules import SHARED, Rules
+from noisewatch.judgement.terms import Gravity, Severity
+from noisewatch.judgement.verdict import Verdict, judge
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+from noisewatch.kernel.tasks.threads import TaskReader
+from tests.judgement.example import Example, all_examples
+from tests.judgement.judging import judged
+from tests.written import WrittenMachine
+from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
+
+_ORDER = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
+_SOME = [each for at, each in enumerate(all_examples()) if at % 7 == 0]  # the sweeps judge all of them
+_TARGET = frozenset({2, 3})
+
+
+def _ids(findings: object) -> list[str]:
+    return [each.check.id for each in findings]  # type: ignore[attr-defined]
+
+
+def _cause_of(verdict: Verdict, check_id: str) -> Cause:
+    (found,) = [each for each in causes_of(verdict) if check_id in _ids(each.findings)]
+    return found
+
+
+def _noisy(count: int = 900, share: float = 0.5) -> Verdict:
+    """An interrupt and a thread on CPU 2, the clock and the default mask as distributions leave them."""
+    changed: dict[str, str] = {
+        f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n",
+        f"{CPUS}/cpufreq/boost": "1\n",
+        "/proc/irq/24/smp_affinity_list": "2\n",
+        "/proc/irq/24/effective_affinity_list": "2\n",
+    }
+    before = quiet_files() | changed | process(900, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | changed | process(900, "hog", 2, round(share * 3e9), allowed="0-3")
+    for files, number in ((before, 0), (after, count)):
+        files["/proc/interrupts"] = f" CPU0 CPU1 CPU2 CPU3\n 24: 0 0 {number} 0 PCI-MSI 24-edge eth0\n"
+    after["/proc/stat"] = stat_file({2: round(300 * share)}, 300)
+    return judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET)
+
+
+def _untouched(verdict: Verdict) -> list[str]:
+    gravities = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
+    return [each.check.id for each in verdict.findings if each.gravity(verdict.is_strict) in gravities]
+
+
+def _check(verdict: Verdict) -> None:
+    """What holds of the causes of any verdict."""
+    causes = causes_of(verdict)
+    told = Counter(check_id for cause in causes for check_id in _ids(cause.findings))
+    assert told == Counter(_untouched(verdict))
+    assert [_ORDER.index(each.gravity) for each in causes] == sorted(_ORDER.index(each.gravity) for each in causes)
+    steps = Counter(step for cause in causes if cause.fix is not None for step in steps_of(cause.fix))
+    assert [step for step, times in steps.items() if times > 1] == []
+    for cause in causes:
+        gravities = [each.gravity(verdict.is_strict) for each in cause.findings]
+        assert gravities[0] == cause.gravity == min(gravities, key=_ORDER.index)
+        assert (cause.way is None) == (cause.gravity != Gravity.UNANSWERED)
+        settled = set(_ids(cause.settles))
+        assert settled <= set(_ids(cause.findings))
+        assert not settled or cause.fix is not None or cause.target is not None
+        assert settled.isdisjoint(_ids(cause.helps))
+
+
+@pytest.mark.parametrize("example", _SOME, ids=lambda each: each.name)
+def test_every_finding_that_counts_is_in_one_cause_and_no_step_in_two(example: Example) -> None:
+    verdict = example.judged()
+    _check(verdict)
+    _check(replace(verdict, is_strict=True))
+
+
+def test_a_noisy_machine_has_few_causes_and_each_has_its_findings() -> None:
+    verdict = _noisy()
+    _check(verdict)
+    assert _ids(_cause_of(verdict, "governor-not-performance").settles) == ["governor-not-performance", "turbo-enabled"]
+    assert _ids(_cause_of(verdict, "device-interrupts-on-target").settles) == [
+        "device-interrupts-on-target",
+        "irq-routed-to-target",
+    ]
+    assert _ids(_cause_of(verdict, "tasks-on-target").settles) == ["tasks-on-target", "target-cpu-busy"]
+
+
+def test_one_action_for_an_interrupt_moves_it_once() -> None:
+    fix = _cause_of(_noisy(), "irq-routed-to-target").fix
+    assert fix is not None
+    assert fix.now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
+    assert fix.undo == "echo 2 | sudo tee /proc/irq/24/smp_affinity_list"
+
+
+def test_what_a_fix_does_not_move_is_not_settled_by_it() -> None:
+    before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(900, "hog", 2, 300_000_000, allowed="0-3")
+    after["/proc/stat"] = stat_file({2: 270}, 300)  # most of it is of threads that nobody saw
+    cause = _cause_of(judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET), "target-cpu-busy")
+    assert _ids(cause.settles) == []
+    assert set(_ids(cause.helps)) == {"tasks-on-target", "target-cpu-busy"}
+    assert cause.advice is not None
+    assert "trace" in cause.advice
+
+
+def _by_settings(
+    changes: Mapping[str, str | None], target: frozenset[int] | None = None, rules: Rules | None = None
+) -> Verdict:
+    files = {path: text for path, text in {**quiet_files(), **changes}.items() if text is not None}
+    machine = WrittenMachine(files, answers=ANSWERS, is_copy=True)
+    case = Case(read_snapshot(machine, SnapshotOptions(target), TaskReader(asks_all_affinities=True)))
+    return judge(case if rules is None else replace(case, rules=rules))
+
+
+def test_other_target_cpus_are_proposed_and_settle_what_the_checks_say_of_them() -> None:
+    verdict = _by_settings({}, frozenset(range(4)))
+    cause = _cause_of(verdict, "no-housekeeping-cpu")
+    assert cause.target is not None
+    assert cause.target < frozenset(range(4))
+    assert 0 not in cause.target
+    assert "no-housekeeping-cpu" in _ids(cause.settles)
+    proposed = _by_settings({}, cause.target)
+    still = {each.check.id for each in (*proposed.failures, *proposed.warnings)}
+    assert still.isdisjoint(_ids(cause.settles))
+
+
+def test_without_a_topology_no_cpus_are_proposed_and_nothing_is_settled() -> None:
+    siblings = dict.fromkeys(path for path in quiet_files() if "/topology/" in path or "/cache/" in path)
+    cause = _cause_of(_by_settings(siblings, frozenset(range(4))), "no-housekeeping-cpu")
+    assert (cause.target, cause.settles, cause.is_about_target) == (None, (), True)
+
+
+def test_what_a_copy_cannot_tell_is_to_be_asked_on_the_machine_itself() -> None:
+    verdict = _by_settings({"/proc/meminfo": None, f"{CPUS}/cpu2/cpufreq/scaling_governor": None}, _TARGET)
+    assert _cause_of(verdict, "governor-not-performance").way == Way.LIVE
+
+
+@pytest.mark.parametrize(("profile", "way"), [("micro", Way.PROFILE), (SHARED, Way.LIVE)])
+def test_what_no_guest_can_know_is_asked_of_the_profile_for_guests(profile: str, way: Way) -> None:
+    guest = {"/proc/cpuinfo": "processor : 0\nflags : hypervisor\n", f"{CPUS}/cpu2/cpufreq/scaling_governor": None}
+    rules = Rules(profile=profile, severity_by_id={"governor-not-performance": Severity.BLOCKING})
+    assert _cause_of(_by_settings(guest, _TARGET, rules), "governor-not-performance").way == way
+
+
+def test_a_merged_fix_leaves_out_what_is_so_already_and_undoes_only_what_it_does() -> None:
+    verdict = _noisy()
+    found = [each.answer.fix for each in verdict.findings if each.answer.fix is not None]
+    for fix in filter(None, (merged([each]) for each in found)):
+        writes = [setting for action in fix.actions if isinstance(action, Write) for setting in action.settings]
+        assert all(each.before != each.value for each in writes) or len(fix.actions) == len(found)
+    move = next(action for fix in found for action in fix.actions if isinstance(action, Move))
+    twice = merged([fix for fix in found if move in fix.actions] * 2)
+    assert twice is not None
+    assert twice.actions == (move,)
