@@ -41,7 +41,7 @@ class PreflightOverlay(Overlay):
     remarks: list[str] = field(default_factory=list)
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """The gate, or what it says of the recording."""
+        """Runs preflight, or judges the recording."""
         result = _verdict(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 

@@ -96,7 +96,7 @@ def test_to_begin_with_all_is_asked_that_interrupts_a_cpu_by_being_asked(release
 
 
 def test_the_samplers_later_frames_ask_nothing_of_it_and_lose_nothing(release: str) -> None:
-    """All screens show those frames: the overview, all CPUs, all sources, one CPU, events and the gate's checks."""
+    """All screens show those frames: the overview, all CPUs, culprits, one CPU, events and preflight's checks."""
     host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)  # the settings are read again each time
     frames = sample_frames(host, SnapshotOptions(TARGET), 1.0, sleep=lambda seconds: host.advance())
     next(frames)

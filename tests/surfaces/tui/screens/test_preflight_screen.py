@@ -1,4 +1,4 @@
-"""The gate in the monitor: its checks on the moment that is shown, and the whole of it on demand."""
+"""Preflight in the monitor: its checks on the snapshot that is shown, and all of it on demand."""
 
 from __future__ import annotations
 
