@@ -46,8 +46,13 @@ def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
     )
     if max(known, default=0) >= _WHOLE_FROM * size:  # too many digits to be compared at a glance
         unit, size = ("ms", 1e6) if size < 1e6 else ("s", 1e9)
-    least = min(known, default=0) / size
-    digits = 0 if least >= 99.95 or unit == "ns" else 1 if least >= 9.995 else 2
+    least, most = min(known, default=0) / size, max(known, default=0) / size
+    if 0 < least < 0.0995:  # what is little is not shown as nothing
+        digits = 3
+    elif least >= 99.95 or most >= 9999.5 or unit == "ns":
+        digits = 0
+    else:
+        digits = 1 if least >= 9.995 or most >= 999.5 else 2
     return unit, ["?" if value is None else f"{value / size:.{digits}f}" for value in values_ns]
 
 

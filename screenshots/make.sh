@@ -18,6 +18,11 @@ draw monitor 120x30 $lab
 draw cpu 100x30 $lab --keys enter,f
 draw preflight 100x30 $lab --keys 6
 draw calibration 100x40 tests/machines/host-calibration.nw --keys c,enter
+python3 -m tests.written.two_sides "$recordings/two.nw"
+for form in svg png; do
+    noisewatch calibrate --replay "$recordings/two.nw" --cpus 2-3 --against 0-1 --format $form \
+        --output screenshots/against-120x40.$form
+done
 draw verdict 100x40 tests/machines/host-calibration.nw --keys p,enter
 
 for count in 4 16 64 512; do

@@ -12,6 +12,7 @@ from noisewatch.units import (
     describe_mhz,
     describe_rate,
     describe_value,
+    in_one_unit,
     parse_duration,
     short_duration,
     short_rate,
@@ -135,3 +136,21 @@ def test_a_clock_is_whole_megahertz(khz: int | None, words: str) -> None:
 
 def test_a_range_of_clocks_names_its_unit_once() -> None:
     assert describe_clocks(1_200_000, 2_300_000) == "1.2 to 2.3 GHz"
+
+
+@pytest.mark.parametrize(
+    ("values_ns", "unit", "figures"),
+    [
+        ([], "ns", []),
+        ([None, None], "ns", ["?", "?"]),
+        ([850.0, 12.4], "ns", ["850", "12"]),
+        ([3_010.0, 62_900.0], "µs", ["3.01", "62.90"]),
+        ([80_600.0, 5_220_000.0, None], "µs", ["80.6", "5220.0", "?"]),
+        ([54_000.0, 10_470_300.0], "µs", ["54", "10470"]),
+        ([3_000.0, 148e6], "ms", ["0.003", "148.000"]),
+        ([0.0, 2e6], "ms", ["0.00", "2.00"]),
+        ([3e9, 12e9], "s", ["3.00", "12.00"]),
+    ],
+)
+def test_a_column_of_durations_has_one_unit(values_ns: list[float | None], unit: str, figures: list[str]) -> None:
+    assert in_one_unit(values_ns) == (unit, figures)

@@ -12,7 +12,7 @@ from noisewatch.judgement.comparison import Comparison, Difference, compare
 from noisewatch.judgement.noise_floor import NoiseFloor
 from noisewatch.model.calibration.statistics import quantile
 from noisewatch.surfaces.reports.calibration.comparison import work_times
-from noisewatch.surfaces.reports.calibration.gaps import CAUSES, GapsShown, gaps_of
+from noisewatch.surfaces.reports.calibration.gaps import CAUSES, TICK, GapsShown, gaps_of
 from noisewatch.surfaces.reports.calibration.histogram import glyph_of
 from noisewatch.surfaces.reports.calibration.ladder import share_text
 from noisewatch.surfaces.reports.calibration.mirrored import LEAST_ROWS, mirrored_rows
@@ -121,7 +121,8 @@ def _left_over(side: Side) -> str:
     if most is None or most.cause is CAUSES[-1] or not gaps.share:
         return ""
     inferred = "" if gaps.unknown_because is None else " (inferred, no trace)"
-    return f"Of the noise of {side.name} {(most.share or 0.0) / gaps.share:.0%} is {most.cause.name}{inferred}."
+    cure = ": nohz_full= takes it away" if most.cause is TICK else ""
+    return f"Of the noise of {side.name} {(most.share or 0.0) / gaps.share:.0%} is {most.cause.name}{inferred}{cure}."
 
 
 def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -> list[Row]:
