@@ -20,7 +20,7 @@ from noisewatch.judgement.fixes.merging import conflict, merged, share_steps
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.target_proposal import is_settled_by, proposed_target
-from noisewatch.judgement.terms import Area, Gravity
+from noisewatch.judgement.terms import Area, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
@@ -102,6 +102,18 @@ def _rank(cause: Cause) -> tuple[int, bool]:
 
 def _gravest(findings: Iterable[Finding], is_strict: bool) -> Gravity:
     return min((each.gravity(is_strict) for each in findings), key=_ORDER.index)
+
+
+def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
+    """All findings, the gravest first; of one gravity those of one cause together, in the order of the causes."""
+    number_by_id = {each.check.id: number for number, cause in enumerate(causes) for each in cause.findings}
+    gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
+
+    def rank(finding: Finding) -> tuple[int, int, int]:
+        gravity, number = finding.gravity(verdict.is_strict), number_by_id.get(finding.check.id, len(causes))
+        return gravities.index(gravity), number, statuses.index(finding.status)
+
+    return sorted(verdict.findings, key=rank)
 
 
 _GravityOf = Callable[[Iterable[Finding]], Gravity]

@@ -125,6 +125,19 @@ def test_in_nagios_rows_and_counts_agree_as_far_as_it_reads() -> None:
     assert len(rows) == failed_verdict().counts.fail + failed_verdict().counts.warn + failed_verdict().counts.unknown
 
 
+@_ALL
+def test_the_causes_in_json_hold_each_finding_that_counts_once_and_are_those_of_the_text(
+    make: Callable[[], Verdict],
+) -> None:
+    verdict = make()
+    causes = json.loads(rendered("json", verdict))["causes"]
+    telling = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
+    wanted = [each.check.id for each in verdict.findings if each.gravity(verdict.is_strict) in telling]
+    assert sorted(name for cause in causes for name in cause["findings"]) == sorted(wanted)
+    numbered = re.findall(r"^ *(\d+) [✗!?] ", rendered("text", verdict), re.MULTILINE)
+    assert [int(number) for number in numbered] == list(range(1, len(causes) + 1))
+
+
 _MARKS = {"✗": Gravity.FAILED, "!": Gravity.WARNED, "i": Gravity.NOTED, "✓": Gravity.PASSED, "·": Gravity.LEFT_OUT}
 
 

@@ -50,13 +50,21 @@ def test_all_that_is_wrong_is_in_one_table_the_gravest_first() -> None:
 
 def test_culprits_and_each_command_have_a_fence_of_their_own() -> None:
     report = rendered("markdown", failed_verdict())
-    section = report.partition("#### `tasks-on-target`\n")[2].partition("####")[0]
+    section = report.partition("#### `default-irq-affinity-includes-target`\n")[2].partition("####")[0]
     culprits = "CPU 2: thread hog (pid 900) 50.00%\nCPU 3: irq hog 30/s 0.10% (estimated)"
     languages = {"now": "sh", "undo": "sh", "persist": "text"}  # what persists is often a piece of advice
     fences = [f"{name}:\n\n```{language}\nhog\n```\n" for name, language in languages.items()]
     fences.insert(0, f"```text\n{culprits}\n```\n")
     assert section.strip("\n").split("\n\n", 1)[0] == fences[0].rstrip("\n")
     assert [fence for fence in fences if fence not in section] == []
+
+
+def test_findings_of_one_cause_share_a_section_in_which_no_command_stands_twice() -> None:
+    report = rendered("markdown", failed_verdict())
+    names = "`tasks-on-target`, `device-interrupts-on-target`, `target-not-isolated`"
+    section = report.partition(f"#### 1. {names}\n")[2].partition("####")[0]
+    assert section.count("now:\n\n```sh\nhog\n```\n") == 1
+    assert section.count("CPU 2: thread hog (pid 900)") == 1
 
 
 def test_what_passed_and_what_was_not_asked_is_folded_away() -> None:

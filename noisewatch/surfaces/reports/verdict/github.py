@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from noisewatch.judgement.causes import causes_of, in_order
 from noisewatch.judgement.finding_words import (
-    by_gravity,
     commands_of,
     counts,
     culprit_line,
@@ -32,12 +32,13 @@ _ESCAPES_IN_PROPERTIES = _ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(verdict: Verdict, occasion: RenderOptions) -> str:
-    """All of `preflight --format github`: the verdict first, as a notice, then the findings, the gravest first."""
-    found = by_gravity(verdict)
+    """All of `preflight --format github`: the verdict first, as a notice, then the gravest findings, by cause."""
+    findings = in_order(verdict, causes_of(verdict))
     lines = [workflow_command("notice", f"noisewatch: {verdict.verdict.upper()}", _told(verdict))]
     for level, gravities in _LEVELS:
         room = _MOST_ANNOTATIONS - (1 if level == "notice" else 0)
-        lines += _annotations(level, [each for gravity in gravities for each in found[gravity]], room)
+        shown = [each for each in findings if each.gravity(verdict.is_strict) in gravities]
+        lines += _annotations(level, shown, room)
     return "".join(f"{line}\n" for line in lines)
 
 

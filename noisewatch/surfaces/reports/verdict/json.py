@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from noisewatch import __version__
+from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_floors
 from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_machine
@@ -34,6 +35,7 @@ def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status:
         "verdict": verdict.verdict,
         "exit_status": exit_status,
         "findings": [_finding(finding) for finding in verdict.findings],
+        "causes": [_cause(cause) for cause in causes_of(verdict)],
         "calibration": None if calibrated is None else describe_calibration(calibrated),
         "noise_floor": None if calibrated is None else describe_floors(calibrated.floors),
         "sample_seconds": case.interval.seconds if case.interval is not None else 0,
@@ -59,6 +61,18 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "evidence": dict(answer.evidence),
         "culprits": [describe_culprit(culprit) for culprit in answer.culprits],
         "fix": None if answer.fix is None else describe_fix(answer.fix),
+    }
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "gravity": cause.gravity,
+        "findings": [each.check.id for each in cause.findings],
+        "settles": [each.check.id for each in cause.settles],
+        "fix": None if cause.fix is None else describe_fix(cause.fix),
+        "advice": cause.advice,
+        "target": None if cause.target is None else sorted(cause.target),
+        "way": cause.way,
     }
 
 

@@ -6,10 +6,12 @@ could be markup becomes a code span, where nothing is, neither a mention nor a l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import takewhile
 
 from noisewatch import __version__
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.judgement.causes import Cause, causes_of, in_order
 from noisewatch.judgement.finding_words import (
     by_gravity,
     commands_of,
@@ -21,10 +23,12 @@ from noisewatch.judgement.finding_words import (
     remark_on_commands,
     sentence,
 )
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.parts.tables import cell, code, fenced, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
+from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share
 
 _MOST_BYTES = 60_000  # GitHub takes 65,536 characters in an issue, and its reporter has something to say too
@@ -76,36 +80,46 @@ def _floor(verdict: Verdict) -> str:
 
 
 def _findings(verdict: Verdict) -> list[str]:
-    """The table of all that is not as it should be, then a section for each that has more to say."""
-    found = by_gravity(verdict)
-    wrong = [
-        each
-        for gravity in (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
-        for each in found[gravity]
-    ]
+    """The table of all that is not as it should be, then a section for each cause or note that has more to say."""
+    causes = causes_of(verdict)
+    of_causes = {each.check.id for cause in causes for each in cause.findings}
+    wrong = [each for each in in_order(verdict, causes) if each.gravity(verdict.is_strict) not in _CALM]
     if not wrong:
         return []
     rows = [(label(each, verdict), code(each.check.id), each.weight, cell(sentence(each))) for each in wrong]
     remark = remark_on_commands(verdict)
     remarks = [f"{remark}\n"] if remark else []
+    others = [each for each in wrong if each.check.id not in of_causes]
     return [
         table(("status", "check", "severity", "what was found"), rows),
         *remarks,
-        *filter(None, map(_section, wrong)),
+        *filter(None, (_of_cause(number, cause) for number, cause in enumerate(causes, 1))),
+        *filter(None, (_section(code(each.check.id), [each], each.answer.fix, []) for each in others)),
     ]
 
 
-def _section(finding: Finding) -> str:
+_CALM = (Gravity.PASSED, Gravity.LEFT_OUT)
+
+
+def _of_cause(number: int, cause: Cause) -> str:
+    """Its checks and, once, what helps against it."""
+    advice = [cause.advice] if cause.advice is not None else []
+    advice += [f"choose other target CPUs: --cpus {format_cpu_list(cause.target)}"] if cause.target is not None else []
+    names = ", ".join(code(each.check.id) for each in cause.findings)
+    return _section(f"{number}. {names}", cause.findings, cause.fix, advice)
+
+
+def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice: Sequence[str]) -> str:
     """Culprits and commands, each in a fence of its own, as readers copy a whole one; nothing where there are none."""
-    culprits = [culprit_line(each) for each in finding.answer.culprits]
+    culprits = list(dict.fromkeys(culprit_line(each) for finding in findings for each in finding.answer.culprits))
     if len(culprits) > _MOST_CULPRITS:
         culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
     fences = [fenced("text", culprits)] if culprits else []
+    fences += [f"{prose(printable(said))}\n" for said in advice]
     fences += [
-        f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}"
-        for name, command in commands_of(finding.answer.fix)
+        f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}" for name, command in commands_of(fix)
     ]
-    return "\n".join([f"#### {code(finding.check.id)}\n", *fences]) if fences else ""
+    return "\n".join([f"#### {heading}\n", *fences]) if fences else ""
 
 
 def _rest(verdict: Verdict) -> list[str]:

@@ -1,7 +1,7 @@
 """The verdict for Nagios, Icinga and what else runs their plugins: a status line, performance data, more lines.
 
 NOISEWATCH CRITICAL: 1 fail (1 blocking), 0 warn, 0 unknown, 80 pass: tasks-on-target (CPUs 2-3, …) | 'blocking_fail'=1
-Status.FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
+FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
 https://www.monitoring-plugins.org/doc/guidelines.html
 """
 
@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
+from noisewatch.judgement.causes import causes_of, in_order
 from noisewatch.judgement.finding_words import (
     by_gravity,
     counts,
@@ -64,9 +65,8 @@ def _told(verdict: Verdict) -> str:
 
 
 def _long_output(verdict: Verdict) -> Iterator[str]:
-    found = by_gravity(verdict)
-    for gravity in _TELLING:
-        for finding in found[gravity]:
+    for finding in in_order(verdict, causes_of(verdict)):
+        if finding.gravity(verdict.is_strict) in _TELLING:
             yield f"{label(finding, verdict)} {finding.check.id} ({finding.weight}): {sentence(finding)}"
             yield from map(culprit_line, finding.answer.culprits[:_MOST_CULPRITS])
     yield describe_host(verdict.case.snapshot)

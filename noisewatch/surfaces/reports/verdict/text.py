@@ -15,7 +15,7 @@ from noisewatch.judgement.cause_words import (
     steps_against,
     title_of,
 )
-from noisewatch.judgement.causes import Cause, Way, causes_of
+from noisewatch.judgement.causes import Cause, Way, causes_of, in_order
 from noisewatch.judgement.finding_words import (
     commands_of,
     counts,
@@ -28,7 +28,7 @@ from noisewatch.judgement.finding_words import (
     unnamed_culprits,
 )
 from noisewatch.judgement.rules import SHARED
-from noisewatch.judgement.terms import Gravity, Outcome, Status
+from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 from noisewatch.surfaces.reports.machine.text import describe_platform
@@ -144,9 +144,7 @@ def _each_finding(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOpt
     """In the order of the causes, then by gravity; unknowns, and those that do not apply, of one reason together."""
     of_causes = [finding for cause in causes for finding in cause.findings]
     told = {each.check.id for each in of_causes}
-    rest = [each for each in verdict.findings if each.check.id not in told]
-    gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
-    rest.sort(key=lambda each: (gravities.index(each.gravity(verdict.is_strict)), statuses.index(each.status)))
+    rest = [each for each in in_order(verdict, causes) if each.check.id not in told]
     yield ""
     for findings in _together([*of_causes, *rest]):
         yield from _describe(findings, verdict, occasion)
