@@ -107,6 +107,9 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
         default=(),
         help="measure this command instead of the built-in work",
     )
+    parser.add_argument(
+        "--theme", choices=("dark", "light"), default="dark", help="colours of an SVG or PNG (default dark)"
+    )
     add_budget(parser)
     add_record(parser)
 

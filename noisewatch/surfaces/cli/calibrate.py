@@ -32,6 +32,7 @@ from noisewatch.surfaces.reports.calibration.report import (
     text_of,
 )
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast
+from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.draw.text_row import Row
 
@@ -65,7 +66,7 @@ def _report(result: CalibratedTarget, arguments: Namespace) -> bytes:
         return _json(describe_calibrated(result))
     contrast = contrast_of(result)
     if arguments.format in ("svg", "png"):
-        return _picture(result, contrast, arguments.format)
+        return _picture(result, contrast, arguments)
     if arguments.format == "markdown":
         rows, details = _rows_and_details(result, contrast, WIDTH, UNICODE)
         return markdown_of(rows, details).encode()
@@ -87,10 +88,10 @@ def _rows_and_details(
     return report_rows(result.calibrated, result.target, columns, glyphs), detail_lines(result.calibrated, columns)
 
 
-def _picture(result: CalibratedTarget, contrast: Contrast | None, form: str) -> bytes:
+def _picture(result: CalibratedTarget, contrast: Contrast | None, arguments: Namespace) -> bytes:
     if contrast is not None:
         rows = contrast_report_rows(contrast, WIDTH, UNICODE)
     else:
         rows = report_rows(result.calibrated, result.target, WIDTH, UNICODE)
-    svg = svg_of(rows, WIDTH, "noisewatch calibrate")
-    return png_of(svg) if form == "png" else svg.encode()
+    svg = svg_of(rows, WIDTH, "noisewatch calibrate", THEMES[arguments.theme])
+    return png_of(svg) if arguments.format == "png" else svg.encode()

@@ -12,6 +12,7 @@ import pyperf
 import pytest
 
 from noisewatch.kernel.calibration import QUESTION
+from noisewatch.surfaces.themes import THEMES
 from tests.plumbing.waiting import descendants_of, is_alive, wait_until
 from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
 from tests.written.calibration import WORK_NS, written_calibration
@@ -171,6 +172,12 @@ def test_the_picture_comes_in_other_formats(
     if form == "svg":
         assert "how\xa0long\xa0each\xa0gap" in drawn.decode()
         assert "http" not in drawn.decode().replace('xmlns="http://www.w3.org/2000/svg"', "")
+
+
+def test_a_picture_for_paper_has_a_light_ground(run: Run, recording: Path) -> None:
+    dark, light = (run("calibrate", "--replay", recording, "--format", "svg", "--theme", each).out for each in THEMES)
+    assert dark != light
+    assert THEMES["light"].background in light
 
 
 def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> None:

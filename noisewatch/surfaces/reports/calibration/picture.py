@@ -87,12 +87,10 @@ def live_picture_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -
     return gap_section(live_gaps_of(live), width, height, glyphs, is_framed(width, height + 2), [])
 
 
-def section(
-    title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, framed: bool, right: str = ""
-) -> list[Row]:
+def section(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, framed: bool) -> list[Row]:
     """The rows in a frame, or below a heading where frames find no room; exactly `height` rows."""
     if framed:
-        drawn = panel(title, rows, width, height, glyphs, right)
+        drawn = panel(title, rows, width, height, glyphs)
     else:
         heading: Row = [(title, "heading")]
         drawn = [cut(row, width) for row in (heading, *rows)][:height]

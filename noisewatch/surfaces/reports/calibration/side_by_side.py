@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.draw.panel import inner, is_framed
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, in_ascii
 from noisewatch.units import describe_ns, in_one_unit
 
-HEIGHT = 40  # rows, in a terminal that scrolls, and in files
+HEIGHT = 41  # rows, in a terminal that scrolls, and in files
 _TITLE = "how long each gap lasted"
 _LEAST_BARS = 12  # columns
 _DECADES = 3  # of the ratios' bars: 1 to 1000
@@ -133,29 +133,31 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     said = [line for text in contrast.said for line in textwrap.wrap(text, max(room, 10))]
     said = said[: max(height - frame - 1, 1)] if height < LEAST_ROWS + frame else said[: max(height // 5, 2)]
     left = height - 1 - len(said) - frame
-    if left < LEAST_ROWS + frame + len(table) + frame:
-        table = table[: max(left - LEAST_ROWS - 2 * frame, 0)]
+    if left < LEAST_ROWS + 1 + frame + len(table) + frame:
+        table = table[: max(left - LEAST_ROWS - 1 - 2 * frame, 0)]
     table = table if len(table) > 1 else []
     if table:
         left -= len(table) + frame
     sides = (contrast.first, contrast.second)
     names, gaps = (sides[0].heading, sides[1].heading), (sides[0].gaps, sides[1].gaps)
-    chart = mirrored_rows(names, gaps, room, left - frame, glyphs)
+    chart = mirrored_rows(names, gaps, room, left - frame - 1, glyphs)
+    if chart:
+        chart.append(cut(_legend(gaps, glyphs), room))
     style: Style = "unknown" if contrast.comparison.difference is Difference.UNKNOWN else "strong"
     headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
     rows: list[Row] = [headline if glyphs.has_braille else [(in_ascii(text), style) for text, style in headline]]
     if chart:
-        rows += section(_TITLE, chart, width, len(chart) + frame, glyphs, framed, _legend(gaps, glyphs))
+        rows += section(_TITLE, chart, width, len(chart) + frame, glyphs, framed)
     if table:
         rows += section("side by side", table, width, len(table) + frame, glyphs, framed)
     plain: list[Row] = [[(line, "plain")] for line in said]
     return [*rows, *section("so", plain, width, len(said) + frame, glyphs, framed)][: max(height, 0)]
 
 
-def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> str:
-    """The causes that occur, as the frame says them."""
+def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> Row:
+    """The causes that occur, each as its part of a bar is drawn; empty where there are no gaps."""
     seen = {cause for gaps in sides for _, cause in gaps.counts}
-    return " · ".join(f"{glyph_of(cause, glyphs)} {cause.name}" for cause in CAUSES if cause in seen)
+    return [(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in CAUSES if cause in seen]
 
 
 def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
