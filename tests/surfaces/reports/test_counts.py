@@ -18,7 +18,7 @@ from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.text import render
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
-from noisewatch.surfaces.tui.draw.header import header_rows
+from noisewatch.surfaces.tui.draw.headline import headline_row
 from tests.surfaces.reports.consumers import read_nagios, tables
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict, warned_verdict
 from tests.surfaces.tui.framing import model_of, screen_of
@@ -164,7 +164,7 @@ def test_a_verdict_has_the_same_colour_in_the_report_and_on_the_screen(
     report = render(verdict, RenderOptions(verdict.exit_status, 0.0, in_colour=True))
     assert painted(word, style) in report.splitlines()[-1]
     model = model_of(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
-    assert header_rows(model, 100, UNICODE)[0][-1][1] == style
+    assert headline_row(model, 100, UNICODE)[0][1] == style
 
 
 def test_what_is_unknown_is_yellow_everywhere_and_nothing_else_has_its_style() -> None:

@@ -120,8 +120,13 @@ def text_of(row: Row) -> str:
 
 
 def screen(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
-    """The whole screen as the terminal shows it, a text a row."""
-    return [strip_of(row, width).text for row in overview_rows(model, width, height, UNICODE)]
+    """The whole screen as the terminal shows it, a text a row, without the edges at the left."""
+    return [unframed(strip_of(row, width).text) for row in overview_rows(model, width, height, UNICODE)]
+
+
+def unframed(line: str) -> str:
+    """The line as it would be without a frame, in as many columns."""
+    return f"{line[2:-2]}    " if line.startswith(("│ ", "| ")) else line
 
 
 def screen_of(
@@ -129,11 +134,11 @@ def screen_of(
 ) -> list[str]:
     """Another screen of the monitor."""
     model.go_to(name)
-    return [strip_of(row, width).text for row in rows_of_screen(model, width, height, glyphs or ASCII)]
+    return [unframed(strip_of(row, width).text) for row in rows_of_screen(model, width, height, glyphs or ASCII)]
 
 
 def cpu_order(lines: list[str]) -> list[int]:
     """The CPUs of the rows of the CPU panel, from its heading down to the culprits' heading."""
     first = next(number for number, line in enumerate(lines) if line.startswith("   CPU "))
-    last = next(number for number, line in enumerate(lines) if line.startswith(" CPU kind"))
-    return [int(line[3:6]) for line in lines[first + 1 : last]]
+    last = next(number for number, line in enumerate(lines) if line.lstrip().startswith("CPU kind"))
+    return [int(line[3:6]) for line in lines[first + 1 : last] if line[3:6].strip().isdigit()]

@@ -34,6 +34,7 @@ BINDINGS = [
     Binding("m", "do('mark_baseline')", "mark baseline"),
     Binding("M", "do('forget_baseline')", "clear baseline"),
     Binding("a", "do('toggle_all_cpus')", "all CPUs"),
+    Binding("g", "do('toggle_folding')", "group culprits"),
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
     Binding("p", "ask('preflight')", "run preflight"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 
+from noisewatch.cpus import name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.dense_cpus import (
@@ -16,8 +18,9 @@ from noisewatch.surfaces.tui.draw.dense_cpus import (
     density,
     history_pieces,
 )
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
+from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
+from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -28,11 +31,49 @@ _ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role
 _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
+_LEAST_WITH_RATES = 54  # columns
+_NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
+_AROUND = 3  # rows of a panel beside those of its CPUs: two edges and a heading
 
 
 def cpu_panel_height(cpu_count: int, height: int) -> int:
     """Rows for the CPUs, their heading included: all of them if they leave the culprits half of the screen."""
     return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
+
+
+def panels_across(cpu_count: int, width: int, most: int) -> int | None:
+    """How many panels side by side give each CPU a row of its own in at most so many rows; None: not even all do."""
+    fitting = range(1, width // _NARROWEST_PANEL + 1)
+    return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= most), None)
+
+
+def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
+    """All CPUs in frames, a row each if they find room in `most` rows; else as closely as they have to stand."""
+    lines = model.frame.cpus if model.frame is not None else ()
+    across = panels_across(len(lines), width, most)
+    if across is None or not lines:
+        rows = cpu_rows(model, width - 4, most - 2, glyphs)
+        return panel("CPUs", rows, width, min(most, len(rows) + 2), glyphs)
+    each = -(-len(lines) // across)
+    parts = [lines[first : first + each] for first in range(0, len(lines), each)]
+    wide, more = divmod(width, len(parts))
+    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
+    drawn = [
+        panel(
+            _title(part),
+            _part_rows(model, part, wide + (at < more) - 4, glyphs),
+            wide + (at < more),
+            each + _AROUND,
+            glyphs,
+            levels if part is parts[-1] else "",
+        )
+        for at, part in enumerate(parts)
+    ]
+    return reduce(side_by_side, drawn)
+
+
+def _title(lines: Sequence[CpuLine]) -> str:
+    return name_cpus(line.cpu for line in lines)
 
 
 def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -70,17 +111,22 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     room = height - 1
     lines = cpus_in_order(model.frame.cpus if model.frame is not None else (), model.sort, room)
     offset = max(min(model.offset, len(lines) - room), 0)
-    has_clock = any(line.current_khz is not None for line in lines)
     shown = lines[offset : offset + room]
+    where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
+    return _part_rows(model, shown, width, glyphs, where)
+
+
+def _part_rows(
+    model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, where: str | None = None
+) -> list[Row]:
+    """A heading, and a row for each of these CPUs; `where` says which they are of all."""
+    has_clock = any(line.current_khz is not None for line in model.frame.cpus) if model.frame is not None else False
     has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
     columns = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
     columns += "  change" if model.baseline is not None else ""
-    columns += " " if width < _NARROW else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
+    columns += " " if width < _LEAST_WITH_RATES else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
     left = max(width - len(columns), 0)
-    described = [_described(model, left)]
-    if len(shown) < len(lines):
-        where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}"
-        described = [f"{where}, pgdn scrolls", where]
+    described = [f"{where}, pgdn scrolls", where] if where is not None else [_described(model, left)]
     rows: list[Row] = [[(columns + first_that_fits(described, left), "heading")]]
     return rows + [_cpu_row(model, line, width, has_clock, has_measured, glyphs) for line in shown]
 
@@ -88,7 +134,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
 def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs) -> Row:
     role_style = _ROLE_STYLES.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
-    if width >= _NARROW:
+    if width >= _LEAST_WITH_RATES:
         figures.append((_rates(line, has_clock), role_style))
     if line.role == Role.OFFLINE:
         figures = [(fitted("  offline", length(figures)), "faint")]

@@ -11,21 +11,26 @@ from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
+from noisewatch.surfaces.tui.state.filters import order_in_words
+from noisewatch.surfaces.tui.state.folding import cpus_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
 
 _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
+_CPU, _CPUS = 4, 12  # characters of a CPU, and of a list of them
+_LEAST_WITH_LISTS = 60  # columns
 _LEAST_NAME = 15  # of a long one, beside its numbers: the kernel gives a thread no longer one
 _WIDTHS = {"cpu": 5, "kind": 14, "rate": 8, "noise": 9, "share": 7, "change": 8}
 # The columns that give way to the name, the first one first, where it would have fewer columns than that.
 _GIVE_WAY = (("share", 24), ("kind", 24), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
 
 
-def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The culprits on target CPUs, or on all CPUs if that is asked for."""
+def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs, is_framed: bool = False) -> list[Row]:
+    """The culprits on target CPUs, or on all CPUs if that is asked for; the title of a frame tells which."""
     listing = model.listing()
-    who = f"culprits on {'all' if model.shows_all_cpus else 'target'} CPUs, by {model.sort}"
+    where = "all" if model.shows_all_cpus else "target"
+    who = "who" if is_framed else f"culprits on {where} CPUs, by {order_in_words(model.sort, model.folds)}"
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
     if not listing.lines and model.frame is not None:
         rows.append(_why_none(model.frame))
@@ -50,19 +55,23 @@ class _Columns:
 
     shown: frozenset[str]
     name_width: int
+    cpu_width: int
 
     def of(self, column: str, text: str) -> str:
         """The text, where its column is shown."""
         return text if column in self.shown else ""
 
 
-def _columns(width: int, has_baseline: bool) -> _Columns:
-    """A baseline's change takes the share's place."""
+def _columns(width: int, listing: Listing[CulpritLine], has_baseline: bool) -> _Columns:
+    """A baseline's change takes the share's place. Lists of CPUs take more room than one."""
+    longest = max((len(_cpus(line)) for line in listing.lines), default=0)
+    cpu_width = max(longest, _CPU) if width >= _LEAST_WITH_LISTS else _CPU
+    width -= cpu_width - _CPU
     shown = [name for name in _WIDTHS if name != ("share" if has_baseline else "change")]
     for name, least in _GIVE_WAY:
         if name in shown and _left(width, shown) < least:
             shown.remove(name)
-    return _Columns(frozenset(shown), min(max(_left(width, shown), 1), _WIDEST_NAME))
+    return _Columns(frozenset(shown), min(max(_left(width, shown), 1), _WIDEST_NAME), cpu_width)
 
 
 def _left(width: int, shown: Sequence[str]) -> int:
@@ -85,7 +94,7 @@ def culprit_table(
     """
     if height < 1:
         return []
-    columns = _columns(width, baseline is not None)
+    columns = _columns(width, listing, baseline is not None)
     room = height - 1
     first = listing.first_in(room)
     shown = listing.lines[first : first + room]
@@ -104,7 +113,7 @@ def _heading(who: str, columns: _Columns) -> str:
     parts = who.split(", ")
     said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
     figures = (("rate", "      /s"), ("noise", "  noise/s"), ("share", "  share"), ("change", "  change"))
-    left = columns.of("cpu", " CPU ") + columns.of("kind", f"{'kind':<14}")
+    left = columns.of("cpu", f"{'CPU':>{columns.cpu_width}} ") + columns.of("kind", f"{'kind':<14}")
     return left + fitted(said, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
 
 
@@ -113,8 +122,21 @@ def _gone_row(line: CulpritLine, columns: _Columns) -> Row:
     return [(_who(line, columns) + columns.of("rate", " " * 8) + columns.of("noise", " not seen"), "selected")]
 
 
+def _cpus(line: CulpritLine) -> str:
+    """`5`, `2-14`; of many that are no range the first ones."""
+    listed = format_cpu_list(cpus_of(line))
+    return listed if len(listed) <= _CPUS else f"{listed[: _CPUS - 1]}…"
+
+
+def _fitting(line: CulpritLine, columns: _Columns) -> str:
+    listed = _cpus(line)
+    return listed if len(listed) <= columns.cpu_width else f"{line.cpu}…"
+
+
 def _who(line: CulpritLine, columns: _Columns) -> str:
-    where = columns.of("cpu", f"{line.cpu:>4} ") + columns.of("kind", f"{line.kind:<13} ")
+    where = columns.of("cpu", f"{_fitting(line, columns):>{columns.cpu_width}} ") + columns.of(
+        "kind", f"{line.kind:<13} "
+    )
     return where + _named(line, columns.name_width)
 
 
@@ -126,7 +148,11 @@ def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline:
     if baseline is not None:
         last = columns.of("change", f" {short_change(baseline.change_of_culprit(line)):>7}")
     return [
-        (columns.of("cpu", f"{line.cpu:>4} ") + columns.of("kind", f"{line.kind:<13} "), role_style),
+        (
+            columns.of("cpu", f"{_fitting(line, columns):>{columns.cpu_width}} ")
+            + columns.of("kind", f"{line.kind:<13} "),
+            role_style,
+        ),
         (_named(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
         (columns.of("rate", f" {how_often:>7}"), role_style),
         (columns.of("noise", f" {noise:>8}") + last, style_of(line.stolen_ns_per_s)),

@@ -25,11 +25,42 @@ class Glyphs:
     dash: str
     bullet: str
     cursor: str
+    cause: str  # before the name of whoever it was
+    bar: str
+    empty: str
+    failing: str
+    passing: str
     has_braille: bool  # dots in two columns of four: two levels in one character
 
 
-UNICODE = Glyphs(ramp=" ▁▂▃▄▅▆▇█", unknown="?", estimate="~", dash="–", bullet="·", cursor="▲", has_braille=True)
-ASCII = Glyphs(ramp=" .:-=+*#@", unknown="?", estimate="~", dash="-", bullet="|", cursor="^", has_braille=False)
+UNICODE = Glyphs(
+    ramp=" ▁▂▃▄▅▆▇█",
+    unknown="?",
+    estimate="~",
+    dash="–",
+    bullet="·",
+    cursor="▲",
+    cause="◂",
+    bar="█",
+    empty="░",
+    failing="✗",
+    passing="✓",
+    has_braille=True,
+)
+ASCII = Glyphs(
+    ramp=" .:-=+*#@",
+    unknown="?",
+    estimate="~",
+    dash="-",
+    bullet="|",
+    cursor="^",
+    cause="<",
+    bar="#",
+    empty=".",
+    failing="X",
+    passing="+",
+    has_braille=False,
+)
 
 
 _FEW_GLYPHS = ("linux", "vt", "ansi", "cons")  # consoles whose fonts lack most block characters

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
 from noisewatch.surfaces.tui.events.kinds import EventKind, mark_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_share
 
 _LABEL, _EVENT_LABEL = "target ", "event  "
 
 _WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same intervals
 _LEAST_AXIS = 12  # columns
+_LIMIT = short_share(GRAVE_NS / 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ def _axis_row(model: ScreenModel, window: _Window) -> Row:
     newest = model.newest
     if newest is None or columns < _LEAST_AXIS:
         return []
-    begin = f"-{(newest.taken_at_ns - model.history.frame(numbers[0]).taken_at_ns) / 1e9:.0f} s"
+    begin_ns = model.history.frame(numbers[0]).taken_at_ns
+    begin = model.wall_clock(begin_ns) or f"-{(newest.taken_at_ns - begin_ns) / 1e9:.0f} s"
     end = "last" if model.is_stale else "now"
     return [(" " * (len(_LABEL) + window.room - columns), "plain"), (f"{begin:<{columns - len(end)}}{end}", "faint")]
 
@@ -115,4 +118,21 @@ def number_in(model: ScreenModel, column: int, width: int) -> int | None:
 
 
 def _at(model: ScreenModel) -> str:
-    return f"{model.into_s():.0f} s" if model.is_recorded else f"{model.behind_s():.0f} s ago"
+    into = f"{model.into_s():.0f} s" if model.is_recorded else f"{model.behind_s():.0f} s ago"
+    at = model.wall_clock()
+    return f"{at}, {into}" if at is not None else into
+
+
+def timeline_title(model: ScreenModel) -> str:
+    """What the lane shows."""
+    each = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
+    return f"noise of the worst target CPU{each}"
+
+
+def over_limit(model: ScreenModel) -> list[str]:
+    """In how many intervals the noise of a target CPU was over the limit, or may have been."""
+    if model.number < 0:
+        return []
+    noisy, unread = model.history.noisy_until(model.number), model.history.unknown_until(model.number)
+    counted = f"over {_LIMIT} in {noisy} of {model.number + 1} intervals"
+    return [counted, f"{unread} unknown"] if unread else [counted]

@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.state.filters import mistakes
+from noisewatch.surfaces.tui.state.filters import mistakes, order_in_words
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 _LONGEST = 60
@@ -81,7 +81,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     advice = advice_rows(model, width, height - LEAST_TABLE)
     top = _filter_rows(model, width)
     cut = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    who = f"{cut}{len(listed)} culprit{'s' * (len(listed) != 1)}, by {model.sort}"
+    who = f"{cut}{len(listed)} culprit{'s' * (len(listed) != 1)}, by {order_in_words(model.sort, model.folds)}"
     return [*top, *selectable(model, who, width, height - len(top) - len(advice), glyphs), *advice]
 
 

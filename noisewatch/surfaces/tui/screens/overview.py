@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
-from noisewatch.surfaces.tui.draw.cpu_panel import cpu_panel_height, cpu_rows, row_room
+from noisewatch.surfaces.tui.draw.cpu_panel import cpu_panel_height, cpu_rows, framed_cpus, panels_across, row_room
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
+from noisewatch.surfaces.tui.draw.side_panel import side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.page import heights, page
+from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
+from noisewatch.surfaces.tui.state.filters import order_in_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_SIDE, _LEAST_WITH_SIDE = 38, 110  # columns
+_LEAST_CULPRITS = 12  # rows
+_CPU_SHARE = 0.55
 
 
 def overview_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body)
+    return page(model, width, height, glyphs, _body, framed=_framed)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpu_height = _cpu_height(model, height)
     rows = cpu_rows(model, width, cpu_height, glyphs)
     return rows + culprit_rows(model, width, height - cpu_height, glyphs)
+
+
+def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
+    beside = _SIDE if width >= _LEAST_WITH_SIDE else 0
+    left, below = width - beside, height - len(cpus)
+    rows = culprit_rows(model, left - 4, below - 2, glyphs, is_framed=True)
+    culprits = panel(_culprits_title(model), rows, left, below, glyphs, "f fix · s sort · g group · / filter")
+    return [*cpus, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
+
+
+def _most_cpu_rows(height: int) -> int:
+    """The culprits and the side panel need some too."""
+    return max(height - _LEAST_CULPRITS, int(height * _CPU_SHARE))
+
+
+def _culprits_title(model: ScreenModel) -> str:
+    where = "all CPUs" if model.shows_all_cpus else "the target CPUs"
+    return f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
 
 
 def _cpu_height(model: ScreenModel, room: int) -> int:
@@ -28,4 +54,8 @@ def _cpu_height(model: ScreenModel, room: int) -> int:
 def cpu_room(model: ScreenModel, width: int, height: int) -> int:
     """How many CPUs have a row of their own on a screen of this size."""
     count = len(model.frame.cpus) if model.frame is not None else 1
-    return row_room(count, width, _cpu_height(model, heights(height)[1]))
+    room = heights(width, height).body
+    if not has_frames(width, height):
+        return row_room(count, width, _cpu_height(model, room))
+    most = _most_cpu_rows(room)
+    return count if panels_across(count, width, most) is not None else row_room(count, width - 4, most - 2)

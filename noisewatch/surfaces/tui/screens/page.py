@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.header import header_rows
+from noisewatch.surfaces.tui.draw.header import status_row, tab_row
+from noisewatch.surfaces.tui.draw.headline import headline_row
+from noisewatch.surfaces.tui.draw.panel import panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
-from noisewatch.surfaces.tui.draw.timeline import number_in, timeline_rows
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 
 _LOWEST_WITH_TIMELINE, _LOWEST_WITH_EVENTS = 16, 20
+_FRAMED_TIMELINE = 5
+_LEAST_WITH_FRAMES = (100, 32)  # columns and lines: what is smaller says more without edges
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
     ("space", "freeze"),
     ("enter", "CPU"),
-    ("1-6", "screens"),
+    (f"1-{len(SCREENS)}", "screens"),
     ("p", "preflight"),
     ("[ ]", "spikes"),
     ("c", "calibrate"),
@@ -27,18 +32,35 @@ Keys = Sequence[tuple[str, str]]  # each key, and what it does
 Body = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
 
 
-def heights(height: int) -> tuple[int, int, int, int]:
-    """Rows for the head, the body, the timeline and the keys. A low screen loses the last ones first."""
-    header = 3 if height >= 12 else (2 if height >= 6 else 1)
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """Rows for each part of a screen, from above. A low screen loses the last ones first."""
+
+    head: int
+    body: int
+    timeline: int
+    keys: int
+
+
+def has_frames(width: int, height: int) -> bool:
+    """Whether a screen of that size is drawn with frames."""
+    return width >= _LEAST_WITH_FRAMES[0] and height >= _LEAST_WITH_FRAMES[1]
+
+
+def heights(width: int, height: int) -> Heights:
+    """Of a screen of that size."""
+    head = 3 if height >= 12 else (2 if height >= 6 else 1)
     keys = 1 if height >= 8 else 0
     timeline = 3 if height >= _LOWEST_WITH_EVENTS else (2 if height >= _LOWEST_WITH_TIMELINE else 0)
-    return header, max(height - header - timeline - keys, 0), timeline, keys
+    timeline = _FRAMED_TIMELINE if has_frames(width, height) else timeline
+    return Heights(head, max(height - head - timeline - keys, 0), timeline, keys)
 
 
 def number_at(model: ScreenModel, x: int, y: int, width: int, height: int) -> int | None:
     """The interval that the timeline shows at that place of the screen; None where that is not the timeline."""
-    header, room, timeline, _ = heights(height)
-    return number_in(model, x, width) if 0 <= y - header - room < timeline else None
+    parts = heights(width, height)
+    edge = 2 if parts.timeline == _FRAMED_TIMELINE else 0
+    return number_in(model, x - edge, width - 2 * edge) if 0 <= y - parts.head - parts.body < parts.timeline else None
 
 
 def page(
@@ -48,18 +70,43 @@ def page(
     glyphs: Glyphs,
     body: Body,
     keys: Keys = _KEYS,
+    framed: Body | None = None,
 ) -> list[Row]:
-    """A whole screen."""
-    header, room, timeline, key_height = heights(height)
-    rows = header_rows(model, width, glyphs)[:header]
-    rows += [cut(row, width) for row in body(model, width, room, glyphs)[:room]]
-    rows += [[] for _ in range(header + room - len(rows))]
-    rows += timeline_rows(model, width, timeline, glyphs)
+    """A whole screen. Where it has frames, `framed` draws its body; without one there is one frame around it."""
+    parts = heights(width, height)
+    rows = _head(model, width, parts, glyphs)
+    if not has_frames(width, height):
+        rows += [cut(row, width) for row in body(model, width, parts.body, glyphs)[: parts.body]]
+    elif framed is not None:
+        rows += framed(model, width, parts.body, glyphs)[: parts.body]
+    else:
+        rows += panel(model.screen, body(model, width - 4, parts.body - 2, glyphs), width, parts.body, glyphs)
+    rows += [[] for _ in range(parts.head + parts.body - len(rows))]
+    rows += _timeline(model, width, parts.timeline, glyphs)
     shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys
-    rows = [*rows, *([_key_row(width, shown)] if key_height else [])][:height]
+    rows = [*rows, *([_key_row(width, shown)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
         rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key
     return rows
+
+
+def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs) -> list[Row]:
+    """On the lowest screen the headline is all of it."""
+    headline = headline_row(model, width, glyphs)
+    if parts.head < 2:
+        return [headline]
+    counted = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
+    status = [status_row(model, width, counted)] if parts.head > 2 else []
+    return [tab_row(model, width, glyphs), headline, *status]
+
+
+def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    if height < _FRAMED_TIMELINE:
+        return timeline_rows(model, width, height, glyphs)
+    rows = timeline_rows(model, width - 4, height - 2, glyphs)
+    arrows = "← →" if glyphs.has_braille else "left right"
+    keys = f"[ ] spikes · {{ }} events · {arrows} step · w zoom"
+    return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model), keys]))
 
 
 def _snapshot_keys(model: ScreenModel) -> Keys:

@@ -122,3 +122,14 @@ def culprits_in_order(lines: Iterable[CulpritLine], sort: SortOrder, baseline: B
 def known_or_grave(ns: float | None) -> float:
     """To sort by: what is not known may be as bad as what is called so."""
     return GRAVE_NS if ns is None else ns
+
+
+def order_in_words(sort: SortOrder, is_folded: bool) -> str:
+    """How the culprits are listed."""
+    return sort if is_folded else f"{sort}, each CPU by itself"
+
+
+def worst_cpu(lines: Sequence[CpuLine]) -> int | None:
+    """The target CPU, or where there is none the CPU, with the most noise; one whose noise is unknown is grave."""
+    candidates = [line for line in lines if line.role == Role.TARGET] or lines
+    return max(candidates, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if candidates else None

@@ -12,6 +12,7 @@ from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.collected import Collected
+from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
 from noisewatch.surfaces.tui.state.wall_times import wall_clock_of
@@ -59,6 +60,7 @@ class ScreenModel(Collected):
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until it is closed
     shows_all_cpus: bool = False
+    folds: bool = True  # culprits that are the same on several CPUs into one line
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     trouble: str | None = None
@@ -151,10 +153,7 @@ class ScreenModel(Collected):
         self.screen, self.advice = Screen(screen), None
         self.forget_selection()
         if screen == Screen.CPU and self.cpu is None and self.frame is not None:
-            targets = [line for line in self.frame.cpus if line.role == Role.TARGET] or list(self.frame.cpus)
-            self.cpu = (
-                max(targets, key=lambda line: filters.known_or_grave(line.stolen_ns_per_s)).cpu if targets else None
-            )
+            self.cpu = filters.worst_cpu(self.frame.cpus)
 
     def go_back(self) -> None:
         """Closes the fix, where one is shown; else to the overview."""
@@ -193,10 +192,11 @@ class ScreenModel(Collected):
             shown = [line for line in self.frame.culprits if line.cpu == self.cpu]
             return filters.culprits_in_order(shown, self.sort, self.baseline)
         if self.screen == Screen.CULPRITS:
-            return filters.culprits_in_order(
-                filters.matching(self.frame.culprits, self.filter), self.sort, self.baseline
-            )
-        return self.target_culprits()
+            found = filters.matching(self.frame.culprits, self.filter)
+            found = filters.culprits_in_order(found, self.sort, self.baseline)
+        else:
+            found = self.target_culprits()
+        return folded(found) if self.folds else found
 
     def target_culprits(self) -> list[CulpritLine]:
         """The culprits on target CPUs, or on all CPUs if that is asked for, sorted."""
@@ -254,6 +254,10 @@ class ScreenModel(Collected):
     def toggle_all_cpus(self) -> None:
         """Shows the culprits on all CPUs, or on target CPUs alone."""
         self.shows_all_cpus = not self.shows_all_cpus
+
+    def toggle_folding(self) -> None:
+        """Shows a culprit once for all its CPUs, or once for each."""
+        self.folds = not self.folds
 
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]

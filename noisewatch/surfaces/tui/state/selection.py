@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine
+from noisewatch.surfaces.tui.state.folding import FoldedLine
 
 Line = TypeVar("Line", CulpritLine, FindingLine)
 
@@ -97,6 +98,8 @@ def _identity(line: CulpritLine | FindingLine) -> tuple[object, ...]:
     """Of a thread its number, as kernel threads change their names with what they do."""
     if isinstance(line, FindingLine):
         return (line.id,)
+    if isinstance(line, FoldedLine):
+        return (line.kind, line.name, line.pid, line.irq)
     return (Kind.THREAD, line.tid) if line.tid is not None else (line.kind, line.name, line.pid, line.irq)
 
 
@@ -104,7 +107,8 @@ def _place_of(chosen: CulpritLine | FindingLine, lines: list[Line]) -> int | Non
     """Where it stands; a thread that has moved to another CPU is still that thread."""
     same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
     here = [at for at in same if _cpu_of(lines[at]) == _cpu_of(chosen)]
-    found = here or (same if isinstance(chosen, CulpritLine) and chosen.tid is not None else [])
+    is_elsewhere = isinstance(chosen, FoldedLine) or (isinstance(chosen, CulpritLine) and chosen.tid is not None)
+    found = here or (same if is_elsewhere else [])
     return max(found, key=lambda at: _name_of(lines[at]) == _name_of(chosen), default=None)
 
 

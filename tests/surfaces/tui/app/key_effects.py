@@ -94,6 +94,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "M": _same(baseline=None),
     "S": _same(notice="no idle probe"),
     "a": _same(shows_all_cpus=True),
+    "g": _same(folds=False),
     "c": _same(above="CalibrationOverlay announced"),
     "t": _same(above="TraceOverlay announced"),
     "p": _same(above="PreflightOverlay announced"),
@@ -164,9 +165,9 @@ EFFECTS: dict[str, dict[str, Change]] = {
 }
 # What these change belongs to other screens: the picture may stay as it is.
 UNSEEN: dict[str, tuple[str, ...]] = {
-    Screen.MAP: ("2", "s", "a"),
+    Screen.MAP: ("2", "s", "a", "g"),
     Screen.CULPRITS: ("a",),
-    Screen.CPU: ("a",),
-    Screen.EVENTS: ("s", "a"),
-    Screen.PREFLIGHT: ("s", "a"),
+    Screen.CPU: ("a", "g"),
+    Screen.EVENTS: ("s", "a", "g"),
+    Screen.PREFLIGHT: ("s", "a", "g"),
 }

@@ -12,6 +12,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
+from tests.surfaces.tui.framing import unframed
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 60.0  # ends what hangs: a sampler takes seconds to start where others work
@@ -37,9 +38,9 @@ def with_monitor(
 
 
 def shown(app: MonitorApp) -> list[str]:
-    """What is on the screen, a text a row."""
+    """What is on the screen, a text a row, without the edges at the left."""
     view = app.query_one(LineView)
-    return [view.render_line(row).text for row in range(view.size.height)]
+    return [unframed(view.render_line(row).text) for row in range(view.size.height)]
 
 
 async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:

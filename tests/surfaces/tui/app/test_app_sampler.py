@@ -30,8 +30,8 @@ def _header_when(sampler: list[str], words: str) -> str:
     heads: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: words in shown(app)[0])
-        heads.append(shown(app)[0])
+        await until(pilot, lambda: words in "".join(shown(app)[:2]))
+        heads.append("  ".join(shown(app)[:2]))
 
     with_monitor(steps, sampler)
     return heads[0]

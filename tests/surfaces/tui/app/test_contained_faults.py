@@ -260,7 +260,7 @@ def test_a_sampler_that_ends_again_is_left_and_says_why(tmp_path: Path) -> None:
     program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {_LIVE!r}); sys.exit(f'boom {{n}}')"
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "the sampler ended: boom 1" in shown(app)[0])
+        await until(pilot, lambda: "the sampler ended: boom 1" in shown(app)[1])
 
     with_monitor(steps, sampler_program(program))
     assert _starts(tmp_path) == 2
@@ -271,7 +271,7 @@ def test_a_recording_whose_sampler_ends_is_not_read_anew(tmp_path: Path) -> None
     program = _COUNTING.format(folder=str(tmp_path)) + f"os.write(1, {line!r}); sys.exit('boom')"
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "the sampler ended: boom" in shown(app)[0])
+        await until(pilot, lambda: "the sampler ended: boom" in shown(app)[1])
 
     with_monitor(steps, sampler_program(program))
     assert _starts(tmp_path) == 1

@@ -60,6 +60,7 @@ class _Look:
     offset: int
     sort: str
     shows_all_cpus: bool
+    folds: bool
     filter: str
     is_typing: bool
     advice: str | None
@@ -86,6 +87,7 @@ def _look(app: MonitorApp) -> _Look:
         model.offset,
         model.sort,
         model.shows_all_cpus,
+        model.folds,
         model.filter,
         model.is_typing,
         model.advice.about.name if model.advice is not None else None,

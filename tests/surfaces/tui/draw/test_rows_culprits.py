@@ -137,4 +137,4 @@ def test_more_failures_than_fit_are_hinted_at() -> None:
 
 @pytest.mark.parametrize(("verdict", "word"), [("stable", "STABLE"), ("unstable", "UNSTABLE"), ("unknown", "UNKNOWN")])
 def test_the_verdict_is_a_word(verdict: str, word: str) -> None:
-    assert screen(model_of(frame(4, verdict=verdict)))[0].split()[-1] == word
+    assert screen(model_of(frame(4, verdict=verdict)))[1].split()[0] == word

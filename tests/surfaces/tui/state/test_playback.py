@@ -50,7 +50,7 @@ def _wait_s(playback: Playback) -> float | None:
 def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_end() -> None:
     model, playback = _playing()
     assert (model.number, model.plays) == (0, True)
-    assert "PLAYING 1x at 1 of 5 s  replay of x.nw" in screen(model)[0]
+    assert "PLAYING 1x at 1 of 5 s" in screen(model)[1]
     for number in range(1, 5):
         assert _wait_s(playback) == 1.0
         playback.advance()
@@ -58,7 +58,7 @@ def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_en
     playback.advance()
     assert not model.plays
     assert _wait_s(playback) is None
-    assert "STOPPED at 5 of 5 s" in screen(model)[0]
+    assert "STOPPED at 5 of 5 s" in screen(model)[1]
 
 
 def test_what_was_due_when_it_was_stopped_does_not_move_it_any_more() -> None:
@@ -76,7 +76,7 @@ def test_it_waits_for_what_is_not_read_yet() -> None:
     playback.advance()
     assert (model.number, model.plays) == (0, True)
     assert _wait_s(playback) == pytest.approx(0.1)
-    assert "of 1 s read so far" in screen(model)[0]
+    assert "of 1 s read so far" in screen(model)[1]
     _read(model, 2)
     assert _wait_s(playback) == 1.0
 
@@ -135,13 +135,13 @@ def test_the_monitor_plays_what_the_sampler_reads(tmp_path: Path) -> None:
     heads: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "PLAYING 1x at 3 of 9 s " in shown(app)[0])
+        await until(pilot, lambda: "PLAYING 1x at 3 of 9 s " in shown(app)[1])
         await pilot.press("space")
-        heads.append(shown(app)[0])
+        heads.append(shown(app)[1])
         await pilot.press(*["greater_than_sign"] * 5, "space")
-        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in shown(app)[0])
+        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in shown(app)[1])
         await pilot.press("left")
-        heads.append(shown(app)[0])
+        heads.append(shown(app)[1])
 
     options = SamplerOptions(machine=MachineOptions(replay=str(recording)), allowed=frozenset({0}), observer=0)
     with_monitor(steps, options.command())

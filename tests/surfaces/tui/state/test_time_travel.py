@@ -81,7 +81,7 @@ def test_a_cpu_that_is_never_quiet_has_spikes_too() -> None:
 def test_the_picture_pauses_on_the_next_spike_once() -> None:
     model = _model()
     model.toggle_pause_on_spike()
-    assert "PAUSES ON SPIKE" in screen(model)[0]
+    assert "PAUSES ON SPIKE" in screen(model)[1]
     model.add(_frame(20))
     assert model.cursor is None
     model.add(_frame(21, _LOUD))

@@ -1,0 +1,137 @@
+"""The second row of every screen: the verdict, what matters most now and whose doing it is, and the keys that help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of, worst_of
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_duration, short_rate, short_seconds, short_share
+
+_VERDICTS: Mapping[str, Piece] = {
+    "stable": ("STABLE", "good"),
+    "unstable": ("UNSTABLE", "bad"),
+    "unknown": ("UNKNOWN", "doubt"),
+}
+_MOST_NAMED = 3
+_LIMIT = short_share(GRAVE_NS / 1e9)
+_HELPFUL_KEYS = (("f", "fix"), ("p", "preflight"))
+
+
+def headline_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
+    """What finds no room goes: first the keys, then the end of the sentence; never the verdict."""
+    frame = model.frame
+    if frame is None:
+        return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
+    row: Row = [_verdict(model), (" ", "plain")]
+    for state in _states(model):
+        row += [(state, "doubt"), ("  ", "plain")]
+    sentences = [_sentence(model, frame, glyphs, has_limit) for has_limit in (True, False)]
+    row += next((each for each in sentences if length(row) + length(each) <= width), sentences[-1])
+    keys: Row = [piece for key, action in _HELPFUL_KEYS for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
+    left = width - length(row) - length(keys)
+    return [*row, (" " * left, "plain"), *keys] if left >= 2 and not _is_calm(row) else cut(row, width)
+
+
+def _is_calm(row: Row) -> bool:
+    """Nothing is to be fixed where the machine is stable."""
+    return row[0][1] == "good"
+
+
+def _verdict(model: ScreenModel) -> Piece:
+    verdict = model.frame.verdict if model.frame is not None else None
+    if model.cursor is None and model.is_stale:
+        return (" UNKNOWN ", "doubt")  # what was seen last is not what is
+    if verdict is None:
+        return (" no rates yet ", "faint")
+    word, style = _VERDICTS[verdict]
+    return (f" {word} ", style)
+
+
+def _states(model: ScreenModel) -> list[str]:
+    """Which snapshot is shown, where it is not the newest of a running machine; and what went wrong."""
+    states = [_snapshot(model)] if model.cursor is not None else []
+    if model.trouble or model.silence:
+        return [*states, str(model.trouble or model.silence)]
+    return [*states, "PAUSES ON SPIKE"] if model.cursor is None and model.pauses_on_spike else states
+
+
+def _snapshot(model: ScreenModel) -> str:
+    """Which snapshot is shown; of a recording also how it goes on."""
+    if not model.is_recorded or model.newest is None:
+        at = model.wall_clock()
+        age = f"{model.behind_s():.0f} s {'before the last frame' if model.is_stale else 'ago'}"
+        return f"FROZEN {at} ({age})" if at is not None else f"FROZEN {age}"
+    moves = "PLAYING" if model.plays else "STOPPED"
+    moves += f" {model.speed:g}x" if model.plays or model.speed != 1 else ""
+    moves += ", pauses on spike," if model.pauses_on_spike else ""
+    more = "" if model.newest.is_last else " read so far"
+    return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
+
+
+def _sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, has_limit: bool) -> Row:
+    """The worst target CPU and its culprit, where there is noise to speak of; else what fails, or is unknown."""
+    targets = [line for line in frame.cpus if line.role == Role.TARGET]
+    until = "until then " if model.cursor is None and model.is_stale else ""
+    if frame.seconds <= 0:
+        return checks_row(model, frame)
+    if not targets:
+        return [(f"{until}no target CPU is online" if frame.target else f"{until}there is no target CPU", "doubt")]
+    if worst_of(line.stolen_ns_per_s for line in targets) is None:
+        unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
+        return [(f"{until}noise unknown on CPU {unread}", "unknown")]
+    worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
+    said: Row = [(until, "plain"), *_noise(worst, glyphs, has_limit)]
+    if (worst.stolen_ns_per_s or 0) >= NOTABLE_NS:
+        said += _culprit(frame, worst, glyphs)
+    elif checks := checks_row(model, frame):
+        return [*checks, ("  ", "plain"), *said]
+    return said
+
+
+def _noise(line: CpuLine, glyphs: Glyphs, has_limit: bool) -> Row:
+    noise_ns = line.stolen_ns_per_s or 0
+    mark = glyphs.estimate if line.is_estimate else ""
+    figure = f"{mark}{short_duration(line.stolen_ns_per_s)}/s"
+    row: Row = [(f"worst CPU {line.cpu} ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
+    if not has_limit or noise_ns < GRAVE_NS:
+        return row
+    return [*row, (f" ({short_share(noise_ns / 1e9)}, limit {_LIMIT})", "plain")]
+
+
+def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs) -> Row:
+    found = [line for line in frame.culprits if line.cpu == worst.cpu]
+    if not found:
+        return []
+    culprit = max(found, key=lambda line: line.stolen_ns_per_s)
+    return [(f"  {glyphs.cause} ", "faint"), (_named(culprit), "strong"), (_rate(culprit), "plain")]
+
+
+def _named(culprit: CulpritLine) -> str:
+    return culprit.name + culprit.process_mark
+
+
+def _rate(culprit: CulpritLine) -> str:
+    return f": {short_rate(culprit.rate_per_s)}/s" if culprit.rate_per_s else ""
+
+
+def checks_row(model: ScreenModel, frame: Frame) -> Row:
+    """What fails, or else what is unknown; nothing where there is no verdict, or nothing of that."""
+    if frame.verdict is None:
+        return []
+    if frame.failed:
+        is_past = model.cursor is None and model.is_stale
+        return [("was failing: " if is_past else _failing(frame.judged_s), "plain"), _first(frame.failed, "grave")]
+    return [("unknown: ", "plain"), _first(frame.unknown, "unknown")] if frame.unknown else []
+
+
+def _first(checks: Sequence[str], style: Style) -> Piece:
+    return ", ".join(checks[:_MOST_NAMED]) + (" …" if len(checks) > _MOST_NAMED else ""), style
+
+
+def _failing(judged_s: float | None) -> str:
+    return "failing: " if judged_s is None else f"failing ({short_seconds(judged_s)}): "

@@ -1,0 +1,124 @@
+"""Beside the culprits: where the second of one CPU went, the conditions that it worked in, what the checks say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
+from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, worst_of
+from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share
+
+_LABEL, _SHARE = 14, 6  # columns
+_SECOND_NS = 1_000_000_000
+_MOST_KINDS = 5
+
+
+def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """As many of the three parts as find room, from above."""
+    frame = model.frame
+    if frame is None:
+        return panel("", [], width, height, glyphs)
+    parts = [
+        part
+        for part in (_second(model, frame, width - 4, glyphs), _conditions(frame), _checks(frame, glyphs))
+        if part[1]
+    ]
+    drawn: list[Row] = []
+    for at, (title, rows) in enumerate(parts):
+        left = height - len(drawn) + (1 if drawn else 0)
+        is_last = at == len(parts) - 1
+        if left < 3:
+            break
+        part = panel(title, rows, width, left if is_last else min(len(rows) + 2, left), glyphs)
+        drawn = joined(drawn, part, glyphs) if drawn else part
+    missing = height - len(drawn)
+    return (
+        [*drawn[:-1], *panel("", [], width, missing + 2, glyphs)[1:-1], drawn[-1]] if missing > 0 and drawn else drawn
+    )
+
+
+def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:
+    """Of the CPU that the selected culprit is on, by kind; only what is known of a whole CPU."""
+    line = _cpu_in_question(model, frame)
+    if line is None or line.taken_ns_per_s is None:
+        return "", []
+    shares = {kind: ns / _SECOND_NS for kind, ns in zip(KINDS, line.taken_ns_per_s, strict=True) if ns}
+    rows = [
+        _bar(kind, share, width, STYLE_BY_KIND[kind], glyphs)
+        for kind, share in sorted(shares.items(), key=lambda pair: -pair[1])[:_MOST_KINDS]
+    ]
+    free = max(1 - sum(shares.values()), 0.0)
+    return f"CPU {line.cpu}: where its second went", [*rows, _bar("free", free, width, "faint", glyphs)]
+
+
+def _cpu_in_question(model: ScreenModel, frame: Frame) -> CpuLine | None:
+    selected = model.selected()
+    if selected is not None:
+        return next((line for line in frame.cpus if line.cpu == selected.cpu), None)
+    targets = [line for line in frame.cpus if line.role == Role.TARGET]
+    if worst_of(line.stolen_ns_per_s for line in targets) is None:
+        return None
+    return max(targets, key=lambda line: line.stolen_ns_per_s or 0, default=None)
+
+
+def _bar(label: str, share: float, width: int, style: Style, glyphs: Glyphs) -> Row:
+    room = max(width - _LABEL - _SHARE, 0)
+    filled = min(round(share * room), room)
+    drawn = (glyphs.bar if style != "faint" else glyphs.empty) * filled
+    return [
+        (f"{label:<{_LABEL}}", "plain"),
+        (f"{drawn:<{room}}", style),
+        (f"{short_share(share):>{_SHARE}}", "plain"),
+    ]
+
+
+def _conditions(frame: Frame) -> tuple[str, list[Row]]:
+    """The clocks of the target CPUs, turbo, the hottest sensor, mains power: what is known of them."""
+    rows: list[Row] = []
+    targets = [line for line in frame.cpus if line.role == Role.TARGET]
+    clocks = [line.current_khz for line in targets if line.current_khz is not None]
+    governors = sorted({line.governor for line in targets if line.governor is not None})
+    if clocks:
+        low, high = min(clocks), max(clocks)
+        said = describe_clock(high) if high - low < high / 1000 else describe_clocks(low, high)
+        rows.append(_fact("clock", f"{said} {'/'.join(governors)}".rstrip()))
+    if frame.turbo is not None:
+        rows.append(_fact("turbo", frame.turbo))
+    known = [each for each in frame.conditions.temperatures if each.celsius is not None]
+    if known:
+        hottest = max(known, key=lambda each: each.celsius or 0.0)
+        of = f" of {hottest.critical_celsius:g}" if hottest.critical_celsius is not None else ""
+        rows.append(_fact("heat", f"{hottest.celsius:g}{of} °C"))
+    if frame.conditions.mains_power is False:
+        rows.append(_fact("power", "on battery", "notable"))
+    return "conditions", rows
+
+
+def _fact(name: str, said: str, style: Style = "plain") -> Row:
+    return [(f"{name:<7}", "faint"), (said, style)]
+
+
+def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
+    """How many there are of each status, and those that fail, or are unknown and block."""
+    counts = frame.counts
+    if counts is None:
+        return "", []
+    over = f", last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else ""
+    row: Row = [
+        (f"{glyphs.failing} {counts.fail}", "grave" if counts.blocking_fail else "plain"),
+        (f"  ! {counts.warn}  ? {counts.unknown}  {glyphs.passing} {counts.passed}", "plain"),
+    ]
+    return f"preflight{over}", [
+        row,
+        *_named(frame.failed, glyphs.failing, "grave"),
+        *_named(frame.unknown, "?", "unknown"),
+    ]
+
+
+def _named(checks: Sequence[str], mark: str, style: Style) -> list[Row]:
+    return [[(f"{mark} {name}", style)] for name in checks]

@@ -1,0 +1,65 @@
+"""The second row of every screen: verdict, what matters most, whose doing it is."""
+
+from __future__ import annotations
+
+from noisewatch.kinds import Kind
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.tui.draw.header import tab_row
+from noisewatch.surfaces.tui.draw.headline import headline_row
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, text_of
+
+_IRQ = culprit("205 eth0", 3, 3e8, kind=Kind.IRQ, pid=None, tid=None, irq=205, rate_per_s=41_200.0)
+
+
+def _said(model: ScreenModel, width: int = 140) -> str:
+    return text_of(headline_row(model, width, UNICODE))
+
+
+def _noisy(verdict: str = "unstable") -> ScreenModel:
+    cpus = (cpu_line(2, "target"), cpu_line(3, "target", 3.3e8))
+    return model_of(frame(cpus, (_IRQ, culprit("cron", 2)), verdict=verdict, failed=("target-cpu-busy",)))
+
+
+def test_it_names_the_worst_cpu_its_noise_the_limit_and_the_culprit() -> None:
+    assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3 330 ms/s (33%, limit 0.5%)  ◂ 205 eth0: 41200/s")
+
+
+def test_the_keys_that_help_stand_at_the_right_unless_all_is_well() -> None:
+    assert _said(_noisy()).endswith(" f fix  p preflight ")
+    assert "fix" not in _said(model_of(frame(4)))
+
+
+def test_of_a_quiet_machine_it_tells_what_fails_first() -> None:
+    said = _said(model_of(frame(4, verdict="unstable", failed=("cpu-quota",))))
+    assert said.startswith(" UNSTABLE  failing (5 s): cpu-quota  worst CPU 3 20 µs/s")
+
+
+def test_where_a_cpu_could_not_be_read_nothing_is_called_the_worst() -> None:
+    said = _said(model_of(frame((cpu_line(2, "target"), cpu_line(3, "target", None)))))
+    assert "noise unknown on CPU 3" in said
+    assert "worst" not in said
+
+
+def test_on_a_narrow_screen_the_limit_goes_before_the_culprit() -> None:
+    said = _said(_noisy(), 60)
+    assert "205 eth0" in said
+    assert "limit" not in said
+
+
+def test_without_a_target_it_says_so() -> None:
+    assert "there is no target CPU" in _said(model_of(frame((cpu_line(0),))))
+
+
+def test_it_has_no_sign_that_ascii_lacks() -> None:
+    assert "<" in text_of(headline_row(_noisy(), 140, ASCII))
+
+
+def test_the_tabs_name_all_screens_and_mark_the_one_that_is_shown() -> None:
+    model = model_of(frame(4))
+    model.go_to(Screen.MAP)
+    wide, narrow = (text_of(tab_row(model, width, UNICODE)) for width in (140, 70))
+    assert all(screen in wide for screen in Screen)
+    assert "[2 map]" in wide
+    assert "[2 map]" in narrow
+    assert "events" not in narrow
