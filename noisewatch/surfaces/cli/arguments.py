@@ -115,6 +115,15 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
 
 
 def _fill_show(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "topic",
+        metavar="TOPIC",
+        nargs="?",
+        choices=("all", "cpus", "topology", "clock", "irqs"),
+        default="all",
+        help="all, cpus, topology, clock or irqs (default all; JSON is always all)",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="a row for each CPU and each IRQ (text)")
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text", "json"))
 

@@ -146,11 +146,11 @@ def test_a_word_that_is_no_check_has_the_area_and_near_names_suggested(run: Run,
     assert f"there is no such check or area; did you mean {area}" in ran.err
 
 
-@pytest.mark.parametrize("command", ["preflight", "calibrate"])
-def test_the_help_of_what_measures_ends_with_examples_that_can_be_parsed(command: str) -> None:
+@pytest.mark.parametrize("command", ["preflight", "calibrate", "screenshot"])
+def test_help_ends_with_examples_that_can_be_parsed(command: str) -> None:
     _, commands = build_parsers()
     help_text = commands[command].format_help()
-    examples = help_text.partition("examples:\n")[2].splitlines()
+    examples = help_text.partition("examples:\n")[2].partition("\n\n")[0].splitlines()
     assert len(examples) >= 3
     for line in examples:
         words = line.partition("    " if line.startswith("    ") else "  ")[2].split("    ")[0].split(" && ")[0].split()

@@ -1,38 +1,48 @@
-"""The machine as read, for people: one row a CPU, then what concerns all of them."""
+"""The machine as read, for people: CPUs that are alike share a row, and so do the IRQs of a device."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from enum import StrEnum
 
-from noisewatch.cpus import format_cpu_list
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
-from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
+from noisewatch.surfaces.reports.machine.cpu_tables import clock_table, cpu_table, each_cpu, topology_table
+from noisewatch.surfaces.reports.machine.irq_table import irq_tables
+from noisewatch.surfaces.reports.machine.words import UNKNOWN, cpus, number, yes
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
-from noisewatch.units import describe_mhz
 
-UNKNOWN = "?"
-_WIDEST_LIST = 16
-_HEADINGS = (
-    "CPU", "NODE", "PKG", "CORE", "SIBLINGS", "CACHE", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "GOVERNOR",
-    "MHZ", "MINMHZ", "MAXMHZ", "INTERRUPTS",
-)  # fmt: skip
+_MOST_REASONS, _MOST_PATHS = 4, 4
 
 
-def text_of_snapshot(snapshot: Snapshot) -> str:
-    """All of `show`."""
-    sections = [
-        describe_platform(snapshot),
-        _targets(snapshot),
-        align([_HEADINGS, *_cpu_rows(snapshot)]),
-        _clock(snapshot),
-        _irqs(snapshot),
-        _unreadable(snapshot.reason_by_path),
-    ]
+class Topic(StrEnum):
+    """What of the machine is shown."""
+
+    ALL = "all"
+    CPUS = "cpus"
+    TOPOLOGY = "topology"
+    CLOCK = "clock"
+    IRQS = "irqs"
+
+
+def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, is_whole: bool = False) -> str:
+    """All of `show`. `is_whole` gives each CPU and each IRQ its row, and each file that could not be read."""
+    sections = [describe_platform(snapshot)]
+    if topic in (Topic.ALL, Topic.CPUS):
+        sections += [_targets(snapshot), each_cpu(snapshot) if is_whole else cpu_table(snapshot)]
+    if topic in (Topic.ALL, Topic.TOPOLOGY):
+        sections.append(topology_table(snapshot, is_whole))
+    if topic in (Topic.ALL, Topic.CLOCK):
+        sections += [clock_table(snapshot, is_whole), _clock(snapshot)]
+    if topic in (Topic.ALL, Topic.IRQS):
+        sections.append(irq_tables(snapshot, width, is_whole))
+    unreadable = _each_unreadable if is_whole else _unreadable
+    sections.append(unreadable(snapshot.reason_by_path, width))
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -55,118 +65,23 @@ def _targets(snapshot: Snapshot) -> str:
     return align(rows)
 
 
-def cpus(listed: Iterable[int] | None) -> str:
-    """A CPU list for people: `none` and `?` instead of nothing."""
-    return UNKNOWN if listed is None else format_cpu_list(listed) or "none"
-
-
-def _short(listed: frozenset[int] | None) -> str:
-    """As cpus, for a column: interleaved CPUs make long lists."""
-    text = cpus(listed)
-    return text if listed is None or len(text) <= _WIDEST_LIST else f"{len(listed)} CPUs"
-
-
-def _all_cpus(snapshot: Snapshot) -> list[int]:
-    online = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
-    return sorted(online | snapshot.topology.keys() | snapshot.target.cpus)
-
-
-def _cpu_rows(snapshot: Snapshot) -> Iterator[tuple[str, ...]]:
-    isolated = snapshot.isolation.isolated
-    totals = snapshot.interrupts.total_by_cpu() if snapshot.interrupts is not None else {}
-    for cpu in _all_cpus(snapshot):
-        yield _cpu_row(snapshot, cpu, isolated, totals.get(cpu))
-
-
-def _cpu_row(
-    snapshot: Snapshot, cpu: int, isolated: frozenset[int] | None, interrupt_count: int | None
-) -> tuple[str, ...]:
-    place = snapshot.topology.get(cpu)
-    clock = snapshot.frequency.cpus.get(cpu, CpuFrequency(cpu))
-    online = snapshot.online.online
-    return (
-        str(cpu),
-        _number(place.node if place else None),
-        _number(place.package if place else None),
-        _number(place.core if place else None),
-        _short(place.siblings if place else None),
-        _short(place.last_level_cache if place else None),
-        _yes(None if online is None else cpu in online),
-        _yes(cpu in snapshot.target.cpus),
-        _yes(_contains(isolated, cpu)),
-        _yes(_contains(snapshot.isolation.nohz_full, cpu)),
-        _or_dash(place.kind if place else None),
-        clock.governor or UNKNOWN,
-        describe_mhz(clock.current_khz),
-        describe_mhz(clock.min_khz),
-        describe_mhz(clock.max_khz),
-        _number(interrupt_count),
-    )
-
-
-def _contains(listed: frozenset[int] | None, cpu: int) -> bool | None:
-    return None if listed is None else cpu in listed
-
-
-def _number(value: int | None) -> str:
-    return UNKNOWN if value is None else str(value)
-
-
-def _or_dash(word: str | None) -> str:
-    return UNKNOWN if word is None else ("-" if word == "none" else word)
-
-
-def _yes(value: bool | None) -> str:
-    return UNKNOWN if value is None else ("yes" if value else "no")
-
-
 def _clock(snapshot: Snapshot) -> str:
     quota = snapshot.cgroup.cpu_quota_share
     mains = snapshot.settings.mains_power.is_on
     rows = [
-        ("frequency driver", snapshot.frequency.driver or UNKNOWN),
         ("turbo", snapshot.frequency.turbo or UNKNOWN),
         ("clock source", snapshot.settings.clock_source.current or UNKNOWN),
         (
             "mains power",
-            UNKNOWN if mains is None else ("not reported" if mains == "none" else _yes(bool(mains))),
+            UNKNOWN if mains is None else ("no supply tells" if mains == "none" else yes(bool(mains))),
         ),
         ("CPU quota", UNKNOWN if quota is None else ("none" if quota == UNLIMITED else f"{quota:g} CPUs")),
-        ("throttled periods", _number(snapshot.cgroup.throttled_periods)),
+        ("throttled periods", number(snapshot.cgroup.throttled_periods)),
     ]
     return align(rows)
 
 
-def _irqs(snapshot: Snapshot) -> str:
-    """The IRQs that have been delivered at all, the busiest first."""
-    if snapshot.interrupts is None or snapshot.irqs is None:
-        return ""
-    counts = {
-        row.irq: sum(row.counts)
-        for row in snapshot.interrupts.rows
-        if row.irq is not None and row.counts is not None and any(row.counts)
-    }
-    rows = [("IRQ", "COUNT", "DELIVERED TO", "ALLOWED", "MOVABLE", "ACTIONS", "DEVICE")]
-    for number in sorted(counts, key=lambda number: -counts[number]):
-        irq = snapshot.irqs.by_number.get(number)
-        if irq is None:
-            rows.append((str(number), str(counts[number]), UNKNOWN, UNKNOWN, UNKNOWN, "", UNKNOWN))
-            continue
-        rows.append(
-            (
-                str(number),
-                str(counts[number]),
-                _short(irq.effective),
-                _short(irq.allowed),
-                _yes(irq.movable),
-                ", ".join(irq.actions),
-                _or_dash(irq.device),
-            )
-        )
-    return align(rows)
-
-
-def _unreadable(reasons: Mapping[str, str]) -> str:
+def _each_unreadable(reasons: Mapping[str, str], width: int) -> str:
     """The failures, with paths that differ only in numbers as one."""
     if not reasons:
         return ""
@@ -177,4 +92,27 @@ def _unreadable(reasons: Mapping[str, str]) -> str:
     for (pattern, reason), paths in grouped.items():
         said = f"{paths[0]}: {reason}" if len(paths) == 1 else f"{pattern}: {reason} ({len(paths)} times)"
         lines.append("  " + printable(said))
+    return "\n".join(lines)
+
+
+def _unreadable(reasons: Mapping[str, str], width: int) -> str:
+    """The failures by their reason: what is most is read first, and named first."""
+    paths_by_reason: dict[str, list[str]] = defaultdict(list)
+    for path, reason in reasons.items():
+        paths = paths_by_reason[reason]
+        pattern = re.sub(r"\d+", "N", path)
+        if pattern not in (re.sub(r"\d+", "N", each) for each in paths):
+            paths.append(path)
+    if not paths_by_reason:
+        return ""
+    lines = ["could not be read (-v shows all):"]
+    shown = list(paths_by_reason.items())
+    for reason, paths in shown[:_MOST_REASONS]:
+        rest = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+        said = printable(f"{reason}: {', '.join(paths[:_MOST_PATHS])}{rest}")
+        lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="    ")
+    if len(shown) > _MOST_REASONS:
+        lines.append(
+            f"  for {len(shown) - _MOST_REASONS} other reasons: {sum(len(p) for _, p in shown[_MOST_REASONS:])} more"
+        )
     return "\n".join(lines)

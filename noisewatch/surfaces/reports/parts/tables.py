@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `3.2 ms`, `±4%`, `3.9 GHz`: one word of a unit at most
-_FIGURE = re.compile(r"[~<±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?")
+# `12`, `41 200/s`, `~0.1%`, `<0.1%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
+_FIGURE = re.compile(r"[~<±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–")
 
 
