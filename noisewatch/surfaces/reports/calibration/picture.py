@@ -236,18 +236,14 @@ def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> 
     return rows
 
 
-_MARKS: Mapping[Status, tuple[str, str, Style]] = {
-    Status.PASS: ("✓", "+", "calm"),
-    Status.FAIL: ("✗", "X", "grave"),
-    Status.UNKNOWN: ("?", "?", "unknown"),
-}
+_STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", Status.UNKNOWN: "unknown"}
 
 
 def said_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
     """The conclusion behind its mark, in so many rows at most: where they are few, the sentence without the rest."""
-    glyph, letter, style = _MARKS[conclusion.status]
+    marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
     folded = [textwrap.wrap(text, max(width - 2, 10)) for text in conclusion.texts]
     lines = next((each for each in folded if len(each) <= most), folded[-1])
-    rows: list[Row] = [[(f"{glyph if glyphs.has_braille else letter} ", style), (lines[0], "strong")]]
+    rows: list[Row] = [[(f"{marks[conclusion.status]} ", _STYLES[conclusion.status]), (lines[0], "strong")]]
     rows += [[("  " + line, "plain")] for line in lines[1:]]
     return rows[:most]
