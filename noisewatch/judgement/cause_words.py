@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.judgement.case import Case
@@ -82,19 +83,20 @@ def _proposal(cpus: CpuSet) -> str:
     return f"--cpus {listed}{words if len(listed) < _LONG_LIST else ''}"
 
 
-def commands_against(fix: Fix) -> list[tuple[str, str]]:
+@lru_cache(maxsize=64)  # a monitor asks for the same ones every second
+def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
     """Each on one line, unless it is too long: then on one for each action, the name before the first."""
     parts = (
         ("now", fix.now, [each.do for each in fix.actions]),
         ("undo", fix.undo, [each.undo or "" for each in reversed(fix.actions)]),
         ("keep", fix.persist, [each.do for each in fix.lasting]),
     )
-    lines = []
+    lines: list[tuple[str, str]] = []
     for name, whole, single in parts:
         if whole:
             shown = [whole] if len(whole) <= _LONGEST_LINE else [part for each in single for part in _parted(each)]
             lines += [(name if not at else "", printable(line)) for at, line in enumerate(shown)]
-    return lines
+    return tuple(lines)
 
 
 def _parted(command: str) -> list[str]:

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.fixes.actions import run_command, write
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.fixes.lasting import BootOptions
-from noisewatch.judgement.terms import Counts
+from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import (
     ClockLimits,
     Conditions,
@@ -154,3 +156,22 @@ def test_what_leaves_the_verdict_open_is_the_first_of_the_unknown() -> None:
     rest = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
     shown = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest)
     assert shown.unknown[:2] == ("hypervisor-steal", "busy-cache-neighbour")
+
+
+def test_the_causes_come_with_the_numbers_of_their_findings_and_every_check_with_its_gravity() -> None:
+    verdict = failed_verdict()
+    causes = causes_of(verdict)
+    shown = decode_frame(
+        encode_frame(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
+    )
+    ids = [{each.id for each in shown.findings if each.cause == number} for number in range(1, len(causes) + 1)]
+    assert ids == [{each.check.id for each in cause.findings} for cause in causes]
+    assert [each.command for each in shown.causes] == [cause.fix.now if cause.fix else None for cause in causes]
+    gravities = [list(Gravity)[int(place)] for place in shown.gravities]
+    assert gravities == [each.gravity(verdict.is_strict) for each in verdict.findings]
+
+
+def test_a_command_on_several_lines_is_copied_whole() -> None:
+    line = CauseLine((("try", "--cpus 2"), ("now", "a &&"), ("", "b"), ("undo", "c"), ("keep", "d")))
+    assert (line.command, line.by_hand) == ("a &&\nb", "--cpus 2")
+    assert CauseLine((("by hand", "stop it"),)).command is None

@@ -10,6 +10,7 @@ from typing import Any
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
+from noisewatch.operations.frame.causes import CauseLine, decoded_cause
 from noisewatch.operations.frame.clock import SPARSE, ClockFigures, decoded_clock
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting, decoded_irq, decoded_irq_setting
 from noisewatch.operations.frame.places import PlaceLine, decoded_place
@@ -79,6 +80,7 @@ class FindingLine:
     said: str
     fix: str | None = None
     is_command: bool = True
+    cause: int | None = None  # the number of its cause, from 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +146,12 @@ class Frame:
     online_count: int
     turbo: str | None
     verdict: str | None
-    findings: tuple[FindingLine, ...]  # of the checks that did not pass
     passed: int | None  # checks that did
     judged_s: float | None  # the time that was judged, up to this moment; None where there was no sample
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
+    findings: tuple[FindingLine, ...] = ()  # of the checks that did not pass, the gravest first
     origin: str | None = None  # a replay or a copied tree; None is this host
     sampler_wakeups: int | None = None  # times that it went to sleep so far
     is_last: bool = False
@@ -158,6 +160,8 @@ class Frame:
     has_idle_probe: bool = False  # whether it is on; where it spins, the CPUs' lines tell
     no_idle_probe_reason: str | None = None  # why it is not, although it is wanted
     counts: Counts | None = None  # of all checks that were judged, by their status
+    causes: tuple[CauseLine, ...] = ()  # of the findings, the gravest first
+    gravities: str = ""  # of all checks in the order of the catalogue, by the place of each among Gravity
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # that local time on the machine is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # where they changed, or have never been told; None: as before
@@ -236,6 +240,7 @@ def decode_frame(line: bytes) -> Frame:
         found["cpus"] = tuple(_decoded_cpu(cpu) for cpu in found["cpus"])
         found["culprits"] = tuple(_decoded_culprit(culprit) for culprit in found["culprits"])
         found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
+        found["causes"] = tuple(map(decoded_cause, found["causes"]))
         found["counts"] = None if found["counts"] is None else Counts(**found["counts"])
         for name in ("target", "housekeeping"):
             found[name] = tuple(found[name])

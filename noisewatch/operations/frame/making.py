@@ -7,9 +7,7 @@ from typing import Any
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.finding_words import by_gravity, commands_of, left_to_people, sentence
-from noisewatch.judgement.terms import Gravity
-from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.judgement.verdict import Verdict
 from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
@@ -23,17 +21,15 @@ from noisewatch.operations.frame.frame import (
     CoolingLine,
     CpuLine,
     CulpritLine,
-    FindingLine,
     Frame,
     Temperature,
     Throttled,
 )
 from noisewatch.operations.frame.making_clock import clock_figures
+from noisewatch.operations.frame.making_findings import told_of
 from noisewatch.operations.frame.making_irqs import irq_lines
 
 _ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
-_TELLING = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN, Gravity.NOTED)
-_LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
 
 
 def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | None, **rest: Any) -> Frame:
@@ -58,7 +54,6 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         online_count=len(case.online),
         turbo=snapshot.frequency.turbo,
         verdict=verdict.verdict if verdict is not None else None,
-        findings=_finding_lines(verdict) if verdict is not None else (),
         passed=len(verdict.passes) if verdict is not None else None,
         judged_s=verdict.case.interval.seconds if verdict is not None and verdict.case.interval is not None else None,
         cpus=tuple(lines),
@@ -70,6 +65,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         clock=clock_figures(snapshot, interval),
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
+        **told_of(verdict),
         **rest,
     )
 
@@ -135,28 +131,6 @@ def _culprit_line(each: Disturbance, role: Role, seconds: float) -> CulpritLine:
         stolen_ns_per_s=(each.stolen_ns or 0) / seconds,
         is_estimate=each.is_inferred,
         irq=each.irq,
-    )
-
-
-def _finding_lines(verdict: Verdict) -> tuple[FindingLine, ...]:
-    """What failed, was left open or gives a warning, the gravest first."""
-    found = by_gravity(verdict)
-    return tuple(_finding_line(finding, gravity) for gravity in _TELLING for finding in found[gravity])
-
-
-def _finding_line(finding: Finding, gravity: Gravity) -> FindingLine:
-    said = sentence(finding)
-    said = said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
-    _, fix = next(iter(commands_of(finding.answer.fix)), (None, None))
-    is_command = fix is not None and fix != left_to_people(finding.answer.fix)
-    return FindingLine(
-        id=finding.check.id,
-        status=finding.status,
-        weight=finding.weight,
-        gravity=gravity,
-        said=said,
-        fix=fix,
-        is_command=is_command,
     )
 
 

@@ -1,0 +1,46 @@
+"""What to do about the checks that did not pass, as far as a screen shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CauseLine:
+    """One cause; the findings that belong to it carry its number, from 1.
+
+    `steps` are what to do, each with its purpose: `now`, `undo`, `keep`, `try`, `by hand`; without one a line goes on
+    the one before. `settles` are the ids that are over then. `said` is None where the findings say it all.
+    """
+
+    steps: tuple[tuple[str, str], ...] = ()
+    settles: tuple[str, ...] = ()
+    said: str | None = None
+    is_open: bool = False  # questions without an answer
+
+    @property
+    def command(self) -> str | None:
+        """The shell's command for now; None where nothing can be run."""
+        purposes = [purpose for purpose, _ in self.steps]
+        if "now" not in purposes:
+            return None
+        first = purposes.index("now")
+        lines = [self.steps[first][1]]
+        for purpose, line in self.steps[first + 1 :]:
+            if purpose:
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    @property
+    def by_hand(self) -> str | None:
+        """What else is to be done, in words or as options of noisewatch."""
+        return next((line for purpose, line in self.steps if purpose in ("try", "keep", "by hand")), None)
+
+
+def decoded_cause(found: dict[str, Any]) -> CauseLine:
+    """The line of decoded JSON. Raises TypeError or KeyError for anything else."""
+    found["steps"] = tuple((purpose, line) for purpose, line in found["steps"])
+    found["settles"] = tuple(found["settles"])
+    return CauseLine(**found)

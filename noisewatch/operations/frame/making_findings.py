@@ -1,0 +1,72 @@
+"""The part of a frame that is about checks: those that did not pass, by cause, and how all of them stand."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.cause_words import steps_against, title_of
+from noisewatch.judgement.causes import Cause, causes_of
+from noisewatch.judgement.finding_words import commands_of, left_to_people, sentence
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.terms import Gravity
+from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.frame import FindingLine
+
+_TELLING = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
+_LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
+_GRAVITIES = list(Gravity)
+_PLACES = {gravity: str(place) for place, gravity in enumerate(_GRAVITIES)}
+
+
+def told_of(verdict: Verdict | None) -> dict[str, Any]:
+    """The fields of a frame, by their names; nothing without a verdict."""
+    if verdict is None:
+        return {}
+    causes = causes_of(verdict)
+    number_by_id = {each.check.id: number for number, cause in enumerate(causes, 1) for each in cause.findings}
+    judged = [(each, each.gravity(verdict.is_strict)) for each in verdict.findings]
+    telling = [
+        (_PLACES[gravity], number_by_id.get(each.check.id), each) for each, gravity in judged if gravity in _TELLING
+    ]
+    telling.sort(key=lambda each: (each[0], each[1] or len(causes) + 1))
+    return {
+        "findings": tuple(_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in telling),
+        "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
+        "gravities": "".join(_PLACES[gravity] for _, gravity in judged),
+    }
+
+
+def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> FindingLine:
+    fix = None if finding.answer.fix is None else _first_command(finding.answer.fix)
+    return FindingLine(
+        id=finding.check.id,
+        status=finding.status,
+        weight=finding.weight,
+        gravity=gravity,
+        said=_short(sentence(finding)),
+        fix=fix,
+        is_command=fix is not None and fix != left_to_people(finding.answer.fix),
+        cause=cause,
+    )
+
+
+@lru_cache(maxsize=64)  # the same ones every second
+def _first_command(fix: Fix) -> str | None:
+    return next((command for _, command in commands_of(fix)), None)
+
+
+def _short(said: str) -> str:
+    return said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
+
+
+def _cause_line(cause: Cause, case: Case) -> CauseLine:
+    """What to do; what is wrong the lines of its findings say already."""
+    return CauseLine(
+        steps=tuple(steps_against(cause)),
+        settles=tuple(each.check.id for each in cause.settles),
+        said=_short(title_of(cause, case)) if cause.way is not None else None,
+        is_open=cause.way is not None,
+    )
