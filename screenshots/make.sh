@@ -16,7 +16,9 @@ draw() { # NAME SIZE RECORDING [OPTION...]
 lab=tests/machines/lab-disturbed.nw
 draw monitor 120x30 $lab
 draw cpu 100x30 $lab --keys enter,f
-draw preflight 100x30 $lab --keys 6
+draw monitor-light 120x30 $lab --theme light
+draw preflight 100x30 $lab --keys 7
+draw clock 120x34 tests/machines/lab-throttled.nw --keys 4
 draw calibration 100x40 tests/machines/host-calibration.nw --keys c,enter
 python3 -m tests.written.two_sides "$recordings/two.nw"
 for form in svg png; do
@@ -34,10 +36,16 @@ done
 made=$recordings/16.nw
 draw map 140x40 "$made" --keys 2
 draw map 80x24 "$made" --keys 2
-draw culprits 140x40 "$made" --at 25 --keys 3
-draw events 140x40 "$made" --keys 5
-draw events 80x24 "$made" --keys 5
+draw irqs 120x34 "$made" --at 25 --keys 3
+draw irqs 80x24 "$made" --at 25 --keys 3
 draw one-cpu 140x40 "$made" --at 25 --keys enter,f
-draw preflight-16-cpus 140x40 "$made" --at 25 --keys 6
+draw events 140x40 "$made" --keys 6
+draw events 80x24 "$made" --keys 6
+draw preflight-16-cpus 140x40 "$made" --at 25 --keys 7
+draw culprits 140x40 "$made" --at 25 --keys 8
 draw map-512-cpus 140x40 "$recordings/512.nw" --keys 2
+draw irqs-512-cpus 140x40 "$recordings/512.nw" --at 25 --keys 3
 draw help 100x40 "$made" --keys question_mark
+
+# A network card interrupts a target CPU, is named, and is gone: 24 s.
+noisewatch screenshot --replay "$made" --size 120x34 --from 15 --to 38 screenshots/demo.svg
