@@ -24,7 +24,7 @@ from noisewatch.surfaces.tui.overlays.host import OverlayHost
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, overlay_named
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.overview import cpu_room
-from noisewatch.surfaces.tui.screens.page import number_at
+from noisewatch.surfaces.tui.screens.page import has_frames, number_at
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection, is_same
 
@@ -180,7 +180,7 @@ class KeyedApp(App[None]):
         elif selected is not None and open_machine is not None and frame is not None:
             from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
 
-            if self.model.screen == Screen.OVERVIEW:
+            if self.model.screen == Screen.OVERVIEW and not has_frames(*self.size):
                 self.model.drill_in()
             self.model.selection = Selection(selected)
             target, beside = frozenset(frame.target), frame.culprits

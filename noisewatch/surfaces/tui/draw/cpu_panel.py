@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from noisewatch.cpus import name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.dense_cpus import (
@@ -21,6 +20,7 @@ from noisewatch.surfaces.tui.draw.dense_cpus import (
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
+from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -49,7 +49,7 @@ def panels_across(cpu_count: int, width: int, most: int) -> int | None:
 
 def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
     """All CPUs in frames, a row each if they find room in `most` rows; else as closely as they have to stand."""
-    lines = model.frame.cpus if model.frame is not None else ()
+    lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else ()
     across = panels_across(len(lines), width, most)
     if across is None or not lines:
         rows = cpu_rows(model, width - 4, most - 2, glyphs)
@@ -60,7 +60,7 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
     levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
     drawn = [
         panel(
-            _title(part),
+            place_title(model, part, glyphs),
             _part_rows(model, part, wide + (at < more) - 4, glyphs),
             wide + (at < more),
             each + _AROUND,
@@ -70,10 +70,6 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
         for at, part in enumerate(parts)
     ]
     return reduce(side_by_side, drawn)
-
-
-def _title(lines: Sequence[CpuLine]) -> str:
-    return name_cpus(line.cpu for line in lines)
 
 
 def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -128,17 +124,22 @@ def _part_rows(
     left = max(width - len(columns), 0)
     described = [f"{where}, pgdn scrolls", where] if where is not None else [_described(model, left)]
     rows: list[Row] = [[(columns + first_that_fits(described, left), "heading")]]
-    return rows + [_cpu_row(model, line, width, has_clock, has_measured, glyphs) for line in shown]
+    signs = brackets(model, shown, glyphs)
+    return rows + [
+        _cpu_row(model, line, signs.get(line.cpu, " "), width, has_clock, has_measured, glyphs) for line in shown
+    ]
 
 
-def _cpu_row(model: ScreenModel, line: CpuLine, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs) -> Row:
+def _cpu_row(
+    model: ScreenModel, line: CpuLine, sign: str, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs
+) -> Row:
     role_style = _ROLE_STYLES.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
     if width >= _LEAST_WITH_RATES:
         figures.append((_rates(line, has_clock), role_style))
     if line.role == Role.OFFLINE:
         figures = [(fitted("  offline", length(figures)), "faint")]
-    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4} ", role_style), *figures]
+    row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{sign}", role_style), *figures]
     return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
 
 

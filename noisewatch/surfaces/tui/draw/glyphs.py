@@ -30,6 +30,7 @@ class Glyphs:
     empty: str
     failing: str
     passing: str
+    siblings: str  # beside CPUs of one core: the first, one between, the last
     has_braille: bool  # dots in two columns of four: two levels in one character
 
 
@@ -45,6 +46,7 @@ UNICODE = Glyphs(
     empty="░",
     failing="✗",
     passing="✓",
+    siblings="┐┤┘",
     has_braille=True,
 )
 ASCII = Glyphs(
@@ -59,6 +61,7 @@ ASCII = Glyphs(
     empty=".",
     failing="X",
     passing="+",
+    siblings="\\|/",
     has_braille=False,
 )
 

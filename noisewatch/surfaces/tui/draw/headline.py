@@ -112,7 +112,7 @@ def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs) -> Row:
 
 
 def _named(culprit: CulpritLine) -> str:
-    return culprit.name + culprit.process_mark
+    return culprit.kind.with_name(culprit.name) + culprit.process_mark
 
 
 def _rate(culprit: CulpritLine) -> str:

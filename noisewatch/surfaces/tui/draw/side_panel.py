@@ -10,9 +10,10 @@ from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, worst_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share
 
+SIDE, LEAST_WITH_SIDE = 38, 110  # columns of the panel, and of a screen that has room for it
 _LABEL, _SHARE = 14, 6  # columns
 _SECOND_NS = 1_000_000_000
 _MOST_KINDS = 5
@@ -58,8 +59,9 @@ def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tup
 
 def _cpu_in_question(model: ScreenModel, frame: Frame) -> CpuLine | None:
     selected = model.selected()
-    if selected is not None:
-        return next((line for line in frame.cpus if line.cpu == selected.cpu), None)
+    cpu = model.cpu if model.screen == Screen.CPU else selected.cpu if selected is not None else None
+    if cpu is not None:
+        return next((line for line in frame.cpus if line.cpu == cpu), None)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     if worst_of(line.stolen_ns_per_s for line in targets) is None:
         return None

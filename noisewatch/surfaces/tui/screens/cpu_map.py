@@ -8,6 +8,7 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, columns_of, greatest_of, level_pieces
+from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits
 from noisewatch.surfaces.tui.draw.timeline import last_in_sight
 from noisewatch.surfaces.tui.screens.page import page
@@ -28,8 +29,9 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     lines = model.frame.cpus if model.frame is not None else ()
     if not lines or height < 2:
         return []
-    groups = _groups(lines, height - 1)
-    labels = [_label(group) for group in groups]
+    groups = _groups(in_topology_order(model, lines), height - 1)
+    signs = brackets(model, [group[0] for group in groups], glyphs) if len(groups) == len(lines) else {}
+    labels = [_label(group) + signs.get(group[0].cpu, "") for group in groups]
     wide = min(max(len(label) for label in labels), _WIDEST_LABEL)
     room = max(width - wide - 1, 1)
     last, behind = last_in_sight(model, width)
@@ -55,14 +57,15 @@ def _pieces(model: ScreenModel, shown: Sequence[float | None], behind: int, glyp
 
 
 def _groups(lines: Sequence[CpuLine], room: int) -> list[Sequence[CpuLine]]:
-    """In the order of their first CPU. Roles share no row: what keeps house is loud, and would hide the target."""
+    """In the order of their first CPUs. Roles share no row: what keeps house is loud, and would hide the target."""
     roles = dict.fromkeys(line.role for line in lines)
     parts = [[line for line in lines if line.role == role] for role in roles] if len(roles) <= room else [lines]
     each = -(-len(lines) // room)
     while sum(-(-len(part) // each) for part in parts) > room:
         each += 1
     groups = [part[first : first + each] for part in parts for first in range(0, len(part), each)]
-    return sorted(groups, key=lambda group: group[0].cpu)
+    places = {line.cpu: at for at, line in enumerate(lines)}
+    return sorted(groups, key=lambda group: places[group[0].cpu])
 
 
 def _label(group: Sequence[CpuLine]) -> str:

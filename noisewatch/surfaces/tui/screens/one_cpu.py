@@ -5,6 +5,9 @@ from __future__ import annotations
 from noisewatch.operations.frame.frame import KINDS, CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
+from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
+from noisewatch.surfaces.tui.draw.places import place_title
+from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.screens.culprits import LEAST_TABLE, advice_rows, selectable
 from noisewatch.surfaces.tui.screens.page import page
@@ -29,7 +32,7 @@ _MOST_INTERVALS = 400  # whose frames are looked into
 
 def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS)
+    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -44,6 +47,24 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     advice = advice_rows(model, width, left - LEAST_TABLE)
     table = selectable(model, f"culprits on CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
     return [*top, *table, *advice]
+
+
+def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
+    if line is None:
+        return panel("cpu", _body(model, width - 4, height - 2, glyphs), width, height, glyphs)
+    measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
+    gaps = _gaps(model, line.cpu, width - 4, glyphs)
+    lanes = _lanes(model, line.cpu, width - 4, glyphs)[: height // 2]
+    top = [_figures(line, width - 4, glyphs), *measured, *gaps, *lanes]
+    upper = panel(place_title(model, [line], glyphs), top, width, len(top) + 2, glyphs, "tab next CPU · w zoom")
+    beside = SIDE if width >= LEAST_WITH_SIDE else 0
+    left, below = width - beside, height - len(upper)
+    advice = advice_rows(model, left - 4, below - 2 - LEAST_TABLE)
+    table = selectable(model, "who", left - 4, below - 2 - len(advice), glyphs)
+    title = f"culprits on CPU {line.cpu}, by {model.sort}"
+    culprits = panel(title, [*table, *advice], left, below, glyphs, "f fix · y copy fix · s sort")
+    return [*upper, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 
 def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:

@@ -6,13 +6,13 @@ from noisewatch.surfaces.tui.draw.cpu_panel import cpu_panel_height, cpu_rows, f
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
-from noisewatch.surfaces.tui.draw.side_panel import side_panel
+from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.screens.culprits import LEAST_TABLE, advice_rows
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.filters import order_in_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_SIDE, _LEAST_WITH_SIDE = 38, 110  # columns
 _LEAST_CULPRITS = 12  # rows
 _CPU_SHARE = 0.55
 
@@ -30,10 +30,14 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
-    beside = _SIDE if width >= _LEAST_WITH_SIDE else 0
+    beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(cpus)
-    rows = culprit_rows(model, left - 4, below - 2, glyphs, is_framed=True)
-    culprits = panel(_culprits_title(model), rows, left, below, glyphs, "f fix · s sort · g group · / filter")
+    advice = advice_rows(model, left - 4, below - 2 - LEAST_TABLE)
+    rows = culprit_rows(model, left - 4, below - 2 - len(advice), glyphs, is_framed=True)
+    rows += [[] for _ in range(below - 2 - len(advice) - len(rows))]
+    culprits = panel(
+        _culprits_title(model), [*rows, *advice], left, below, glyphs, "f fix · s sort · g group · / filter"
+    )
     return [*cpus, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 

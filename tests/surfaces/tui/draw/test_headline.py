@@ -22,7 +22,7 @@ def _noisy(verdict: str = "unstable") -> ScreenModel:
 
 
 def test_it_names_the_worst_cpu_its_noise_the_limit_and_the_culprit() -> None:
-    assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3 330 ms/s (33%, limit 0.5%)  ◂ 205 eth0: 41200/s")
+    assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3 330 ms/s (33%, limit 0.5%)  ◂ irq 205 eth0: 41200/s")
 
 
 def test_the_keys_that_help_stand_at_the_right_unless_all_is_well() -> None:

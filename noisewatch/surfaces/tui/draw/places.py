@@ -1,0 +1,41 @@
+"""Where CPUs lie, in the words and signs of the screen: which share a core, a cache, a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from noisewatch.cpus import name_cpus
+from noisewatch.operations.frame.frame import CpuLine
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+
+def in_topology_order(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
+    """By node, cache, core and sibling; by number where nothing is known of that."""
+    line_by_cpu = {line.cpu: line for line in lines}
+    return [line_by_cpu[cpu] for cpu in model.in_order(line_by_cpu)]
+
+
+def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Mapping[int, str]:
+    """A sign for each CPU that stands next to another one of its core."""
+    places = model.places or {}
+    core_by_cpu = {cpu: place.siblings for cpu, place in places.items() if place.siblings and len(place.siblings) > 1}
+    cores = [core_by_cpu.get(line.cpu) for line in lines]
+    signs = {}
+    for at, core in enumerate(cores):
+        if core is None:
+            continue
+        follows, goes_on = at > 0 and cores[at - 1] == core, at + 1 < len(cores) and cores[at + 1] == core
+        if follows or goes_on:
+            signs[lines[at].cpu] = glyphs.siblings[follows + (follows and not goes_on)]
+    return signs
+
+
+def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
+    """`node 0 · L3#0 · CPUs 0-7`: what is common to all of them, and known."""
+    places = model.places or {}
+    nodes = {places[line.cpu].node if line.cpu in places else None for line in lines}
+    caches = {places[line.cpu].cache if line.cpu in places else None for line in lines}
+    node = f"node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""
+    cache = str(next(iter(caches))) if len(caches) == 1 and None not in caches else ""
+    return f" {glyphs.bullet} ".join(each for each in (node, cache, name_cpus(line.cpu for line in lines)) if each)
