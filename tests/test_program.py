@@ -71,8 +71,8 @@ def test_who_was_not_seen_is_to_be_traced_by_the_program_that_runs() -> None:
         kind=Kind.UNATTRIBUTED, name="threads that were not seen", cpu=2, stolen_ns=None, share=0.3, rate_per_s=None
     )
     there, here = (remedy_of(culprit, Case(replace(snapshot, is_live=is_live))).said for is_live in (False, True))
-    assert there == "Short-lived threads, as a rule: trace to learn which (sudo noisewatch trace --cpus 2)."
-    assert here == f"Short-lived threads, as a rule: trace to learn which (sudo {started_by()} trace --cpus 2)."
+    assert there == "Usually short-lived threads; a trace names them: sudo noisewatch trace --cpus 2."
+    assert here == f"Usually short-lived threads; a trace names them: sudo {started_by()} trace --cpus 2."
 
 
 def test_a_trace_that_is_for_root_is_told_with_its_command_where_it_could_be_made() -> None:
