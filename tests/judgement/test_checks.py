@@ -62,8 +62,9 @@ def test_a_check_says_so(example: Example) -> None:
 
 @pytest.mark.parametrize("check", _READ, ids=lambda check: check.id)
 def test_each_check_has_a_machine_with_the_fault_and_one_where_it_is_unknown(check: Check) -> None:
-    assert _statuses(check) & {"fail", "warn"}
-    assert "unknown" in _statuses(check)
+    statuses = _statuses(check)
+    is_complete = "unknown" in statuses and not statuses.isdisjoint({"fail", "warn"})
+    assert is_complete, f"{check.id}: tests/judgement/examples/ has {sorted(statuses)}, needs fail or warn, and unknown"
 
 
 @pytest.mark.parametrize(

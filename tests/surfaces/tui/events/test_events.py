@@ -237,6 +237,7 @@ def test_the_log_keeps_the_last_ones_and_the_screen_shows_the_newest_first() -> 
 
 
 def test_every_kind_has_a_letter_of_its_own() -> None:
+    assert set(MARKS) == set(EventKind)
     assert len(set(MARKS.values())) == len(MARKS)
     assert all(mark.isascii() and len(mark) == 1 for mark in MARKS.values())
 
