@@ -19,6 +19,7 @@ from noisewatch.model.calibration.attribution import Attribution, Meanwhile, att
 from noisewatch.model.calibration.figures import Calibration, CpuFigures, calibration_of
 from noisewatch.model.interval.interval import Interval
 
+NOT_READ_AFTER = "the counters after the calibration were not read"
 _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around
 
 
@@ -108,7 +109,8 @@ class Case:
     """`interval` and `calibrated` are None where there is none; the reasons say why, None meaning that nobody asked.
 
     `under_load` is the time of the calibration: what only happens to a CPU that works, as throttling, shows there. The
-    spinners are in it, so that nothing can be said of time that no thread seen has had.
+    spinners are in it, so that nothing can be said of time that no thread seen has had. It is None too where the
+    machine was not read after its calibration, as in a recording that was cut off.
     """
 
     snapshot: Snapshot

@@ -71,6 +71,7 @@ class Check:
     asks_rates: bool  # it needs a sample, not only settings
     sees_load: bool  # the time of a calibration will do as well
     tells_unsampled: bool  # it is asked without a sample too, as it may know something all the same
+    covers_calibration: bool  # a calibration's time counts as well: it cannot pass where that was not looked at
     asks_calibration: bool  # it needs the microbenchmark
     answered_by: str | None  # the check that measures what this one only reads
     severity_in: Mapping[str, Severity]  # by profile, where it is another
@@ -97,6 +98,7 @@ def check(
     asks_rates: bool = False,
     sees_load: bool = False,
     tells_unsampled: bool = False,
+    covers_calibration: bool = False,
     asks_calibration: bool = False,
     answered_by: str | None = None,
     severity_in: Mapping[str, Severity] | None = None,
@@ -121,6 +123,7 @@ def check(
             asks_rates=asks_rates,
             sees_load=sees_load,
             tells_unsampled=tells_unsampled,
+            covers_calibration=covers_calibration,
             asks_calibration=asks_calibration,
             answered_by=answered_by,
             severity_in=severity_in or {},

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from noisewatch.faults import contained
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check, not_applicable, unknown
 from noisewatch.judgement.rules import DEFAULT, SHARED, Rules
@@ -153,7 +153,7 @@ def _count(findings: tuple[Finding, ...]) -> Counts:
 
 def judge(case: Case, checks: Iterable[Check] = CATALOGUE, strict: bool = False) -> Verdict:
     """The verdict on the case. `strict` makes warnings and unknowns unstable."""
-    asked = [Finding(each, _answer(each, case), None, case.rules) for each in checks]
+    asked = [Finding(each, _over_calibration(each, _answer(each, case), case), None, case.rules) for each in checks]
     findings = [_excused(finding, case) for finding in link_measurements([*map(_undecided, asked)])]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
@@ -172,6 +172,15 @@ def _answer(each: Check, case: Case) -> Answer:
     if each.asks_starter and not case.starts_benchmark:
         return _without_starter(each, asked)
     return contained(lambda: each.answer(asked), partial(_failed, each))
+
+
+def _over_calibration(each: Check, answer: Answer, case: Case) -> Answer:
+    """The answer; where nobody looked after a calibration, the sample alone lets nothing pass that covers both."""
+    if not each.covers_calibration or case.calibrated is None or case.under_load is not None:
+        return answer
+    if answer.status == Status.PASS:
+        return replace(unknown(NOT_READ_AFTER), evidence=answer.evidence)
+    return replace(answer, reason=answer.reason or NOT_READ_AFTER) if answer.status == Status.WARN else answer
 
 
 def _failed(each: Check, reason: str) -> Answer:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from noisewatch.errors import UsageError
 from noisewatch.kernel.calibration import CalibrationOptions
-from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import Snapshot, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.recorder import Recorder
@@ -50,11 +50,16 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
     _require_this_host(machine)
     read_options = snapshot_options(options.machine, machine)
     recorder = Recorder(machine, output, options.interval_s, options.identifies)
+    task_reader = TaskReader(asks_all_affinities=True)
+
+    def look(previous: Snapshot | None = None) -> Snapshot:
+        return read_snapshot(recorder, read_options, task_reader, previous)
+
     began_s, is_whole = time.monotonic(), True
     try:
-        snapshot = _record(recorder, read_options, options, listener)
+        snapshot = _record(look, task_reader, options, listener)
         if options.calibration_s:
-            _calibrate(recorder, snapshot, options.calibration_s, listener)
+            _calibrate(recorder, snapshot, options.calibration_s, listener, lambda: look(snapshot))
     except KeyboardInterrupt:
         is_whole = False
     finally:
@@ -78,11 +83,10 @@ def _require_this_host(machine: Machine) -> None:
 
 
 def _record(
-    recorder: Recorder, read_options: SnapshotOptions, options: RecordOptions, listener: ProgressListener
+    look: Callable[..., Snapshot], task_reader: TaskReader, options: RecordOptions, listener: ProgressListener
 ) -> Snapshot:
-    """The first snapshot is read in full, the affinities of all threads included."""
-    task_reader = TaskReader(asks_all_affinities=True)
-    snapshot: Snapshot = read_snapshot(recorder, read_options, task_reader)
+    """The last snapshot. The first one is read in full, the affinities of all threads included."""
+    snapshot = look()
     remark = pin_to_housekeeping(snapshot)
     if remark is not None:
         listener.on_remark(remark)
@@ -91,15 +95,22 @@ def _record(
     started = time.monotonic()
     for number in range(1, int(duration_s / interval_s + _ROUNDING) + 1):
         time.sleep(max(started + number * interval_s - time.monotonic(), 0))
-        snapshot = read_snapshot(recorder, read_options, task_reader, snapshot)
+        snapshot = look(snapshot)
         listener.on_sampling("recording", time.monotonic() - started, duration_s)
     listener.on_done()
     return snapshot
 
 
-def _calibrate(recorder: Recorder, snapshot: Snapshot, seconds: float, listener: ProgressListener) -> None:
+def _calibrate(
+    recorder: Recorder,
+    snapshot: Snapshot,
+    seconds: float,
+    listener: ProgressListener,
+    look_again: Callable[[], Snapshot],
+) -> None:
+    """Another snapshot follows it: what happened meanwhile is in that one only."""
     asked = CalibrationOptions(seconds)
-    measured = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, asked, listener.on_calibrating)
+    measured = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, asked, listener.on_calibrating, look_again)
     if isinstance(measured, str):
         listener.on_done()
         listener.on_remark(f"no calibration: {measured}")

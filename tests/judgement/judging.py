@@ -28,17 +28,17 @@ def judged(
     is_calibrated: bool = True,
     rules: Rules = DEFAULT,
 ) -> Verdict:
-    """The verdict over the machine's first two snapshots, a quiet calibration, and the third if there is one."""
+    """The verdict over the machine's first two snapshots, and a quiet calibration that its third one follows."""
     task_reader = TaskReader(asks_all_affinities=True)
     wish = SnapshotOptions(cpus, asks_jobs=True)
     before = read_snapshot(machine, wish, task_reader)
     machine.advance()
     after = read_snapshot(machine, wish, task_reader, before)
-    calibrated = quiet_calibration() if is_calibrated else None
-    case = Case(after, interval_between(before, after), calibrated=calibrated, rules=rules)
+    case = Case(after, interval_between(before, after), rules=rules)
     if is_calibrated and machine.has_next:
         machine.advance()
-        case = replace(case, under_load=interval_between(after, read_snapshot(machine, wish, None, after)))
+        loaded = interval_between(after, read_snapshot(machine, wish, None, after))
+        case = replace(case, calibrated=quiet_calibration(), under_load=loaded)
     return judge(case, strict=strict)
 
 

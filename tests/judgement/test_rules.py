@@ -9,7 +9,7 @@ from noisewatch.judgement.rules import PROFILES, Rules
 from noisewatch.judgement.terms import Severity
 from tests.judgement.judging import finding, judged
 from tests.written import Files, WrittenMachine, without
-from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files, stat_file
+from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files, stat_file
 
 _BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
@@ -17,7 +17,7 @@ _NO_CPUFREQ = (*(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)), f"{CPUS}/cpufr
 
 
 def _machine(changed: Files | None = None, gone: tuple[str, ...] = (), after: Files | None = None) -> WrittenMachine:
-    moments = (quiet_files(), quiet_files(3.0) | dict(after or {}))
+    moments = (quiet_files(), quiet_files(3.0) | dict(after or {}), loaded_files())
     return WrittenMachine(*(without(each | dict(changed or {}), *gone) for each in moments), answers=ANSWERS)
 
 

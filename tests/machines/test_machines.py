@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from noisewatch.judgement.case import NOT_READ_AFTER
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.replay import Recording
@@ -113,6 +114,15 @@ def test_a_machine_with_one_cpu_has_nobody_to_send_the_noise_to(capsys: pytest.C
     verdict = _verdict("lab-one-cpu", capsys, "--no-calibration")
     assert verdict["target"] == [0]
     assert _finding(verdict, "target-not-isolated")["fix"]["now"] is None
+
+
+def test_where_a_recording_ends_with_its_calibration_the_sample_alone_lets_nothing_pass(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    findings = _verdict("host-calibration", capsys)["findings"]
+    status_by_id = {each["id"]: each["status"] for each in findings if each.get("reason") == NOT_READ_AFTER}
+    assert set(status_by_id.values()) == {"unknown"}
+    assert {"device-interrupts-on-target", "timers-on-target", "target-cpu-busy"} <= status_by_id.keys()
 
 
 def test_a_calibration_is_replayed_with_its_floor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.judgement.case import NOT_READ_AFTER
 from tests.surfaces.running import NOISEWATCH, Run
 
 
@@ -33,6 +34,17 @@ def test_a_recording_of_this_host_replays(run: Run, tmp_path: Path) -> None:
     judged = run("preflight", "--format", "json", "--replay", recording)
     assert judged.status in (0, 1, 3)
     assert judged.json["sample_seconds"] >= 0.5
+
+
+def test_a_snapshot_follows_the_calibration_so_that_a_replay_judges_both_times(run: Run, tmp_path: Path) -> None:
+    recording = tmp_path / "host.nw"
+    ran = _record(recording, "--duration", "0.6", "--interval", "0.2", "--calibration", "0.5")
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert "5 snapshots" in ran.stderr
+    judged = run("preflight", "--format", "json", "--replay", recording)
+    evidence = {each["id"]: each["evidence"] for each in judged.json["findings"]}
+    assert evidence["device-interrupts-on-target"]["while_calibrating_per_s_by_cpu"]
+    assert [each["id"] for each in judged.json["findings"] if each.get("reason") == NOT_READ_AFTER] == []
 
 
 def test_without_time_one_moment_is_recorded(run: Run, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.judgement.case import NOT_READ_AFTER
 from tests.surfaces.running import Run, record
-from tests.written.quiet_machine import process, quiet_files, stat_file
+from tests.written.quiet_machine import loaded_files, process, quiet_files, stat_file
 
 _MOMENTS = [quiet_files(3.0 * number) for number in range(5)]
 
@@ -19,9 +20,16 @@ def _cut(path: Path, share: float) -> Path:
 
 
 def test_a_quiet_recording_is_stable(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--replay", record(tmp_path / "machine.nw", *_MOMENTS[:2]))
+    recording = record(tmp_path / "machine.nw", *_MOMENTS[:2], loaded_files(), calibrated_after=2)
+    ran = run("preflight", "--replay", recording)
     assert (ran.status, ran.err) == (0, "")
     assert "3.0 s sample" in ran.out
+
+
+def test_one_that_ends_with_its_calibration_is_unknown(run: Run, tmp_path: Path) -> None:
+    ran = run("preflight", "--replay", record(tmp_path / "machine.nw", *_MOMENTS[:2]))
+    assert (ran.status, ran.err) == (3, "")
+    assert NOT_READ_AFTER in ran.words
 
 
 def test_the_whole_recording_is_the_sample(run: Run, tmp_path: Path) -> None:

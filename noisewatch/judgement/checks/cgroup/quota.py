@@ -50,6 +50,7 @@ _THROTTLED = Limit(
         "https://docs.kernel.org/scheduler/sched-bwc.html",
         "https://docs.kernel.org/admin-guide/cgroup-v2.html",
     ),
+    covers_calibration=True,
 )
 def cpu_quota(case: Case) -> Answer:
     cgroup = case.snapshot.cgroup

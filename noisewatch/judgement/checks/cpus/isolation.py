@@ -127,6 +127,7 @@ _TASK_SHARE = Limit(
     sources=("https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html",),
     asks_rates=True,
     tells_unsampled=True,
+    covers_calibration=True,
 )
 def tasks_on_target(case: Case) -> Answer:
     interval = case.interval

@@ -55,6 +55,7 @@ _THERMAL_INTERRUPT = "TRM"
     sees_load=True,
     answered_by="throughput-drifts",
     is_hidden_from_guests=True,
+    covers_calibration=True,
 )
 def throttled(case: Case) -> Answer:
     if not case.target:
@@ -145,6 +146,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
     sources=("https://docs.kernel.org/driver-api/thermal/sysfs-api.html",),
     answered_by="throughput-drifts",
     is_hidden_from_guests=True,
+    covers_calibration=True,
 )
 def cooling_active(case: Case) -> Answer:
     cooling = case.snapshot.settings.cooling

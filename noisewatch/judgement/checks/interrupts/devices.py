@@ -224,6 +224,7 @@ _RATE = Limit(
     remedy="Move the named interrupt; if the kernel manages it, choose other CPUs or boot with isolcpus=managed_irq.",
     sources=("https://docs.kernel.org/filesystems/proc.html", _AFFINITY_DOC),
     asks_rates=True,
+    covers_calibration=True,
 )
 def device_interrupts_on_target(case: Case) -> Answer:
     interval = case.sample

@@ -59,6 +59,7 @@ _TIME_FAILS = Limit(
     remedy="Move the work: change packet steering, move the owner of the timers, or boot with rcu_nocbs and nohz_full.",
     sources=(_PER_CPU_WORK_DOC,),
     asks_rates=True,
+    covers_calibration=True,
 )
 def softirqs_on_target(case: Case) -> Answer:
     return graver_while_calibrating(case, _softirqs)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.case import Case
+from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.grading import not_calibrated, why_incomplete
@@ -62,6 +62,7 @@ _TICKING = Limit(
     remedy=("Let one task run alone on the CPU, set the clock source to tsc, and close perf events."),
     sources=("https://docs.kernel.org/timers/no_hz.html",),
     asks_calibration=True,
+    covers_calibration=True,
 )
 def tick_not_stopped(case: Case) -> Answer:
     calibrated, interval = case.calibrated, case.under_load
@@ -71,7 +72,7 @@ def tick_not_stopped(case: Case) -> Answer:
     if promised is None:
         return unknown(case.why_unknown(f"{CPUS}/nohz_full"))
     if interval is None:
-        return unknown("the counters after the calibration were not read")
+        return unknown(NOT_READ_AFTER)
     rates = {cpu: _ticks_per_busy_s(interval, cpu) for cpu in sorted(case.target)}
     known = {cpu: rate for cpu, rate in rates.items() if rate is not None}
     evidence = {
@@ -115,9 +116,7 @@ def _ticks_per_busy_s(interval: Interval, cpu: int) -> float | None:
     rows = interval.interrupts.rows
     if load is None or rows is None or before is None or after is None:
         return None
-    if not (cpu in before.cpus and cpu in after.cpus):
-        return None
-    if not any(kind_of_row(row) == Kind.TICK for row in after.rows):
+    if not (cpu in before.cpus and cpu in after.cpus and any(kind_of_row(row) == Kind.TICK for row in after.rows)):
         return None
     worked_ns = load.busy_ns - (load.steal_ns or 0)
     if worked_ns < _LEAST_BUSY_NS:
@@ -190,6 +189,7 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace has seen the same timers
     remedy=("Stop the profiler, or move what sleeps there; noisewatch trace, as root, shows which timers expire."),
     sources=("https://docs.kernel.org/timers/highres.html", "https://perfwiki.github.io/main/tutorial/"),
     asks_rates=True,
+    covers_calibration=True,
 )
 def timers_on_target(case: Case) -> Answer:
     rates, traced = _rates(case), timers_while_calibrating(case)

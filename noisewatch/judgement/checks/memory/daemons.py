@@ -45,6 +45,7 @@ _AN_HOUR_MS = 3_600_000
     asks_rates=True,
     sees_load=True,
     tells_unsampled=True,
+    covers_calibration=True,
 )
 def khugepaged_collapses_pages(case: Case) -> Answer:
     knobs = case.snapshot.settings.knobs
@@ -143,6 +144,7 @@ _UNMAPPED = Limit(
     ),
     remedy="Switch NUMA balancing off, and bind the benchmark and its memory to one node.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/kernel.html#numa-balancing",),
+    covers_calibration=True,
 )
 def numa_balancing_runs(case: Case) -> Answer:
     mode = case.snapshot.settings.knobs.integer(Knob.NUMA_BALANCING)

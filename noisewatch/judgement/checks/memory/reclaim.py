@@ -53,6 +53,7 @@ _SCANNED = Limit(
     sources=("https://docs.kernel.org/admin-guide/mm/concepts.html", _VM_DOC),
     asks_rates=True,
     sees_load=True,
+    covers_calibration=True,
 )
 def memory_reclaimed(case: Case) -> Answer:
     direct, scanned = grown_in_zones(case, "allocstall"), grown_in_zones(case, "pgscan_kswapd")
@@ -105,6 +106,7 @@ _MOVED = Limit(
     sources=(_VM_DOC,),
     asks_rates=True,
     sees_load=True,
+    covers_calibration=True,
 )
 def memory_compacted(case: Case) -> Answer:
     stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
@@ -204,6 +206,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
     ),
     remedy="Free memory, or switch swap off during the benchmark.",
     sources=("https://docs.kernel.org/admin-guide/sysctl/vm.html", "https://docs.kernel.org/filesystems/proc.html"),
+    covers_calibration=True,
 )
 def swapping(case: Case) -> Answer:
     sizes = case.snapshot.background.memory.kb_by_name

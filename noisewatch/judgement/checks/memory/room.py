@@ -77,6 +77,7 @@ class _Room:
         "https://docs.kernel.org/filesystems/proc.html#meminfo",
         "https://docs.kernel.org/admin-guide/cgroup-v2.html#memory",
     ),
+    covers_calibration=True,
 )
 def memory_short(case: Case) -> Answer:
     limits = case.snapshot.background.memory_limits.limits

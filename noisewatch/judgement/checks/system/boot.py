@@ -43,6 +43,7 @@ _RECENT = Limit(
         "https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg",
         "https://docs.kernel.org/core-api/printk-basics.html",
     ),
+    covers_calibration=True,
 )
 def kernel_log_troubled(case: Case) -> Answer:
     settings = _latest_settings(case)

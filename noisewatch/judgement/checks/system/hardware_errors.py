@@ -52,6 +52,7 @@ _NO_EXCEPTION = Limit(
     asks_rates=True,
     sees_load=True,
     is_hidden_from_guests=True,
+    covers_calibration=True,
 )
 def machine_checks(case: Case) -> Answer:
     tables = [table for each in case.intervals for table in (each.before.interrupts, each.after.interrupts)]
@@ -153,6 +154,7 @@ _NO_UNCORRECTED = Limit(
     asks_rates=True,
     sees_load=True,
     is_hidden_from_guests=True,
+    covers_calibration=True,
 )
 def memory_errors(case: Case) -> Answer:
     controllers = case.snapshot.settings.error_counters.controllers
@@ -214,6 +216,7 @@ _NO_MESSAGE = Limit(
     sees_load=True,
     severity_in={IO: Severity.WARNING, STRICT: Severity.WARNING},
     is_hidden_from_guests=True,
+    covers_calibration=True,
 )
 def pcie_errors(case: Case) -> Answer:
     ports = case.snapshot.settings.error_counters.ports

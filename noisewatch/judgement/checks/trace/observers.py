@@ -59,6 +59,7 @@ def _blamed(tasks: list[Task]) -> tuple[Disturbance, ...]:
     why=("A profiler interrupts the CPUs that it samples a hundred to several thousand times a second."),
     remedy="Stop the profiler, or exclude the target CPUs from it.",
     sources=("https://docs.kernel.org/admin-guide/perf-security.html", "https://perfwiki.github.io/main/tutorial/"),
+    covers_calibration=True,
 )
 def profiler_runs(case: Case) -> Answer:
     found, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)

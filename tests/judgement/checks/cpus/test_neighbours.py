@@ -10,6 +10,7 @@ from tests.written import WrittenMachine, without
 from tests.written.quiet_machine import (
     ANSWERS,
     CPUS,
+    loaded_files,
     process,
     quiet_files,
     stat_file,
@@ -28,7 +29,8 @@ def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
 
 
 def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:
-    machine = WrittenMachine(quiet_files() | VIRTUAL, quiet_files(3.0) | VIRTUAL, answers=ANSWERS)
+    moments = (quiet_files(), quiet_files(3.0), loaded_files())
+    machine = WrittenMachine(*(each | VIRTUAL for each in moments), answers=ANSWERS)
     found = finding(judged(machine), "busy-cache-neighbour")
     assert (found.status, found.answered_by) == ("unknown", "memory-unsteady")
 

@@ -10,7 +10,8 @@ from noisewatch.judgement.noise_floor import Budget
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from tests.judgement.judging import answered, finding
+from tests.judgement.example import Example
+from tests.judgement.judging import finding
 from tests.written import WrittenMachine, without
 from tests.written.calibration import WORK_NS, written_calibration
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
@@ -45,5 +46,5 @@ def test_a_core_that_was_not_measured_is_unknown() -> None:
 @pytest.mark.parametrize("lists", [("x\n", "x\n"), ("\n", "\n"), ("0-3\n", "2\n"), ("0-1\n", "x\n")])
 def test_of_two_kinds_of_core_each_cpu_is_of_exactly_one(lists: tuple[str, str]) -> None:
     """That all of them did the same work in the same time is no proof: a sibling slows a fast core down."""
-    answer = answered("target-cores-differ", dict(zip(_KINDS, lists, strict=True)))
+    answer = Example("target-cores-differ", "unknown", dict(zip(_KINDS, lists, strict=True))).found().answer
     assert (answer.status, "/sys/devices/cpu_" in str(answer.reason)) == ("unknown", True)

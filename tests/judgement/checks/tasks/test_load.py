@@ -106,6 +106,14 @@ def test_work_between_two_ticks_is_unknown_where_what_tells_of_it_is_damaged(che
     assert answered(check_id, {"/proc/schedstat": said}).status == "unknown"
 
 
+@pytest.mark.parametrize(("resource", "who"), [("cpu", "tasks"), ("memory", "all tasks"), ("io", "all tasks")])
+def test_nobody_is_said_to_wait_for_more_than_all_of_the_time(resource: str, who: str) -> None:
+    answer = answered("pressure-stall", {}, {f"/proc/pressure/{resource}": _FULL.format(total=3_016_000)})
+    assert answer.said == f"{who} waited for {resource} 100.0% of the time"
+    assert answer.measured > 1
+    assert answer.measured in answer.evidence[resource].values()
+
+
 def test_all_tasks_waiting_for_memory_block_although_pressure_usually_warns() -> None:
     after = quiet_files(3.0) | {"/proc/pressure/memory": _FULL.format(total=100_000)}
     verdict = judged(WrittenMachine(quiet_files(), after, answers=ANSWERS))

@@ -27,7 +27,7 @@ from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of
-from tests.written.quiet_machine import CPUS, quiet_files
+from tests.written.quiet_machine import CPUS, loaded_files, quiet_files
 
 _FINDINGS = (
     FindingLine(
@@ -91,8 +91,9 @@ def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> Non
 
 
 def _recorded(tmp_path: Path) -> MachineAccess:
-    arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0)))])
-    return machine_access(arguments)
+    moments = (quiet_files(), quiet_files(3.0), loaded_files())
+    recording = record(tmp_path / "machine.nw", *moments, calibrated_after=2)
+    return machine_access(parse_arguments(["--replay", str(recording)]))
 
 
 def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
