@@ -22,6 +22,7 @@ from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
 from noisewatch.surfaces.tui.overlays.host import OverlayHost
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, overlay_named
+from noisewatch.surfaces.tui.screens.clock import rows_of_cpus
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import has_frames, number_at
@@ -175,7 +176,7 @@ class KeyedApp(App[None]):
             self._tell(
                 said
                 if self.model.screen == Screen.PREFLIGHT
-                else "no culprit is selected here: screens 1, 3 and 4 list them"
+                else f"no culprit is selected here: screens {_listing_culprits()} list them"
             )
         elif selected is not None and open_machine is not None and frame is not None:
             from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
@@ -212,14 +213,11 @@ class KeyedApp(App[None]):
 
     def action_start(self) -> None:
         if self._overlays.shown is None:
-            openers = {Screen.EVENTS: lambda: show_event(self.model), Screen.PREFLIGHT: self._toggle_check}
-            self._changed(openers.get(self.model.screen, self.model.drill_in))
+            is_log = self.model.screen == Screen.EVENTS
+            self._changed((lambda: show_event(self.model)) if is_log else self.model.drill_in)
         else:
             self._overlays.start()
             self.draw()
-
-    def _toggle_check(self) -> None:
-        self.model.opens_check = not self.model.opens_check
 
     def action_leave(self) -> None:
         if self._overlays.shown is None:
@@ -240,7 +238,7 @@ class KeyedApp(App[None]):
         if self.model.screen in _SELECTING or (self.model.screen == Screen.OVERVIEW and abs(lines) == 1):
             self._changed(lambda: self.model.select(lines))
         elif self.model.screen != Screen.MAP:
-            self._changed(lambda: self.model.scroll(lines, cpu_room(self.model, *self.size)))
+            self._changed(lambda: self.model.scroll(lines, _room(self.model, *self.size)))
 
     def _changed(self, change: Callable[[], None]) -> None:
         """While the help is shown, any key closes it and does nothing else."""
@@ -251,7 +249,24 @@ class KeyedApp(App[None]):
             change()
         if self._player is not None and self.model.is_recorded:
             self._player.read_on()
+        self._ask_for_clock()
         self.draw()
+
+    def _ask_for_clock(self) -> None:
+        """What only the clock screen shows is read while it is open."""
+        is_open = self.model.screen == Screen.CLOCK
+        if self._sampler is not None and self._sampler.asked.get("clock", False) is not is_open:
+            self._sampler.ask("clock", is_open)
+
+
+def _listing_culprits() -> str:
+    first, *others = sorted(SCREENS.index(screen) + 1 for screen in WITH_CULPRITS)
+    return f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
+
+
+def _room(model: ScreenModel, width: int, height: int) -> int:
+    """How many CPUs have a row of their own."""
+    return (rows_of_cpus if model.screen == Screen.CLOCK else cpu_room)(model, width, height)
 
 
 def step_to_event(model: ScreenModel, direction: int) -> None:

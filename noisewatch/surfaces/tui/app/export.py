@@ -15,6 +15,7 @@ from noisewatch.judgement.terms import label_of
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, encode_frame
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
+from noisewatch.surfaces.tui.draw.clock_help import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
@@ -182,6 +183,8 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     """The first command that a shell can run, and what is said of it; without one, why."""
     if model.screen == Screen.PREFLIGHT:
         return _of_check(model)
+    if model.screen == Screen.CLOCK:
+        return _of_clock(model)
     advice = model.advice
     if advice is None:
         return _nothing("press f for a fix")
@@ -198,10 +201,16 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
         return _nothing("no check is selected")
     if not any(is_same(finding, each) for each in findings):
         return _nothing(NOT_NOW)
-    if finding.cause is not None and model.frame is not None and finding.cause <= len(model.frame.causes):
-        cause = model.frame.causes[finding.cause - 1]
-        return _copied(cause.command, 0, "now") if cause.command is not None else _by_hand(cause.by_hand)
     return _copied(finding.fix, 0, "now") if finding.fix and finding.is_command else _by_hand(finding.fix)
+
+
+def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
+    """The first command against what moves the clock."""
+    found = helpful(model.frame.findings) if model.frame is not None else []
+    commands = [each.fix for each in found if each.fix and each.is_command]
+    if commands:
+        return _copied(commands[0], len(commands) - 1, found[0].id)
+    return _by_hand(next((each.fix for each in found if each.fix), None)) if found else _nothing("nothing fails here")
 
 
 def _by_hand(what: str | None) -> tuple[None, str]:

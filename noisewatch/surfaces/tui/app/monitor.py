@@ -28,7 +28,7 @@ from noisewatch.surfaces.tui.overlays.host import OverlayHost
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, wrapped
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
@@ -204,7 +204,7 @@ class MonitorApp(KeyedApp):
             return self._as_shown(screen.rows_of_fault(reason, width, height))
         name = "help" if self._shows_help else self.model.screen
         said = f"could not draw the {name}: {reason}; the next picture may work"
-        lines = wrapped([said, "", "1 to 6 show the other screens, q quits"], width)
+        lines = wrapped([said, "", f"1 to {len(SCREENS)} show the other screens, q quits"], width)
         return self._as_shown([[(line, "plain")] for line in lines[:height]])
 
     def _as_shown(self, rows: list[Row]) -> list[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.screens.clock import clock_rows
 from noisewatch.surfaces.tui.screens.cpu_map import map_rows
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from noisewatch.surfaces.tui.screens.events import events_rows
@@ -17,6 +18,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 _ROWS: Mapping[str, Callable[[ScreenModel, int, int, Glyphs], list[Row]]] = {
     Screen.OVERVIEW: overview_rows,
     Screen.MAP: map_rows,
+    Screen.CLOCK: clock_rows,
     Screen.CULPRITS: culprits_rows,
     Screen.CPU: cpu_screen_rows,
     Screen.EVENTS: events_rows,

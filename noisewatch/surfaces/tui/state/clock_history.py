@@ -88,6 +88,11 @@ class ClockHistory:
         last = max(number for number, khz in zip(numbers, read, strict=True) if khz)
         return ClockRange(min(fresh), max(fresh), abs(known[-1]), self._age_s(cpu, last))
 
+    def taken_at_s(self, number: int) -> float | None:
+        """When the interval ended, CLOCK_MONOTONIC in seconds; None where it is not kept."""
+        first = max(self.count - self.capacity, 0)
+        return self._at_s[number % self.capacity] if first <= number < self.count else None
+
     def _age_s(self, cpu: int, number: int) -> float | None:
         column = self._khz_by_cpu[cpu]
         earlier = range(number, max(self.count - self.capacity, 0) - 1, -1)

@@ -40,7 +40,7 @@ def _moved(by: int) -> Callable[[str], Change]:
         row = max(5 + by, 0)
         if screen == Screen.PREFLIGHT:
             return {"row": row, "chosen": f"check-{row}"}
-        if screen == Screen.OVERVIEW and abs(by) > 1:
+        if screen == Screen.CLOCK or (screen == Screen.OVERVIEW and abs(by) > 1):
             return {"offset": row}
         return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # of one CPU it is every third
 
@@ -66,7 +66,6 @@ _ENTERED: dict[str, Change] = {
     Screen.CULPRITS: _DRILLED,
     Screen.CPU: {},
     Screen.EVENTS: {"screen": Screen.OVERVIEW, "cursor": 24},
-    Screen.PREFLIGHT: {"opens_check": True},
 }
 _ASKED: dict[str, Change] = {
     Screen.OVERVIEW: {**_DRILLED, "advice": "hog 5"},
@@ -169,6 +168,7 @@ UNSEEN: dict[str, tuple[str, ...]] = {
     Screen.MAP: ("2", "s", "a", "g"),
     Screen.CULPRITS: ("a",),
     Screen.CPU: ("a", "g"),
+    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "g"),
     Screen.EVENTS: ("s", "a", "g"),
     Screen.PREFLIGHT: ("s", "a", "g"),
 }

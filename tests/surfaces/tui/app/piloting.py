@@ -12,6 +12,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 from tests.surfaces.tui.framing import unframed
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
@@ -52,3 +53,8 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
             await pilot.pause(0.01)
 
     await asyncio.wait_for(work(), PATIENCE_S)
+
+
+def key_of(screen: Screen) -> str:
+    """The digit that shows the screen."""
+    return str(SCREENS.index(screen) + 1)

@@ -10,8 +10,8 @@ from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, KeyCommands, help_row
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.screens.page import number_at
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of, text_of
 
 
@@ -78,7 +78,7 @@ def test_a_press_on_the_timeline_shows_that_moment_and_the_wheel_scrolls() -> No
             app.show_frame(frame(4, (culprit("a"), culprit("b")), second))
         await pilot.mouse_down(offset=(90, 27))
         rows.append(app.model.number)
-        await pilot.press("3")
+        await pilot.press(key_of(Screen.CULPRITS))
         app.on_mouse_scroll_down()
         rows.append(app.model.selection.row)
         app.on_mouse_scroll_up()

@@ -19,7 +19,8 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, Show
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from noisewatch.surfaces.tui.state.screen_model import Screen
+from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.app.test_app_sampler import sampler_program
 from tests.surfaces.tui.framing import culprit, frame
 
@@ -113,11 +114,13 @@ def test_a_screen_that_cannot_take_in_its_result_says_so_too(tmp_path: Path, as_
 def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> None:
     program = f"os.write(1, {_LIVE!r}); time.sleep(60)"
     access = MachineAccess(_boom)
-    rows = _after(["3", "f"], lambda app: app.model.advice is not None, sampler_program(program), access)
+    rows = _after(
+        [key_of(Screen.CULPRITS), "f"], lambda app: app.model.advice is not None, sampler_program(program), access
+    )
     assert "No advice: internal error: KeyError: 'boom'" in " ".join(rows)
 
 
-@pytest.mark.parametrize("key", ["1", "3"])
+@pytest.mark.parametrize("key", ["1", key_of(Screen.CULPRITS)])
 def test_a_screen_that_cannot_be_drawn_says_so_and_the_next_picture_may_work(key: str, as_for_users: None) -> None:
     undrawable = replace(culprit("hog"), rate_per_s="often")  # type: ignore[arg-type]  # it raises when it is drawn
 
@@ -130,7 +133,7 @@ def test_a_screen_that_cannot_be_drawn_says_so_and_the_next_picture_may_work(key
         assert f"could not draw the {app.model.screen}: internal error: TypeError: " in " ".join(rows)
         assert "the next picture may work" in " ".join(rows)
         assert not any("CPU" in row for row in rows)  # nothing of the picture before
-        await pilot.press("5")
+        await pilot.press(key_of(Screen.EVENTS))
         assert "could not draw" not in " ".join(shown(app))
         await pilot.press(key)
         assert "could not draw" in " ".join(shown(app))
@@ -172,7 +175,7 @@ def test_what_cannot_be_imported_any_more_costs_the_key_that_asked_for_it(
         app.show_frame(frame(4, (culprit("hog"),)))
         await pilot.press(key)
         assert f"could not do that: {_ANEW}" in shown(app)[-1]
-        await pilot.press("5")
+        await pilot.press(key_of(Screen.EVENTS))
         assert app.model.screen == "events"
 
     with_monitor(steps, access=MachineAccess(_boom))
@@ -249,7 +252,7 @@ def test_a_sampler_that_an_error_ends_is_started_again_and_that_is_told(tmp_path
         await until(pilot, lambda: app.model.history.count == 3)
         assert "the sampler ended and was restarted: boom" in shown(app)[-1]
         assert app.model.trouble is None
-        await pilot.press("5")
+        await pilot.press(key_of(Screen.EVENTS))
         assert "monitor   the sampler ended and was restarted: boom" in " ".join(shown(app))
 
     with_monitor(steps, sampler_program(program))

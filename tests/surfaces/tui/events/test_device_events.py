@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 from noisewatch.kernel.device_events import DeviceListener
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.events.kinds import kind_of_device
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from noisewatch.surfaces.tui.state.screen_model import Screen
+from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of
 
 
@@ -53,7 +54,7 @@ def test_what_is_said_of_a_device_is_an_event_and_no_escape_sequence_is() -> Non
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame())
         app.listen_to(DeviceListener("kernel", monitor))
-        await pilot.press("5")
+        await pilot.press(key_of(Screen.EVENTS))
         await until(pilot, lambda: "CPU 7 was removed" in "".join(shown(app)))
         found.extend(shown(app))
 

@@ -20,8 +20,9 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import TARGET, process, quiet_files
@@ -210,7 +211,7 @@ def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(4, (_HOG,), target=(2, 3)))
-        await pilot.press("3", "y")
+        await pilot.press(key_of(Screen.CULPRITS), "y")
         found.append(app.clipboard)
         await pilot.press("f")
         await until(pilot, lambda: "taskset" in "".join(shown(app)))

@@ -19,9 +19,9 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 from tests.written.quiet_machine import process, quiet_files
 
@@ -175,18 +175,18 @@ def test_a_number_leads_to_each_screen_and_escape_back(key: str, name: str) -> N
 
 def test_tab_goes_round_the_screens_and_on_the_screen_of_a_cpu_round_the_cpus() -> None:
     assert _after("tab")[0].model.screen == "map"
-    assert _after("shift+tab")[0].model.screen == "preflight"
-    assert _after("4", "tab")[0].model.cpu == 0
-    assert _after("4", "shift+tab")[0].model.cpu == 2
+    assert _after("shift+tab")[0].model.screen == SCREENS[-1]
+    assert _after(key_of(Screen.CPU), "tab")[0].model.cpu == 0
+    assert _after(key_of(Screen.CPU), "shift+tab")[0].model.cpu == 2
 
 
 def test_enter_leads_to_the_cpu_of_the_selected_source() -> None:
     assert _after("enter")[1][3].startswith(" CPU 3 ")
-    assert _after("3", "down", "enter")[1][3].startswith(" CPU 0 ")
+    assert _after(key_of(Screen.CULPRITS), "down", "enter")[1][3].startswith(" CPU 0 ")
 
 
 def test_a_filter_is_typed_and_its_keys_do_nothing_else() -> None:
-    app, lines = _after("3", "slash", "q", "h", "backspace", "backspace", *"hog")
+    app, lines = _after(key_of(Screen.CULPRITS), "slash", "q", "h", "backspace", "backspace", *"hog")
     assert "filter: hog_" in "".join(lines)
     assert app.model.listed() == [_CULPRITS[0]]
     assert _after("slash", *"away", "enter")[0].model.filter == "away"
@@ -221,7 +221,7 @@ def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_pa
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(4, (culprit("hog", cpu=2, pid=900, tid=900),), target=(2, 3)))
-        await pilot.press("3", "f")
+        await pilot.press(key_of(Screen.CULPRITS), "f")
         await until(pilot, lambda: "taskset" in "".join(shown(app)))
         found.extend(shown(app))
 

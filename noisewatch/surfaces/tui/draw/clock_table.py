@@ -1,0 +1,273 @@
+"""The CPUs of the clock screen, a row each: the clock now and its range, idle states, heat, slowing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.clock import ClockCpu
+from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
+from noisewatch.surfaces.tui.state.clock_history import ClockRange
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import describe_mhz, short_duration, short_share
+
+_ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
+_ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
+_SHARED = 0.005  # of the clock: less is called no spread
+_LEAST_RANGE, _WIDEST_RANGE = 12, 48
+_LEAST_WIDTH = 74  # of a table beside another
+_AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Of all ranges, in kHz."""
+
+    low: float
+    high: float
+
+    def column(self, khz: float, room: int) -> int:
+        share = (khz - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return min(max(round(share * (room - 1)), 0), room - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """All that is known of the CPUs that have a row."""
+
+    ranges: Mapping[int, ClockRange | None]
+    figures: Mapping[int, ClockCpu]
+    scale: _Scale | None
+    has_ranges: bool = False  # of more than one look
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    heading: str
+    width: int
+    cell: Callable[[CpuLine], Piece]
+
+
+def clock_table(model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """A heading, and the CPUs by topology; where not all find room, the cores of target CPUs come first."""
+    frame = model.frame
+    if frame is None or height < 2:
+        return []
+    across = tables_across(len(frame.cpus), width, height)
+    lines = _in_order(model, frame, fits=len(frame.cpus) <= across * (height - 1))
+    room = across * (height - 1)
+    first = max(min(model.offset, len(lines) - room), 0)
+    shown = lines[first : first + room]
+    where = f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls" if len(shown) < len(lines) else ""
+    known = _known(model, frame, shown, numbers)
+    each = -(-len(shown) // across)
+    wide = (width - 2 * (across - 1)) // across
+    parts = [shown[begin : begin + each] for begin in range(0, len(shown), max(each, 1))]
+    columns = _columns(frame, known, shown, glyphs)
+    tables = [_table(model, part, columns, known, wide, where if part is parts[-1] else "", glyphs) for part in parts]
+    rows = [list(row) for row in tables[0]] if tables else []
+    for at, table in enumerate(tables[1:], start=1):
+        for row, more in zip(rows, table, strict=False):
+            row += [(" " * (at * (wide + 2) - length(row)), "plain"), *more]
+    return rows
+
+
+def tables_across(count: int, width: int, height: int) -> int:
+    """How many tables stand side by side, so that as many CPUs as can have a row."""
+    return max(min(width // _LEAST_WIDTH, -(-count // max(height - 1, 1))), 1)
+
+
+def clock_room(count: int, width: int, height: int) -> int:
+    """How many CPUs find room."""
+    return tables_across(count, width, height) * max(height - 1, 0)
+
+
+def _in_order(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
+    by_cpu = {line.cpu: line for line in frame.cpus}
+    lines = [by_cpu[cpu] for cpu in model.in_order(by_cpu)]
+    if fits:
+        return lines
+    places = model.places or {}
+    target = {line.cpu for line in lines if line.role == Role.TARGET}
+
+    def is_apart(line: CpuLine) -> bool:
+        place = places.get(line.cpu)
+        return not target & {line.cpu, *((place.siblings or ()) if place is not None else ())}
+
+    return sorted(lines, key=is_apart)
+
+
+def _known(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numbers: range) -> _Known:
+    """Before there are intervals, the clocks now, on the scale of what the hardware can do."""
+    figures = {each.cpu: each for each in frame.clock.cpus} if frame.clock is not None else {}
+    until = range(numbers.start, min(numbers.stop, model.number + 1))
+    ranges = {line.cpu: model.clocks.range_of(line.cpu, until) if until else _now(line) for line in shown}
+    found = [each for each in ranges.values() if each is not None]
+    if not found:
+        return _Known(ranges, figures, None)
+    ends = [each.lowest_khz for each in found] + [each.highest_khz for each in found]
+    if not until and frame.clock is not None:
+        groups = frame.clock.groups
+        ends += [khz for group in groups for khz in (group.hardware_min_khz, group.hardware_max_khz) if khz is not None]
+    low, high = min(ends), max(ends)
+    margin = max(high * 0.02, (high - low) * 0.05)
+    return _Known(ranges, figures, _Scale(max(low - margin, 0), high + margin), has_ranges=bool(until))
+
+
+def _now(line: CpuLine) -> ClockRange | None:
+    khz = line.current_khz
+    return ClockRange(khz, khz, khz, 0.0) if khz is not None else None
+
+
+def _table(
+    model: ScreenModel,
+    lines: Sequence[CpuLine],
+    columns: Sequence[_Column],
+    known: _Known,
+    width: int,
+    where: str,
+    glyphs: Glyphs,
+) -> list[Row]:
+    brackets = _brackets(model, lines, glyphs)
+    used = 9
+    kept: list[_Column] = []
+    least_range = _LEAST_RANGE + 1 if known.scale is not None else 0
+    for column in columns:
+        if used + column.width + (least_range if len(kept) >= 1 else 0) <= width:
+            kept.append(column)
+            used += column.width
+    bar = min(width - used - 1, _WIDEST_RANGE) if known.scale is not None else 0
+    bar = bar if bar >= _LEAST_RANGE else 0
+    heading = f"{'CPU':>6}  "
+    heading += "".join(f"{column.heading:>{column.width}}" for column in kept[:1])
+    heading += f" {_scale_heading(known.scale, bar)}" if bar else ""
+    heading += "".join(f"{column.heading:>{column.width}}" for column in kept[1:])
+    heading = f"{heading}  {where}" if where and len(heading) + len(where) + 2 <= width else heading
+    rows: list[Row] = [cut([(heading, "heading")], width)]
+    for line in lines:
+        role = _ROLE_STYLES.get(line.role, "faint")
+        row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{brackets.get(line.cpu, ' ')} ", role)]
+        if line.role == Role.OFFLINE:
+            rows.append(cut([*row, (" offline", "faint")], width))
+            continue
+        cells = [column.cell(line) for column in kept]
+        padded: Row = [(f"{text:>{column.width}}", style) for column, (text, style) in zip(kept, cells, strict=True)]
+        drawn = _bar(known, line.cpu, bar, glyphs) if bar else []
+        rows.append(cut([*row, *padded[:1], *drawn, *padded[1:]], width))
+    return rows
+
+
+def _scale_heading(scale: _Scale | None, room: int) -> str:
+    if scale is None:
+        return ""
+    low, high = f"{scale.low / 1e6:.2f}", f"{scale.high / 1e6:.2f} GHz"
+    return f"{low}{high:>{room - len(low)}}"
+
+
+def _columns(frame: Frame, known: _Known, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
+    """The most telling first: the ones of which nothing is known of any CPU are left out."""
+    columns = [_Column("GHz", 6, lambda line: _clock(line, known))]
+    figures = [known.figures[line.cpu] for line in lines if line.cpu in known.figures]
+    if any((found := known.ranges.get(line.cpu)) is not None and found.age_s != 0 for line in lines):
+        columns.append(_Column("age", 9, lambda line: _age(known.ranges.get(line.cpu))))
+    if known.has_ranges:
+        columns.append(_Column("spread", 8, lambda line: _spread(known.ranges.get(line.cpu))))
+    unit = "°C" if glyphs.has_braille else "C"
+    if any(each.celsius is not None for each in figures):
+        columns.append(_Column("heat", 7, lambda line: _heat(known.figures.get(line.cpu), unit)))
+    if any(each.slowed_ms is not None or each.throttles is not None for each in figures):
+        columns.append(_Column("slowed", 8, lambda line: _slowed(known.figures.get(line.cpu))))
+    if any(each.awake_share is not None for each in figures):
+        columns.append(_Column("C0", 6, lambda line: _awake(known.figures.get(line.cpu))))
+    names = frame.clock.idle_names if frame.clock is not None else ()
+    for at, name in enumerate(names):
+        if name != _AWAKE and any(_state(each, at) is not None for each in figures):
+            columns.append(_Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(known, at)))
+    return columns
+
+
+def _clock(line: CpuLine, known: _Known) -> Piece:
+    found = known.ranges.get(line.cpu)
+    if line.current_khz is None:
+        return "?", "unknown"
+    is_stale = found is not None and found.age_s != 0
+    return f"{float(describe_mhz(line.current_khz)) / 1000:.2f}", "faint" if is_stale else "strong"
+
+
+def _age(found: ClockRange | None) -> Piece:
+    """Of a clock that is not of the last interval; one without a tick may be as old as the session."""
+    if found is None or found.age_s == 0:
+        return "", "faint"
+    return ("no tick" if found.age_s is None else f"{found.age_s:.0f} s"), "faint"
+
+
+def _spread(found: ClockRange | None) -> Piece:
+    if found is None:
+        return "?", "unknown"
+    share = (found.highest_khz - found.lowest_khz) / found.highest_khz
+    return short_share(share), "notable" if share >= _SHARED else "plain"
+
+
+def _heat(figures: ClockCpu | None, unit: str) -> Piece:
+    if figures is None or figures.celsius is None:
+        return "?", "unknown"
+    critical = figures.critical_celsius
+    style: Style = "notable" if critical is not None and figures.celsius >= 0.9 * critical else "plain"
+    return f"{figures.celsius:.0f} {unit}", style
+
+
+def _slowed(figures: ClockCpu | None) -> Piece:
+    """Since boot: how long, else how often."""
+    if figures is None or (figures.slowed_ms is None and figures.throttles is None):
+        return "?", "unknown"
+    said = short_duration(figures.slowed_ms * 1e6) if figures.slowed_ms is not None else f"{figures.throttles}×"
+    return said, "notable" if figures.slowed_ms or figures.throttles else "plain"
+
+
+def _awake(figures: ClockCpu | None) -> Piece:
+    share = figures.awake_share if figures is not None else None
+    return short_share(share), "unknown" if share is None else "plain"
+
+
+def _state(figures: ClockCpu, at: int) -> float | None:
+    return figures.idle_shares[at] if figures.idle_shares is not None else None
+
+
+def _idle_cell(known: _Known, at: int) -> Callable[[CpuLine], Piece]:
+    def cell(line: CpuLine) -> Piece:
+        figures = known.figures.get(line.cpu)
+        share = _state(figures, at) if figures is not None else None
+        return short_share(share), "unknown" if share is None else "plain"
+
+    return cell
+
+
+def _bar(known: _Known, cpu: int, room: int, glyphs: Glyphs) -> Row:
+    """`··├──●─┤··`: the range over the window, and the clock now."""
+    found = known.ranges.get(cpu)
+    out, left, between, right, now = "·├─┤●" if glyphs.has_braille else ".[-]o"
+    if found is None or known.scale is None:
+        return [(" " + out * room, "faint")]
+    low, high = known.scale.column(found.lowest_khz, room), known.scale.column(found.highest_khz, room)
+    marks = [between if low <= at <= high else out for at in range(room)]
+    marks[low], marks[high] = left, right
+    marks[known.scale.column(found.last_khz, room)] = now
+    style: Style = "faint" if found.age_s != 0 else "calm"
+    parts = "".join(marks[:low]), "".join(marks[low : high + 1]), "".join(marks[high + 1 :])
+    return [(f" {parts[0]}", "faint"), (parts[1], style), (parts[2], "faint")]
+
+
+def _brackets(model: ScreenModel, lines: Iterable[CpuLine], glyphs: Glyphs) -> dict[int, str]:
+    """Behind the number of each CPU that stands next to another one of its core."""
+    places = model.places or {}
+    upper, middle, lower = "┐┤┘" if glyphs.has_braille else "\\|/"
+    cores = [(places[line.cpu].siblings or (line.cpu,)) if line.cpu in places else (line.cpu,) for line in lines]
+    found: dict[int, str] = {}
+    for at, (line, core) in enumerate(zip(lines, cores, strict=True)):
+        begins, ends = at == 0 or cores[at - 1] != core, at == len(cores) - 1 or cores[at + 1] != core
+        if not (begins and ends):
+            found[line.cpu] = upper if begins else lower if ends else middle
+    return found

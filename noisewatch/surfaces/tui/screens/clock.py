@@ -1,0 +1,165 @@
+"""The fourth screen: the clocks of the CPUs over time, what moves them, and what helps."""
+
+from __future__ import annotations
+
+import textwrap
+
+from noisewatch.cpus import name_cpus
+from noisewatch.surfaces.tui.draw.clock_chart import chart_rows, in_sight
+from noisewatch.surfaces.tui.draw.clock_facts import (
+    base_khz,
+    has_clock,
+    highest_khz,
+    package_rows,
+    packages_of_target,
+    reason_rows,
+    settings_rows,
+    why_no_figures,
+)
+from noisewatch.surfaces.tui.draw.clock_help import help_rows, helpful
+from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, tables_across
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
+from noisewatch.surfaces.tui.draw.text_row import Row, cut
+from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_KEYS = (
+    ("q", "quit"),
+    ("?", "help"),
+    ("space", "freeze"),
+    ("[ ]", "spikes"),
+    ("w", "zoom"),
+    ("y", "copy fix"),
+    ("c", "measure the clock"),
+    ("pgdn", "more CPUs"),
+    ("esc", "back"),
+)
+_SIDE = 40  # columns: package and settings
+_SIDE_ROWS = 14  # of package and settings, with edges
+_LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 7, 5, 4  # rows with edges
+_LOW = 9  # rows of a body without frames that has no room for a chart
+_READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
+
+
+def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The whole screen."""
+    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
+
+
+def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
+    """How many CPUs have a row on a screen of this size."""
+    room, count = heights(width, height).body, len(model.frame.cpus) if model.frame is not None else 1
+    if not has_frames(width, height):
+        return clock_room(count, width, room - _chart_height(room))
+    return clock_room(count, width - _SIDE - 4, _parts(model, width, room)[1] - 2)
+
+
+def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The chart, the CPUs, and what finds room of the rest: first what helps."""
+    numbers = in_sight(model, width)
+    chart = chart_rows(model, width, _chart_height(height), glyphs)
+    cpus = model.frame.cpus if model.frame is not None else ()
+    if height < _LOW and all(line.current_khz is None for line in cpus):
+        chart = chart_rows(model, width, height, glyphs)[:2]
+    count = len(cpus)
+    left = max(height - len(chart), 0)
+    table = clock_table(model, numbers, width, min(left, count + 1), glyphs)
+    rest = [[(" ", "plain"), *row] for row in (*help_rows(model, glyphs), *settings_rows(model, glyphs))]
+    rest += [
+        [(" ", "plain"), *row] for row in (*package_rows(model, width - 2, glyphs), *reason_rows(model, width - 2))
+    ]
+    return [cut(row, width) for row in (*chart, *table, *rest)][:height]
+
+
+def _chart_height(height: int) -> int:
+    return 0 if height < _LOW else height // 3
+
+
+def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    above, middle, below = _parts(model, width, height)
+    numbers = in_sight(model, width - 4)
+    line = chart_rows(model, width - 4, above - 2, glyphs)
+    chart = panel("clock of the slowest target CPU, GHz", line, width, above, glyphs, _told(model, numbers))
+    cpus = _cpus(model, width - _SIDE, middle, numbers, glyphs)
+    fix = panel("what helps", help_rows(model, glyphs), width, below, glyphs, _help_keys(model))
+    return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *fix]
+
+
+def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
+    """Rows for the chart, the CPUs and what helps, with their edges: the chart gets what the others do not need."""
+    inside = width - _SIDE - 4
+    count = len(model.frame.cpus) if model.frame is not None else 1
+    helps = _help_rows(model) + 2
+    least_help = min(helps, _LEAST_HELP)
+    across = tables_across(count, inside, 2)
+    cpus = -(-count // across) + 3
+    remarks = len(_remarks(model, inside))
+    needed = max(cpus + (remarks + 1 if remarks else 0), _SIDE_ROWS)
+    if not has_clock(model, in_sight(model, width - 4)):
+        above = min(len(chart_rows(model, width - 4, height, UNICODE)) + 2, height - least_help - _LEAST_MIDDLE)
+        below = max(min(helps, height - above - needed), least_help)
+        return above, height - above - below, below
+    middle = max(min(needed, height - least_help - _LEAST_CHART), _LEAST_MIDDLE)
+    below = max(min(helps, height - middle - _LEAST_CHART), least_help)
+    return height - middle - below, middle, below
+
+
+def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: Glyphs) -> list[Row]:
+    rows = clock_table(model, numbers, width - 4, height - 2, glyphs)
+    rows += [[], *_remarks(model, width - 4)]
+    shown = f"range in {len(numbers)} intervals" if len(numbers) > 1 else "clock now"
+    count = len(model.frame.cpus) if model.frame is not None else 0
+    room = clock_room(count, width - 4, height - 2)
+    first = max(min(model.offset, count - room), 0)
+    title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
+    return panel(title, rows, width, height, glyphs, f"{shown} · T target · s sibling")
+
+
+def _remarks(model: ScreenModel, width: int) -> list[Row]:
+    """Why figures are unknown, and which are read only for this screen."""
+    why = why_no_figures(model)
+    rows = reason_rows(model, width)
+    if model.frame is None or (model.is_recorded and why is None):
+        return rows
+    said = _READ_HERE if why is None else f"idle states, heat and power: {why}"
+    wrapped: list[Row] = [[(line, "faint")] for line in textwrap.wrap(said, max(width, 10))]
+    return [*rows, *wrapped]
+
+
+def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
+    """The package above; the settings below have their rows first."""
+    frame = model.frame
+    age = frame.clock.packages_age_s if frame is not None and frame.clock is not None else None
+    told = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
+    packages, settings = package_rows(model, _SIDE - 4, glyphs), settings_rows(model, glyphs)
+    above = min(len(packages) + 2, max(height - len(settings) - 1, 3))
+    found = packages_of_target(frame) if frame is not None else []
+    upper = panel(f"package {found[0].package}" if found else "package", packages, _SIDE, above, glyphs, told)
+    title = f"settings of {name_cpus(frame.target[:1])}" if frame is not None and frame.target else "settings"
+    return joined(upper, panel(title, settings, _SIDE, height - above + 1, glyphs), glyphs)
+
+
+def _help_rows(model: ScreenModel) -> int:
+    return max(2 * len(helpful(model.frame.findings)), 1) if model.frame is not None else 1
+
+
+def _help_keys(model: ScreenModel) -> str:
+    count = _help_rows(model) // 2
+    measures = [] if model.is_recorded else ["c measures the clock"]
+    return " · ".join([*(["y copies the first", f"{count} found"] if count else []), *measures])
+
+
+def _told(model: ScreenModel, numbers: range) -> str:
+    """The clock of the snapshot that is shown, its range, and the references."""
+    told = []
+    clocks = [khz for khz in model.clocks.slowest(numbers) if khz is not None]
+    at = next(iter(model.clocks.slowest([model.number])), None) if model.number >= 0 else None
+    if at is not None:
+        told.append(f"{'now' if model.cursor is None else 'then'} {at / 1e6:.2f}")
+    if clocks and max(clocks) - min(clocks) >= 5000:
+        low, high = min(clocks), max(clocks)
+        told.append(f"{low / 1e6:.2f} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
+    told += [f"base {khz / 1e6:.2f}" for khz in (base_khz(model),) if khz is not None]
+    told += [f"highest {khz / 1e6:.2f}" for khz in (highest_khz(model),) if khz is not None]
+    return " · ".join(told)
