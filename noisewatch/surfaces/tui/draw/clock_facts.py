@@ -129,18 +129,12 @@ def packages_of_target(frame: Frame) -> list[ClockPackage]:
 
 def _package(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
-    limits = (("PL1", package.long_limit_w), ("PL2", package.short_limit_w), ("rated", package.rated_w))
     heat = _degrees(package.celsius, package.critical_celsius, glyphs)
     mark = _mark(frame, glyphs, "power-limit-lowered")
     return [
         _gauge("heat", _share(package.celsius, package.critical_celsius), heat, width, glyphs, why.get("celsius")),
         _gauge("power", _share(package.watts, _limit_w(package)), _watts(package), width, glyphs, why.get("watts")),
-        _fact(
-            "limits",
-            ", ".join(f"{name} {watts:.0f} W" for name, watts in limits if watts is not None),
-            mark,
-            why.get("limits"),
-        ),
+        _fact("limits", _limits_w(package), mark, why.get("limits")),
         _fact(
             "slowed",
             _slowed(package),
@@ -153,6 +147,15 @@ def _package(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) ->
 
 def _limit_w(package: ClockPackage) -> float | None:
     return package.long_limit_w or package.rated_w
+
+
+def _limits_w(package: ClockPackage) -> str | None:
+    """Beside PL1 what the package was made for, where that is more."""
+    first, second, rated = package.long_limit_w, package.short_limit_w, package.rated_w
+    if first is None:
+        return None if rated is None else f"made for {rated:.0f} W"
+    told = f"PL1 {first:.0f}{f' of {rated:.0f}' if rated is not None and rated > first else ''}"
+    return f"{told}{f', PL2 {second:.0f}' if second is not None else ''} W"
 
 
 def _watts(package: ClockPackage) -> str | None:
@@ -172,9 +175,9 @@ def _slowed(package: ClockPackage) -> str | None:
     if package.slowed_ms is not None:
         told.append(f"{short_duration(package.slowed_ms * 1e6)} by heat")
     elif package.throttles is not None:
-        told.append(f"{package.throttles} times by heat")
+        told.append(f"{package.throttles}× by heat")
     if package.power_limit_count is not None:
-        told.append(f"{package.power_limit_count} times by power")
+        told.append(f"{package.power_limit_count}× by power")
     return ", ".join(told) or None
 
 

@@ -49,6 +49,7 @@ class _Column:
     heading: str
     width: int
     cell: Callable[[CpuLine], Piece]
+    rank: int = 0  # the least of them find room first
 
 
 def clock_table(model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -135,10 +136,11 @@ def _table(
     used = 9
     kept: list[_Column] = []
     least_range = _LEAST_RANGE + 1 if known.scale is not None else 0
-    for column in columns:
-        if used + column.width + (least_range if len(kept) >= 1 else 0) <= width:
+    for column in sorted(columns, key=lambda each: each.rank):
+        if used + column.width + (least_range if kept else 0) <= width:
             kept.append(column)
             used += column.width
+    kept.sort(key=columns.index)
     bar = min(width - used - 1, _WIDEST_RANGE) if known.scale is not None else 0
     bar = bar if bar >= _LEAST_RANGE else 0
     heading = f"{'CPU':>6}  "
@@ -163,12 +165,12 @@ def _table(
 def _scale_heading(scale: _Scale | None, room: int) -> str:
     if scale is None:
         return ""
-    low, high = f"{scale.low / 1e6:.2f}", f"{scale.high / 1e6:.2f} GHz"
+    low, high = f"{scale.low / 1e6:.2f}", f"{scale.high / 1e6:.2f}"
     return f"{low}{high:>{room - len(low)}}"
 
 
 def _columns(frame: Frame, known: _Known, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
-    """The most telling first: the ones of which nothing is known of any CPU are left out."""
+    """Those of which nothing is known of any CPU are left out; of the idle states the deepest find room first."""
     columns = [_Column("GHz", 6, lambda line: _clock(line, known))]
     figures = [known.figures[line.cpu] for line in lines if line.cpu in known.figures]
     if any((found := known.ranges.get(line.cpu)) is not None and found.age_s != 0 for line in lines):
@@ -185,7 +187,7 @@ def _columns(frame: Frame, known: _Known, lines: Sequence[CpuLine], glyphs: Glyp
     names = frame.clock.idle_names if frame.clock is not None else ()
     for at, name in enumerate(names):
         if name != _AWAKE and any(_state(each, at) is not None for each in figures):
-            columns.append(_Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(known, at)))
+            columns.append(_Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(known, at), len(names) - at))
     return columns
 
 

@@ -22,8 +22,9 @@ from noisewatch.operations.sampling import sample_frames
 from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 from tests.operations.listening import SilentListener
-from tests.surfaces.tui.app.piloting import with_monitor
+from tests.surfaces.tui.app.piloting import key_of, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
 from tests.written import SECOND_NS, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, process, quiet_files
@@ -151,7 +152,7 @@ def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
     assert host.intrusive(release) == []
 
 
-_SHOWN = (*"123456mwHye", "enter", "left", "right", "left_square_bracket", "space")
+_SHOWN = (*map(key_of, SCREENS), *"mwHye", "enter", "left", "right", "left_square_bracket", "space")
 _ANNOUNCED = ("t", "c", "p")  # what enter starts is asked for, and said to disturb, by whoever presses it
 
 
@@ -167,7 +168,7 @@ def test_no_other_key_asks_anything(release: str, tmp_path: Path, monkeypatch: p
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         cpus = tuple(cpu_line(cpu, "target" if cpu in TARGET else "housekeeping") for cpu in range(4))
         app.show_frame(frame(cpus, culprits=(culprit("hog", cpu=2, pid=900, tid=900, kind="thread"),)))
-        for key in (*_SHOWN, "3", "f", *_ANNOUNCED):
+        for key in (*_SHOWN, key_of(Screen.CULPRITS), "f", *_ANNOUNCED):
             await pilot.press(key)
             await app.workers.wait_for_complete()
             await pilot.pause()

@@ -15,7 +15,7 @@ from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.state.filters import SortOrder
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen, screen_of, text_of
 
 _SIZES = [
@@ -136,7 +136,7 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 def test_keys_are_shown_whole_or_not_at_all() -> None:
     shown = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
     wholes = ["", "q quit"]
-    for key in ("? help", "space freeze", "enter CPU", "1-6 screens", "p preflight", "[ ] spikes"):
+    for key in ("? help", "space freeze", "enter CPU", f"1-{len(SCREENS)} screens", "p preflight", "[ ] spikes"):
         wholes.append(f"{wholes[-1]}  {key}")
     assert set(shown) == set(wholes)
 

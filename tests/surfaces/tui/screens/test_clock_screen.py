@@ -127,7 +127,14 @@ def test_a_clock_without_a_tick_has_its_age() -> None:
 
 def test_heat_power_settings_and_what_fails_are_told() -> None:
     text = _text(_model())
-    for said in ("81 of 100 °C", "65 of 65 W", "31 s by heat", "PL1 65 W", "2.4 GHz of 0.8 to 3.6 GHz"):
+    for said in (
+        "81 of 100 °C",
+        "65 of 65 W",
+        "31 s by heat",
+        "PL1 65 of 125, PL2 160 W",
+        "7× by power",
+        "2.4 GHz of 0.8 to 3.6 GHz",
+    ):
         assert said in text
     assert "✗ powersave" in text
     assert "echo performance > governor" in text

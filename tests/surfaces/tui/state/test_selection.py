@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.app.piloting import until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
@@ -240,7 +240,7 @@ def _with_pending_frame(screen: str, key: str) -> Iterator[str]:
     yield _highlighted(app.model)
 
 
-@pytest.mark.parametrize("screen", ["1", "3"])
+@pytest.mark.parametrize("screen", ["1", key_of(Screen.CULPRITS)])
 @pytest.mark.parametrize("key", ["f", "enter"])
 def test_a_key_is_about_what_was_drawn_when_it_was_pressed(screen: str, key: str) -> None:
     about, highlighted = _with_pending_frame(screen, key)
