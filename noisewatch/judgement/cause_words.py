@@ -19,7 +19,7 @@ _LONGEST_LINE = 200  # of commands on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
 _MOST_CULPRITS = 6
-_SCRIPTS = "--fix-script fix.sh --undo-script undo.sh"
+_SCRIPTS = "--fix-script FILE --undo-script FILE"
 
 
 def title_of(cause: Cause, case: Case) -> str:

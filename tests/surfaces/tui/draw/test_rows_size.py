@@ -108,7 +108,7 @@ def test_on_a_small_screen_who_it_is_and_how_much_can_be_read(name: str, size: t
 def test_on_a_small_screen_a_check_is_named_whole(size: tuple[int, int]) -> None:
     failed = "device-interrupts-on-target"
     rows = screen_of(model_of(frame(4, failed=(failed,), verdict="unstable")), "preflight", *size)
-    assert [row for row in rows if row.startswith(f" FAIL    {failed}")]
+    assert [row for row in rows if row.startswith(f"✗    {failed}")]
 
 
 @pytest.mark.parametrize("size", _SMALL)
