@@ -86,14 +86,16 @@ def _proposal(cpus: CpuSet) -> str:
 @lru_cache(maxsize=64)  # a monitor asks for the same ones every second
 def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
     """Each on one line, unless it is too long: then on one for each action, the name before the first."""
-    parts = (
-        ("now", fix.now, [each.do for each in fix.actions]),
-        ("undo", fix.undo, [each.undo or "" for each in reversed(fix.actions)]),
-        ("keep", fix.persist, [each.do for each in fix.lasting]),
+    parts: tuple[tuple[str, list[str | None], str], ...] = (
+        ("now", [each.do for each in fix.actions], " && "),
+        ("undo", [each.undo for each in reversed(fix.actions)], "; "),
+        ("keep", [each.do for each in fix.lasting], " && " if fix.persist_is_command else "; "),
     )
     lines: list[tuple[str, str]] = []
-    for name, whole, single in parts:
-        if whole:
+    for name, commands, separator in parts:
+        single = [each for each in commands if each is not None]
+        if single and len(single) == len(commands):
+            whole = separator.join(single)
             shown = [whole] if len(whole) <= _LONGEST_LINE else [part for each in single for part in _parted(each)]
             lines += [(name if not at else "", printable(line)) for at, line in enumerate(shown)]
     return tuple(lines)
