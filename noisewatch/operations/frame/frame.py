@@ -176,6 +176,15 @@ class Frame:
         return tuple(each.id for each in self.findings if each.gravity == Gravity.FAILED)
 
     @property
+    def leading(self) -> tuple[FindingLine, ...]:
+        """The gravest finding of each cause, in their order; then those that belong to none."""
+        first: dict[int, FindingLine] = {}
+        for each in self.findings:
+            if each.cause is not None:
+                first.setdefault(each.cause, each)
+        return (*(first[number] for number in sorted(first)), *(each for each in self.findings if each.cause is None))
+
+    @property
     def unknown(self) -> tuple[str, ...]:
         """The checks without an answer, first those that leave the verdict open."""
         return tuple(each.id for each in self.findings if each.gravity in (Gravity.UNANSWERED, Gravity.OPEN))

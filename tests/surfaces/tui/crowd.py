@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import Any
 
+from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CpuLine, CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
@@ -25,6 +29,7 @@ _FINDINGS = (
         gravity=Gravity.FAILED,
         said="eth0 interrupts CPU 2 31204 times a second",
         fix="echo 0-1 > …",
+        cause=1,
     ),
     FindingLine(
         id="target-cpu-busy",
@@ -33,6 +38,7 @@ _FINDINGS = (
         gravity=Gravity.FAILED,
         said="CPU 2 was busy for 14% of the time",
         fix="taskset -pc 0-1 2211",
+        cause=1,
     ),
     FindingLine(
         id="hypervisor-steal",
@@ -40,6 +46,7 @@ _FINDINGS = (
         weight="blocking",
         gravity=Gravity.UNANSWERED,
         said="what the hypervisor took from CPU 3 is not known",
+        cause=3,
     ),
     FindingLine(
         id="turbo-enabled",
@@ -48,6 +55,7 @@ _FINDINGS = (
         gravity=Gravity.WARNED,
         said="turbo is on",
         fix="echo 1 > …/no_turbo",
+        cause=2,
     ),
     FindingLine(
         id="throttled",
@@ -56,6 +64,15 @@ _FINDINGS = (
         gravity=Gravity.OPEN,
         said="no CPU tells whether it was throttled",
     ),
+)
+_OF_TURBO = CauseLine((("now", "echo 1 > …/no_turbo"), ("undo", "echo 0 > …/no_turbo")), ("turbo-enabled",))
+_CAUSES = (
+    CauseLine(
+        (("now", "echo 0-1 > …"), ("undo", "echo 2 > …"), ("keep", "irqaffinity=0-1")),
+        ("device-interrupts-on-target", "target-cpu-busy"),
+    ),
+    _OF_TURBO,
+    CauseLine(said="a guest cannot answer 1 blocking question", is_open=True),
 )
 
 
@@ -88,10 +105,16 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
         online_count=sum(line.role != Role.OFFLINE for line in cpus),
         turbo="off" if second < 60 else "on",
         verdict="unstable" if is_storm else "stable",
-        findings=_FINDINGS if is_storm else _FINDINGS[3:],
+        findings=_FINDINGS if is_storm else (replace(_FINDINGS[3], cause=1), _FINDINGS[4]),
+        causes=_CAUSES if is_storm else (_OF_TURBO,),
+        gravities=_gravities({each.id: each.gravity for each in (_FINDINGS if is_storm else _FINDINGS[3:])}),
         passed=84 if is_storm else 87,
         sampler_cpu_s=second * 0.004,
     )
+
+
+def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
+    return "".join(str(list(Gravity).index(gravity_by_id.get(each.id, Gravity.PASSED))) for each in CATALOGUE)
 
 
 def _role(cpu: int, count: int, second: int) -> Role:

@@ -18,7 +18,7 @@ _MARKS: Mapping[Gravity, str] = {
     Gravity.PASSED: "✓",
     Gravity.LEFT_OUT: "·",
 }
-_LETTERS: Mapping[Gravity, str] = {**_MARKS, Gravity.FAILED: "X", Gravity.PASSED: "p", Gravity.LEFT_OUT: "."}
+_LETTERS: Mapping[Gravity, str] = {**_MARKS, Gravity.FAILED: "X", Gravity.PASSED: "+", Gravity.LEFT_OUT: "."}
 MEANINGS: Mapping[Gravity, Meaning | None] = {
     Gravity.FAILED: "grave",
     Gravity.WARNED: "notable",

@@ -213,11 +213,14 @@ class KeyedApp(App[None]):
 
     def action_start(self) -> None:
         if self._overlays.shown is None:
-            is_log = self.model.screen == Screen.EVENTS
-            self._changed((lambda: show_event(self.model)) if is_log else self.model.drill_in)
+            openers = {Screen.EVENTS: lambda: show_event(self.model), Screen.PREFLIGHT: self._toggle_check}
+            self._changed(openers.get(self.model.screen, self.model.drill_in))
         else:
             self._overlays.start()
             self.draw()
+
+    def _toggle_check(self) -> None:
+        self.model.opens_check = not self.model.opens_check
 
     def action_leave(self) -> None:
         if self._overlays.shown is None:

@@ -201,6 +201,9 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
         return _nothing("no check is selected")
     if not any(is_same(finding, each) for each in findings):
         return _nothing(NOT_NOW)
+    if finding.cause is not None and model.frame is not None and finding.cause <= len(model.frame.causes):
+        cause = model.frame.causes[finding.cause - 1]
+        return _copied(cause.command, 0, "now") if cause.command is not None else _by_hand(cause.by_hand)
     return _copied(finding.fix, 0, "now") if finding.fix and finding.is_command else _by_hand(finding.fix)
 
 

@@ -60,6 +60,7 @@ class ScreenModel(Collected):
     filter_before: str = ""  # what was there before the one that is typed
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until it is closed
+    opens_check: bool = False  # whether it is told why the selected check matters
     shows_all_cpus: bool = False
     folds: bool = True  # culprits that are the same on several CPUs into one line
     sort: filters.SortOrder = filters.SortOrder.COST
@@ -151,15 +152,15 @@ class ScreenModel(Collected):
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.advice = Screen(screen), None
+        self.screen, self.advice, self.opens_check = Screen(screen), None, False
         self.forget_selection()
         if screen == Screen.CPU and self.cpu is None and self.frame is not None:
             self.cpu = filters.worst_cpu(self.frame.cpus)
 
     def go_back(self) -> None:
         """Closes the fix, where one is shown; else to the overview."""
-        if self.advice is not None:
-            self.advice = None
+        if self.advice is not None or self.opens_check:
+            self.advice, self.opens_check = None, False
         else:
             self.go_to(Screen.OVERVIEW)
 
@@ -225,8 +226,9 @@ class ScreenModel(Collected):
         return listing
 
     def findings(self) -> Listing[FindingLine]:
-        """The same of the checks that did not pass."""
-        listing = self.selection.listing(list(self.frame.findings if self.frame is not None else ()), FindingLine)
+        """The same of the checks that did not pass: one of each cause, then those that belong to none."""
+        leading = list(self.frame.leading) if self.frame is not None else []
+        listing = self.selection.led(self.frame).listing(leading, FindingLine)
         self.selection = self.selection.after(listing)
         return listing
 

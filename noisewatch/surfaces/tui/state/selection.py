@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from noisewatch.kinds import Kind
-from noisewatch.operations.frame.frame import CulpritLine, FindingLine
+from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.state.folding import FoldedLine
 
 Line = TypeVar("Line", CulpritLine, FindingLine)
@@ -82,6 +82,15 @@ class Selection:
     def after(self, listing: Listing[Line]) -> Selection:
         """With the chosen line as it is now."""
         return self if self.chosen is None else replace(self, chosen=listing.selected, row=listing.at)
+
+    def led(self, frame: Frame | None) -> Selection:
+        """With the first check of the cause that the chosen one follows by now."""
+        chosen, leading = self.chosen, frame.leading if frame is not None else ()
+        if frame is None or not isinstance(chosen, FindingLine) or chosen.id in {each.id for each in leading}:
+            return self
+        cause = next((each.cause for each in frame.findings if each.id == chosen.id), None)
+        lead = next((each for each in leading if each.cause == cause), None) if cause is not None else None
+        return self if lead is None else replace(self, chosen=lead)
 
     def moved(self, listing: Listing[Line], rows: int) -> Selection:
         """So many rows further down."""

@@ -66,6 +66,7 @@ _ENTERED: dict[str, Change] = {
     Screen.CULPRITS: _DRILLED,
     Screen.CPU: {},
     Screen.EVENTS: {"screen": Screen.OVERVIEW, "cursor": 24},
+    Screen.PREFLIGHT: {"opens_check": True},
 }
 _ASKED: dict[str, Change] = {
     Screen.OVERVIEW: {**_DRILLED, "advice": "hog 5"},

@@ -60,6 +60,7 @@ class _Look:
     offset: int
     sort: str
     shows_all_cpus: bool
+    opens_check: bool
     folds: bool
     filter: str
     is_typing: bool
@@ -87,6 +88,7 @@ def _look(app: MonitorApp) -> _Look:
         model.offset,
         model.sort,
         model.shows_all_cpus,
+        model.opens_check,
         model.folds,
         model.filter,
         model.is_typing,

@@ -1,0 +1,77 @@
+"""All checks of a frame at a glance: by area, a character each, or by name where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from noisewatch.judgement.terms import Area, Gravity
+from noisewatch.surfaces.reports.parts.marks import MEANINGS, Pieces, grid, legend, mark_of, marks_by_area
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.check import Check
+
+_GRAVITIES = list(Gravity)
+_GAP = 2
+
+
+@cache
+def all_checks() -> tuple[Check, ...]:
+    """In the order of a frame's gravities. Imported once they are asked for, as the first picture comes first."""
+    from noisewatch.judgement.catalogue import CATALOGUE
+
+    return CATALOGUE
+
+
+def check_named(name: str) -> Check | None:
+    """The check of that id; None of a recording of another version."""
+    return next((each for each in all_checks() if each.id == name), None)
+
+
+def mark(gravity: Gravity, glyphs: Glyphs) -> tuple[str, Style]:
+    """Its character, and how that is drawn."""
+    return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity] or "plain"
+
+
+def grid_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
+    """A character a check, by area in columns; the gravest of each area first."""
+    found = _found(gravities)
+    by_area = marks_by_area((Area(check.area), gravity) for check, gravity in found)
+    rows = [_row(pieces) for pieces in grid(by_area, width, glyphs.has_braille)]
+    told: Row = []
+    for pieces in legend(glyphs.has_braille):
+        told += [*_row(pieces), ("   ", "plain")]
+    return [cut(row, width) for row in (*rows, told)]
+
+
+def named_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
+    """Each check by its name, in columns, the gravest first."""
+    found = sorted(_found(gravities), key=lambda each: _GRAVITIES.index(each[1]))
+    widest = max((len(check.id) for check, _ in found), default=0) + 2
+    columns = max((width + _GAP) // (widest + _GAP), 1)
+    height = -(-len(found) // columns)
+    return [_named(found[at::height], widest, glyphs) for at in range(height)]
+
+
+def _named(found: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) -> Row:
+    row: Row = []
+    for check, gravity in found:
+        text, style = mark(gravity, glyphs)
+        name_style: Style = "faint" if gravity in (Gravity.PASSED, Gravity.LEFT_OUT) else style
+        row += [(f"{text} ", style), (f"{check.id:<{widest - 2 + _GAP}}", name_style)]
+    return row
+
+
+def _found(gravities: str) -> list[tuple[Check, Gravity]]:
+    """Nothing of a frame that another version has made, with other checks."""
+    checks = all_checks()
+    if len(gravities) != len(checks):
+        return []
+    return [(check, _GRAVITIES[int(place)]) for check, place in zip(checks, gravities, strict=True)]
+
+
+def _row(pieces: Pieces) -> Row:
+    return [(text, meaning or "plain") for text, meaning in pieces]
