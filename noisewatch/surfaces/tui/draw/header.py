@@ -8,29 +8,38 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import checks_row
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 from noisewatch.units import short_share
 
 
 def tab_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """What is shown of which machine, and when. Of the tabs the names go first where there is no room, then all."""
-    frame = model.frame
+    """What is shown of which machine, and when. Where there is no room the machine is told in short, then the tabs."""
     name: Row = [("noisewatch", "title")]
-    machine: Row = []
-    if frame is not None:
-        machine = [(f"  {frame.machine} {glyphs.bullet} {frame.online_count} CPUs", "plain")]
-        machine += [(f"  {frame.origin}", "faint")] if frame.origin is not None else []
     clock = model.wall_clock()
     right: Row = [(f"  {clock}", "plain")] if clock is not None else []
-    for tabs in (_tabs(model, True), _tabs(model, False)):
-        if length(name + machine + tabs + right) + 2 <= width:
-            left = width - length(name + machine + tabs + right)
+    machines = _machines(model, glyphs)
+    named, digits = _tabs(model, True), _tabs(model, False)
+    for machine, tabs in (*((each, named) for each in machines), *((each, digits) for each in machines)):
+        left = width - length([*name, *machine, *tabs, *right])
+        if left >= 2:
             return [*name, *machine, (" " * left, "plain"), *tabs, *right]
-    digits = _tabs(model, False)
-    if length(name + digits) < width // 2:
-        return ends([*name, *machine], [("  ", "plain"), *digits], width)
-    return cut([*name, *machine], width)
+    if length([*name, *digits]) < width // 2:
+        return ends([*name, *machines[0]], [("  ", "plain"), *digits], width)
+    return cut([*name, *machines[0]], width)
+
+
+def _machines(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
+    """Its name, how many CPUs it has, and whether it is this host: all of it, then less."""
+    frame = model.frame
+    if frame is None:
+        return [[]]
+    host: Piece = (f"  {frame.machine}", "plain")
+    count: Piece = (f" {glyphs.bullet} {frame.online_count} CPUs", "plain")
+    if frame.origin is None:
+        return [[host, count], [host]]
+    origin: Piece = (f"  {frame.origin}", "faint")
+    return [[host, count, origin], [host, origin], [origin]]
 
 
 def _tabs(model: ScreenModel, has_names: bool) -> Row:

@@ -63,3 +63,11 @@ def test_the_tabs_name_all_screens_and_mark_the_one_that_is_shown() -> None:
     assert "[2 map]" in wide
     assert "[2 map]" in narrow
     assert "events" not in narrow
+
+
+def test_what_is_said_of_the_machine_gives_way_to_the_names_of_the_tabs() -> None:
+    model = model_of(frame(4, origin="replay of x.nw"))
+    names = "[1 overview]"
+    wide, middle = (text_of(tab_row(model, width, UNICODE)) for width in (160, 116))
+    assert ("4 CPUs" in wide, names in wide) == (True, True)
+    assert ("4 CPUs" in middle, "2 map" in middle, "replay of x.nw" in middle) == (False, True, True)
