@@ -19,6 +19,7 @@ CHECKS = frozenset(
         *("cooling-active", "processor-hot", "power-limit-lowered", "on-battery"),
     )
 )
+_UNKNOWN = (Gravity.UNANSWERED, Gravity.OPEN)
 _HELPED = (Gravity.FAILED, Gravity.WARNED)
 
 
@@ -40,4 +41,7 @@ def help_rows(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
         rows.append(
             [("    ", "plain"), (each.fix or "no command is known to fix it", "strong" if each.fix else "faint")]
         )
+    unknown = [each.id for each in frame.findings if each.id in CHECKS and each.gravity in _UNKNOWN]
+    if unknown and not rows:
+        return [[(f"? unknown: {', '.join(unknown)}", "unknown")]]
     return rows or [[("no check of clock, idle states, heat or power fails or warns", "plain")]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,14 @@ def test_figures_that_were_not_recorded_are_said_to_be_missing() -> None:
     model = model_of(shown, frame(4, second=2, origin="replay of x.nw"))
     model.go_to(Screen.CLOCK)
     assert "not recorded" in _text(model)
+
+
+def test_checks_without_an_answer_are_no_calm() -> None:
+    unknown = replace(_GOVERNOR, status="unknown", gravity=Gravity.OPEN, fix=None)
+    model = model_of(replace(_frame(1), findings=(unknown,)))
+    model.go_to(Screen.CLOCK)
+    assert "? unknown: governor-not-performance" in _text(model)
+    assert "fails or warns" not in _text(model)
 
 
 def test_y_copies_the_first_command() -> None:
