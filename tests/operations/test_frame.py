@@ -171,6 +171,14 @@ def test_the_causes_come_with_the_numbers_of_their_findings_and_every_check_with
     assert gravities == [each.gravity(verdict.is_strict) for each in verdict.findings]
 
 
+def test_a_check_that_was_not_judged_is_left_out_and_keeps_its_place() -> None:
+    verdict = failed_verdict()
+    some = replace(verdict, findings=verdict.findings[::2])
+    shown = frame_of(verdict.case.snapshot, verdict.case.interval, some, sampler_cpu_s=None).gravities
+    assert len(shown) == len(verdict.findings)
+    assert set(shown[1::2]) == {str(list(Gravity).index(Gravity.LEFT_OUT))}
+
+
 def test_a_command_on_several_lines_is_copied_whole() -> None:
     line = CauseLine((("try", "--cpus 2"), ("now", "a &&"), ("", "b"), ("undo", "c"), ("keep", "d")))
     assert (line.command, line.by_hand) == ("a &&\nb", "--cpus 2")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.cause_words import steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.finding_words import commands_of, left_to_people, sentence
@@ -35,8 +37,13 @@ def told_of(verdict: Verdict | None) -> dict[str, Any]:
     return {
         "findings": tuple(_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in telling),
         "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
-        "gravities": "".join(_PLACES[gravity] for _, gravity in judged),
+        "gravities": _gravities({each.check.id: gravity for each, gravity in judged}),
     }
+
+
+def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
+    """A digit for each check of the catalogue; what a monitor does not ask is left out."""
+    return "".join(_PLACES[gravity_by_id.get(each.id, Gravity.LEFT_OUT)] for each in CATALOGUE)
 
 
 def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> FindingLine:
