@@ -13,6 +13,7 @@ from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CpuLine, CulpritLine, FindingLine, Frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -21,6 +22,22 @@ from tests.surfaces.tui.framing import SECOND_NS, frame
 INTERVALS = 100
 _UNPLUGGED_AT, _UNKNOWN_FROM, _STORM = 70, 80, (*range(40, 52), *range(96, 101))
 _TICK_NS = 2_000
+_IRQ_SETTINGS = (
+    *(
+        IrqSetting(
+            label=f"{203 + cpu}",
+            kind=Kind.IRQ,
+            name=f"ice-eth0-TxRx-{cpu}",
+            device="Ethernet Controller E810-C (eth0)",
+            allowed="0-3" if cpu == 3 else f"{cpu}",
+            effective=f"{cpu}",
+            movable=cpu != 1,
+            is_managed=cpu == 1,
+        )
+        for cpu in range(4)
+    ),
+    IrqSetting("LOC", Kind.TICK, "Local timer interrupts", movable=False, is_managed=False),
+)
 _FINDINGS = (
     FindingLine(
         id="device-interrupts-on-target",
@@ -110,11 +127,23 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
         gravities=_gravities({each.id: each.gravity for each in (_FINDINGS if is_storm else _FINDINGS[3:])}),
         passed=84 if is_storm else 87,
         sampler_cpu_s=second * 0.004,
+        irqs=_irqs(cpus, second),
+        irq_settings=_IRQ_SETTINGS if second == 1 else None,
     )
 
 
 def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
     return "".join(str(list(Gravity).index(gravity_by_id.get(each.id, Gravity.PASSED))) for each in CATALOGUE)
+
+
+def _irqs(cpus: tuple[CpuLine, ...], second: int) -> tuple[IrqLine, ...]:
+    """The queues of a card on the first four CPUs, of which one storms, and the tick of all."""
+    online = tuple(line.cpu for line in cpus if line.role != Role.OFFLINE)
+    queues = tuple(
+        IrqLine(f"{203 + cpu}", (cpu,), (31_204.0 if cpu == 2 and second in _STORM else 12.0 * (3 - cpu),))
+        for cpu in range(3)
+    )
+    return (*queues, IrqLine("LOC", online, tuple(250.0 if cpu < 2 else 1.0 for cpu in online)))
 
 
 def _role(cpu: int, count: int, second: int) -> Role:

@@ -29,7 +29,8 @@ from noisewatch.surfaces.tui.screens.page import has_frames, number_at
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection, is_same
 
-_SELECTING = (Screen.CULPRITS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT)  # the screens whose rows are moved through
+# The screens whose rows are moved through.
+_SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
 
 
 class KeyedApp(App[None]):
@@ -171,7 +172,7 @@ class KeyedApp(App[None]):
         """Asks for a fix for the culprit that the user sees selected; the machine is read in a thread."""
         selected, frame = self.model.selected(), self.model.frame
         open_machine = self._access.open_machine
-        if self.model.screen not in WITH_CULPRITS:
+        if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
             said = "its fix, if any, is below: y copies it"
             self._tell(
                 said
@@ -183,7 +184,10 @@ class KeyedApp(App[None]):
 
             if self.model.screen == Screen.OVERVIEW and not has_frames(*self.size):
                 self.model.drill_in()
-            self.model.selection = Selection(selected)
+            if self.model.screen == Screen.IRQS:
+                self.model.select(0)  # it is chosen now
+            else:
+                self.model.selection = Selection(selected)
             target, beside = frozenset(frame.target), frame.culprits
             self.run_worker(
                 lambda: contained(
@@ -198,8 +202,8 @@ class KeyedApp(App[None]):
         found = event.worker.result
         if event.worker.name != "advice" or found is None:
             return
-        chosen = self.model.selection.chosen
-        if chosen is not None and is_same(chosen, found.about):
+        selected = self.model.selected()
+        if selected is not None and is_same(selected, found.about):
             self.model.advice = found
             self.draw()
 
@@ -263,7 +267,7 @@ class KeyedApp(App[None]):
 
 
 def _listing_culprits() -> str:
-    first, *others = sorted(SCREENS.index(screen) + 1 for screen in WITH_CULPRITS)
+    first, *others = sorted(SCREENS.index(screen) + 1 for screen in (*WITH_CULPRITS, Screen.IRQS))
     return f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
 
 

@@ -22,6 +22,11 @@ def fitted(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
+def text_width(text: str) -> int:
+    """In columns of a terminal."""
+    return cell_len(text)
+
+
 def length(row: Row) -> int:
     return sum(cell_len(text) for text, _ in row)
 

@@ -1,4 +1,4 @@
-"""The third screen: the culprits on all CPUs, filtered and sorted, and the fix for one of them."""
+"""The last screen: the culprits on all CPUs, filtered and sorted, and the fix for one of them."""
 
 from __future__ import annotations
 

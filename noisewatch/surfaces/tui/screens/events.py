@@ -9,7 +9,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import MARKS, SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 
 _NARROW = 60
 _KEYS = (
@@ -17,7 +17,7 @@ _KEYS = (
     ("enter", "show that time"),
     ("/", "filter"),
     ("{ }", "events"),
-    ("1-6", "screens"),
+    (f"1-{len(SCREENS)}", "screens"),
     ("esc", "back"),
 )
 

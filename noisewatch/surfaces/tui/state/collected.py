@@ -14,7 +14,9 @@ from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
-from noisewatch.surfaces.tui.state.wall_times import WallTimes
+from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
+
+_MISSED, _LEAST_SILENCE_S = 3, 3.0
 
 
 @dataclass(slots=True)
@@ -29,6 +31,9 @@ class Collected:
     irqs: IrqHistory = field(default_factory=IrqHistory)
     clocks: ClockHistory = field(default_factory=ClockHistory)
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
+    pace_s: float = 1.0  # at which frames are to come
+    trouble: str | None = None
+    silence: str | None = None  # where no frames come any more
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """The next frame, and what it came as; the first look has no rates, and no place in the history."""
@@ -46,6 +51,23 @@ class Collected:
             self.clocks.add(frame, self.irqs)
 
     @property
+    def frame(self) -> Frame | None:
+        """The frame that is shown."""
+        return self.newest
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the newest picture is no longer what is."""
+        return self.trouble is not None or self.silence is not None
+
+    def notice_silence(self, silent_s: float) -> None:
+        """So long nothing has come: too long for its pace means that what is shown is not what is."""
+        if self.newest is None or self.newest.is_last or self.is_recorded:
+            return
+        is_late = silent_s > max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
+        self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
+
+    @property
     def is_recorded(self) -> bool:
         """Whether it is a recording, or a copied tree, that is shown."""
         return self.newest is not None and self.newest.origin is not None
@@ -58,3 +80,18 @@ class Collected:
     def in_order(self, cpus: Iterable[int]) -> list[int]:
         """The CPUs by node, last-level cache, core and sibling; by number where their places are unknown."""
         return self.cpu_places.ordered(cpus)
+
+    def wall_clock(self, at: Frame | int | None = None) -> str | None:
+        """The machine's local time of a frame, at a CLOCK_MONOTONIC in ns, or of what is shown: `14:02:31`."""
+        at = at if at is not None else self.frame
+        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
+
+    def behind_s(self) -> float:
+        """How far the picture lies behind."""
+        frame, newest = self.frame, self.newest
+        return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
+
+    def into_s(self) -> float:
+        """How far the picture lies in a recording: the seconds since the first look at the machine."""
+        frame, begin_ns = self.frame, self.begin_ns
+        return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9

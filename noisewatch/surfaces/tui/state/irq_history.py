@@ -99,6 +99,13 @@ class IrqHistory:
             for number in numbers
         ]
 
+    def is_silent(self, label: str, numbers: range) -> bool:
+        """Whether it is known to have interrupted nobody in any of these intervals."""
+        rates = self._rates_by_label.get(label)
+        if rates is None:
+            return len(self._rates_by_label) < _MOST_IRQS
+        return rates.last_heard < numbers.start or not any(rates.at(number) for number in numbers)
+
     def most(self, label: str, numbers: Iterable[int]) -> float | None:
         """The highest of these rates; None where none is known."""
         return max((rate for rate in self.rates(label, numbers) if rate is not None), default=None)

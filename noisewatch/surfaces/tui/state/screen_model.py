@@ -13,9 +13,9 @@ from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.collected import Collected
 from noisewatch.surfaces.tui.state.folding import folded
+from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
-from noisewatch.surfaces.tui.state.wall_times import wall_clock_of
 
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
@@ -27,6 +27,7 @@ class Screen(StrEnum):
 
     OVERVIEW = "overview"
     MAP = "map"
+    IRQS = "irqs"
     CLOCK = "clock"
     CPU = "cpu"
     EVENTS = "events"
@@ -36,7 +37,6 @@ class Screen(StrEnum):
 
 SCREENS = tuple(Screen)
 WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens that list culprits, one of them selected
-_MISSED, _LEAST_SILENCE_S = 3, 3.0
 ZOOMS = (1, 2, 10, 60)  # intervals a column
 
 
@@ -55,7 +55,6 @@ class ScreenModel(Collected):
     baseline: Baseline | None = None
     calibration: Calibration | None = None  # the last one
     calibrated_at_ns: int | None = None
-    pace_s: float = 1.0  # at which frames are to come
     filter: str = ""
     filter_before: str = ""  # what was there before the one that is typed
     is_typing: bool = False  # the filter
@@ -63,11 +62,11 @@ class ScreenModel(Collected):
     opens_check: bool = False  # whether it is told why the selected check matters
     shows_all_cpus: bool = False
     folds: bool = True  # culprits that are the same on several CPUs into one line
+    groups_irqs: bool = False  # all of a device into one row
+    shows_silent_irqs: bool = False
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
-    trouble: str | None = None
     notice: str | None = None  # what a key has done, until the next one
-    silence: str | None = None  # where no frames come any more
     own_cost: OwnCost | None = None
 
     @property
@@ -78,11 +77,6 @@ class ScreenModel(Collected):
     def has_room(self) -> bool:
         """Whether more may be taken in without forgetting what has not been shown yet."""
         return self.cursor is None or self.history.count - self.number < self.history.capacity
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the newest picture is no longer what is."""
-        return self.trouble is not None or self.silence is not None
 
     @property
     def number(self) -> int:
@@ -100,13 +94,6 @@ class ScreenModel(Collected):
                 self.cursor, self.notice = self.history.first, "that interval is no longer kept: this is the oldest"
         elif self.pauses_on_spike and not self.is_recorded and self.history.is_spike(self.history.count - 1):
             self.cursor, self.pauses_on_spike = self.history.count - 1, False
-
-    def notice_silence(self, silent_s: float) -> None:
-        """So long nothing has come: too long for its pace means that what is shown is not what is."""
-        if self.newest is None or self.newest.is_last or self.is_recorded:
-            return
-        is_late = silent_s > max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
-        self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
 
     def toggle_freeze(self) -> None:
         """Stays at the interval that is shown, or goes back to the newest."""
@@ -179,8 +166,10 @@ class ScreenModel(Collected):
         selected = self.selected()
         if selected is not None:
             self.cpu = selected.cpu
+        is_seen = selected is not None and self.frame is not None and selected in self.frame.culprits
+        is_irq = self.screen == Screen.IRQS
         self.go_to(Screen.CPU)
-        self.selection = Selection(selected)
+        self.selection = Selection(selected) if is_seen or not is_irq else Selection()
 
     def forget_selection(self) -> None:
         """Until the next key that moves it the first row is selected that is shown next."""
@@ -214,6 +203,8 @@ class ScreenModel(Collected):
             self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
         elif self.screen == Screen.PREFLIGHT:
             self.selection = self.selection.moved(self.findings(), rows)
+        elif self.screen == Screen.IRQS:
+            self.selection = self.selection.moved(self.irq_listing(), rows)
         else:
             self.selection = self.selection.moved(self.listing(), rows)
 
@@ -232,8 +223,17 @@ class ScreenModel(Collected):
         self.selection = self.selection.after(listing)
         return listing
 
+    def irq_listing(self) -> Listing[IrqRow]:
+        """The same of the IRQs."""
+        listing = self.selection.listing(listed_rows(self)[0], IrqRow, lambda row: row.total or 0.0)
+        self.selection = self.selection.after(listing)
+        return listing
+
     def selected(self) -> CulpritLine | None:
-        """The culprit that the user sees selected; None on screens that select none."""
+        """The culprit that the user sees selected, or what is one of the selected IRQ; None on screens without."""
+        if self.screen == Screen.IRQS:
+            row = self.selection.drawn if isinstance(self.selection.drawn, IrqRow) else self.irq_listing().selected
+            return culprit_of(self, row) if row is not None else None
         if self.screen not in WITH_CULPRITS:
             return None
         drawn = self.selection.drawn
@@ -246,6 +246,8 @@ class ScreenModel(Collected):
             self.log.drawn = listed[self.log.row()] if listed else None
         elif self.screen in WITH_CULPRITS:
             self.selection = replace(self.selection, drawn=self.listing().selected)
+        elif self.screen == Screen.IRQS:
+            self.selection = replace(self.selection, drawn=self.irq_listing().selected)
         elif self.screen == Screen.PREFLIGHT:
             self.selection = replace(self.selection, drawn=self.findings().selected)
 
@@ -259,8 +261,15 @@ class ScreenModel(Collected):
         self.shows_all_cpus = not self.shows_all_cpus
 
     def toggle_folding(self) -> None:
-        """Shows a culprit once for all its CPUs, or once for each."""
-        self.folds = not self.folds
+        """Shows a culprit once for all its CPUs, or a device once for all its IRQs; or once for each."""
+        if self.screen == Screen.IRQS:
+            self.groups_irqs = not self.groups_irqs
+        else:
+            self.folds = not self.folds
+
+    def toggle_silent_irqs(self) -> None:
+        """Shows those as well that interrupt nobody."""
+        self.shows_silent_irqs = not self.shows_silent_irqs
 
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
@@ -283,18 +292,3 @@ class ScreenModel(Collected):
         """Moves the CPUs by so many rows, of which `room` are shown."""
         count = len(self.frame.cpus) if self.frame is not None else 0
         self.offset = max(min(self.offset + lines, count - room), 0)
-
-    def wall_clock(self, at: Frame | int | None = None) -> str | None:
-        """The machine's local time of a frame, at a CLOCK_MONOTONIC in ns, or of what is shown: `14:02:31`."""
-        at = at if at is not None else self.frame
-        return self.wall_times.at(at) if isinstance(at, int) else wall_clock_of(at)
-
-    def behind_s(self) -> float:
-        """How far the picture lies behind."""
-        frame, newest = self.frame, self.newest
-        return 0.0 if frame is None or newest is None else (newest.taken_at_ns - frame.taken_at_ns) / 1e9
-
-    def into_s(self) -> float:
-        """How far the picture lies in a recording: the seconds since the first look at the machine."""
-        frame, begin_ns = self.frame, self.begin_ns
-        return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9

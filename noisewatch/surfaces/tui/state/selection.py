@@ -1,4 +1,4 @@
-"""The row that is selected: it follows its culprit, or its check, while the others are sorted anew around it.
+"""The row that is selected: it follows its culprit, its check or its IRQ, while the others are sorted anew around it.
 
 Before a key has chosen one it is the first row. Where several cost about the same, their order changes every second,
 and whoever looks and then presses a key means the one that was selected when he looked; so it stays with its culprit,
@@ -14,8 +14,10 @@ from typing import Generic, TypeVar
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
 from noisewatch.surfaces.tui.state.folding import FoldedLine
+from noisewatch.surfaces.tui.state.irq_table import IrqRow
 
-Line = TypeVar("Line", CulpritLine, FindingLine)
+Line = TypeVar("Line", CulpritLine, FindingLine, IrqRow)
+Selectable = CulpritLine | FindingLine | IrqRow
 
 _CLEARLY = 2.0  # times as much
 _FIRST_ROWS = 5  # among which the first one is looked for
@@ -50,9 +52,9 @@ class Listing(Generic[Line]):
 class Selection:
     """What a key has chosen, and what the screen has shown as selected."""
 
-    chosen: CulpritLine | FindingLine | None = None
+    chosen: Selectable | None = None
     row: int = 0  # where it was seen last
-    drawn: CulpritLine | FindingLine | None = None  # what the user has seen selected
+    drawn: Selectable | None = None  # what the user has seen selected
 
     def listing(
         self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
@@ -79,6 +81,10 @@ class Selection:
             return 0
         return at if _CLEARLY * weight(lines[at]) > weight(lines[0]) else 0
 
+    def is_about(self, line: Selectable) -> bool:
+        """Whether a key has chosen it, or the screen has shown it as selected."""
+        return any(each is not None and is_same(each, line) for each in (self.chosen, self.drawn))
+
     def after(self, listing: Listing[Line]) -> Selection:
         """With the chosen line as it is now."""
         return self if self.chosen is None else replace(self, chosen=listing.selected, row=listing.at)
@@ -98,21 +104,25 @@ class Selection:
         return Selection(listing.lines[at], at) if listing.lines else self
 
 
-def is_same(one: CulpritLine | FindingLine, other: CulpritLine | FindingLine) -> bool:
-    """Whether it is the same culprit, on whichever CPU, or the same check."""
+def is_same(one: Selectable, other: Selectable) -> bool:
+    """Whether it is the same culprit, on whichever CPU, the same check, or the same IRQ."""
+    if isinstance(one, IrqRow) and isinstance(other, IrqRow):
+        return not set(one.labels).isdisjoint(other.labels)  # an IRQ of a device, and all of the device
     return _identity(one) == _identity(other)
 
 
-def _identity(line: CulpritLine | FindingLine) -> tuple[object, ...]:
+def _identity(line: Selectable) -> tuple[object, ...]:
     """Of a thread its number, as kernel threads change their names with what they do."""
     if isinstance(line, FindingLine):
         return (line.id,)
+    if isinstance(line, IrqRow):
+        return (line.labels,)
     if isinstance(line, FoldedLine):
         return (line.kind, line.name, line.pid, line.irq)
     return (Kind.THREAD, line.tid) if line.tid is not None else (line.kind, line.name, line.pid, line.irq)
 
 
-def _place_of(chosen: CulpritLine | FindingLine, lines: list[Line]) -> int | None:
+def _place_of(chosen: Selectable, lines: list[Line]) -> int | None:
     """Where it stands; a thread that has moved to another CPU is still that thread."""
     same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
     here = [at for at in same if _cpu_of(lines[at]) == _cpu_of(chosen)]
@@ -121,9 +131,9 @@ def _place_of(chosen: CulpritLine | FindingLine, lines: list[Line]) -> int | Non
     return max(found, key=lambda at: _name_of(lines[at]) == _name_of(chosen), default=None)
 
 
-def _cpu_of(line: CulpritLine | FindingLine) -> int | None:
+def _cpu_of(line: Selectable) -> int | None:
     return line.cpu if isinstance(line, CulpritLine) else None
 
 
-def _name_of(line: CulpritLine | FindingLine) -> str:
-    return line.name if isinstance(line, CulpritLine) else line.id
+def _name_of(line: Selectable) -> str:
+    return line.id if isinstance(line, FindingLine) else line.name

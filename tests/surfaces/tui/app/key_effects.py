@@ -40,6 +40,8 @@ def _moved(by: int) -> Callable[[str], Change]:
         row = max(5 + by, 0)
         if screen == Screen.PREFLIGHT:
             return {"row": row, "chosen": f"check-{row}"}
+        if screen == Screen.IRQS:
+            return {"row": row, "chosen": f"queue {row}"}
         if screen == Screen.CLOCK or (screen == Screen.OVERVIEW and abs(by) > 1):
             return {"offset": row}
         return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # of one CPU it is every third
@@ -64,6 +66,7 @@ _DRILLED: Change = {"screen": Screen.CPU, "row": 1, "chosen": "hog 5", "cpu": 32
 _ENTERED: dict[str, Change] = {
     Screen.OVERVIEW: _DRILLED,
     Screen.CULPRITS: _DRILLED,
+    Screen.IRQS: {"screen": Screen.CPU, "cpu": 35},
     Screen.CPU: {},
     Screen.EVENTS: {"screen": Screen.OVERVIEW, "cursor": 24},
     Screen.PREFLIGHT: {"opens_check": True},
@@ -71,6 +74,7 @@ _ENTERED: dict[str, Change] = {
 _ASKED: dict[str, Change] = {
     Screen.OVERVIEW: {**_DRILLED, "advice": "hog 5"},
     Screen.CULPRITS: {"advice": "hog 5"},
+    Screen.IRQS: {"advice": "queue 5"},
     Screen.CPU: {"advice": "hog 15"},
     Screen.PREFLIGHT: {"notice": "its fix, if any, is below"},
 }
@@ -95,7 +99,10 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "M": _same(baseline=None),
     "S": _same(notice="no idle probe"),
     "a": _same(shows_all_cpus=True),
-    "g": _same(folds=False),
+    "g": lambda screen: (
+        {"groups_irqs": True, "row": 0, "chosen": "card"} if screen == Screen.IRQS else {"folds": False}
+    ),
+    "z": _same(shows_silent_irqs=True),
     "c": _same(above="CalibrationOverlay announced"),
     "t": _same(above="TraceOverlay announced"),
     "p": _same(above="PreflightOverlay announced"),
@@ -166,10 +173,13 @@ EFFECTS: dict[str, dict[str, Change]] = {
 }
 # What these change belongs to other screens: the picture may stay as it is.
 UNSEEN: dict[str, tuple[str, ...]] = {
-    Screen.MAP: ("2", "s", "a", "g"),
-    Screen.CULPRITS: ("a",),
-    Screen.CPU: ("a", "g"),
-    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "g"),
-    Screen.EVENTS: ("s", "a", "g"),
-    Screen.PREFLIGHT: ("s", "a", "g"),
+    Screen.OVERVIEW: ("g", "z"),
+    Screen.MAP: ("2", "s", "a", "g", "z"),
+    Screen.IRQS: ("a",),
+    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "g", "z"),
+    Screen.CPU: ("a", "g", "z"),
+    Screen.EVENTS: ("s", "a", "g", "z"),
+    Screen.PREFLIGHT: ("s", "a", "g", "z"),
+    Screen.CULPRITS: ("a", "g", "z"),
+    RECORDED: ("g", "z"),
 }

@@ -152,7 +152,7 @@ def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
     assert host.intrusive(release) == []
 
 
-_SHOWN = (*map(key_of, SCREENS), *"mwHye", "enter", "left", "right", "left_square_bracket", "space")
+_SHOWN = (*map(key_of, SCREENS), *"mwHyegz", "enter", "left", "right", "left_square_bracket", "space")
 _ANNOUNCED = ("t", "c", "p")  # what enter starts is asked for, and said to disturb, by whoever presses it
 
 

@@ -12,8 +12,9 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
-from noisewatch.kinds import Role
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import FindingLine, Frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
@@ -62,6 +63,8 @@ class _Look:
     shows_all_cpus: bool
     opens_check: bool
     folds: bool
+    groups_irqs: bool
+    shows_silent_irqs: bool
     filter: str
     is_typing: bool
     advice: str | None
@@ -90,6 +93,8 @@ def _look(app: MonitorApp) -> _Look:
         model.shows_all_cpus,
         model.opens_check,
         model.folds,
+        model.groups_irqs,
+        model.shows_silent_irqs,
         model.filter,
         model.is_typing,
         model.advice.about.name if model.advice is not None else None,
@@ -108,22 +113,31 @@ def _sixth(model: ScreenModel) -> Selection:
     """The sixth row of the screen, where it has rows that can be selected."""
     if model.screen == Screen.PREFLIGHT:
         return Selection(model.findings().lines[5], 5)
+    if model.screen == Screen.IRQS:
+        return Selection(model.irq_listing().lines[5], 5)
     return Selection(model.listed()[5], 5) if model.screen in WITH_CULPRITS else Selection()
 
 
 @cache
 def _thirty_intervals() -> ScreenModel:
-    """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, and twenty findings."""
+    """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, twenty findings, and as many
+    IRQs of one device, of which one is silent.
+    """
     hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=Role.TARGET) for at in range(60))
     finding = tuple(
         FindingLine(id=f"check-{at}", status="fail", weight="blocking", gravity=Gravity.FAILED, said="it was found")
         for at in range(20)
     )
+    settings = tuple(
+        IrqSetting(f"{100 + at}", Kind.IRQ, f"queue {at}", "card", allowed=f"{30 + at}", effective=f"{30 + at}")
+        for at in range(20)
+    )
+    lines = tuple(IrqLine(f"{100 + at}", (30 + at,), (50.0,)) for at in range(19))
 
     def interval(second: int) -> Frame:
         lost_ns = 50e6 if second in (11, 21) else 1e3 * second
         cpus = tuple(cpu_line(cpu, Role.TARGET if cpu >= 30 else Role.HOUSEKEEPING, lost_ns) for cpu in range(64))
-        return frame(cpus, hogs, second=second, findings=finding)
+        return frame(cpus, hogs, second=second, findings=finding, irqs=lines, irq_settings=settings)
 
     model = model_of(*(interval(second) for second in range(1, 31)))
     for at in range(30):

@@ -1,0 +1,180 @@
+"""Interrupts by source and CPU: a cell is the level of the rate; CPUs share a column where there are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
+from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+_NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05 % and 0.5 % of it
+_LEAST_GROUPS = 8  # columns that caches or nodes have to yield
+_MARK_EVERY = 8  # columns of one character
+_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The CPUs of each column, in topology order; `cell` is its width, the gap behind it among that."""
+
+    groups: tuple[tuple[int, ...], ...]
+    cell: int
+    ends: frozenset[int]  # columns after which another node begins
+    each: str  # what a column is, where that is no single CPU
+    role_by_cpu: Mapping[int, Role]
+
+    @property
+    def width(self) -> int:
+        """Of all of them, with a line between nodes."""
+        return len(self.groups) * self.cell + len(self.ends)
+
+
+def may_go(glyphs: Glyphs) -> str:
+    """What stands where an IRQ may go, but has not been."""
+    return "·" if glyphs.has_braille else "_"
+
+
+def node_line(glyphs: Glyphs) -> str:
+    """What stands between two nodes."""
+    return "│" if glyphs.has_braille else "|"
+
+
+def rate_style(per_s: float | None, role: Role | None) -> Style:
+    """By the rate on a target CPU; elsewhere interrupts are where they should be."""
+    if per_s is None:
+        return "unknown"
+    if role not in (Role.TARGET, Role.SIBLING):
+        return "plain"
+    return "grave" if per_s >= _GRAVE else "notable" if per_s >= _NOTABLE else "calm"
+
+
+def columns_for(model: ScreenModel, room: int) -> Columns | None:
+    """The finest that find room: a CPU each, caches, nodes, or groups of neighbours; None where none does."""
+    frame = model.frame
+    if frame is None or not frame.cpus:
+        return None
+    roles = {line.cpu: line.role for line in frame.cpus}
+    cpus, places = model.in_order(roles), model.places or {}
+    for groups, each in _groupings(cpus, places, room):
+        widest = max(len(str(group[0])) for group in groups)
+        ends = frozenset(_node_ends(groups, places))
+        for cell in (max(widest, 2) + 1, 1):
+            found = Columns(tuple(groups), cell, ends, each, roles)
+            if found.width <= room:
+                return found
+    return None
+
+
+def _groupings(
+    cpus: Sequence[int], places: Mapping[int, PlaceLine], room: int
+) -> Iterator[tuple[list[tuple[int, ...]], str]]:
+    yield [(cpu,) for cpu in cpus], ""
+    for name in ("cache", "node"):
+        by_place: dict[object, list[int]] = {}
+        for cpu in cpus:
+            by_place.setdefault(getattr(places.get(cpu), name, None), []).append(cpu)
+        if None not in by_place and len(by_place) >= _LEAST_GROUPS:
+            yield [tuple(group) for group in by_place.values()], "each L3" if name == "cache" else "each node"
+    size = 2
+    while size < 2 * len(cpus):
+        yield [tuple(cpus[at : at + size]) for at in range(0, len(cpus), size)], f"{size} CPUs"
+        size *= 2
+
+
+def _node_ends(groups: Sequence[Sequence[int]], places: Mapping[int, PlaceLine]) -> Iterator[int]:
+    nodes = [getattr(places.get(group[0]), "node", None) for group in groups]
+    yield from (at for at, (one, other) in enumerate(pairwise(nodes)) if one != other)
+
+
+def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
+    """What the CPUs of each column are: T where one is a target CPU."""
+    cells: list[Piece] = []
+    for group in columns.groups:
+        marks = {_MARKS.get(columns.role_by_cpu[cpu], " ") for cpu in group}
+        mark = next(each for each in "Ts x" if each in marks)
+        cells.append((mark * (columns.cell - 1 or 1), "strong" if mark == "T" else "faint"))
+    return _joined(columns, cells, glyphs)
+
+
+def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
+    """The first CPU of each column; of columns too narrow for it, of every eighth."""
+    numbers = [str(group[0]) for group in columns.groups]
+    if columns.cell > 1:
+        return _joined(columns, [(f"{number:>{columns.cell - 1}}", "faint") for number in numbers], glyphs)
+    text = ""
+    for at, number in enumerate(numbers):
+        if at % _MARK_EVERY == 0 and len(text) <= at + sum(end < at for end in columns.ends):
+            text = text.ljust(at + sum(end < at for end in columns.ends)) + number + " "
+    return [(text[: columns.width].ljust(columns.width), "faint")]
+
+
+def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
+    """The level of the rate on each CPU, of several the busiest; where it may go, and which are offline."""
+    allowed = row.allowed if row.is_numbered else frozenset()
+    cells = [_cell(row, group, allowed or frozenset(), columns, glyphs) for group in columns.groups]
+    return _joined(columns, cells, glyphs)
+
+
+def _cell(row: IrqRow, group: Sequence[int], allowed: CpuSet, columns: Columns, glyphs: Glyphs) -> Piece:
+    wide = 1 if columns.cell == 1 else 2
+    there = [cpu for cpu in group if columns.role_by_cpu[cpu] != Role.OFFLINE]
+    if not there:
+        return OFFLINE_MARK * wide, "faint"
+    if row.total is None:
+        return glyphs.unknown * wide, "unknown"
+    busiest = max(there, key=lambda cpu: row.rate_by_cpu.get(cpu, 0.0))
+    rate = row.rate_by_cpu.get(busiest, 0.0)
+    if rate > 0:
+        return glyphs.ramp[level_of_rate(rate)] * wide, rate_style(rate, columns.role_by_cpu[busiest])
+    return (may_go(glyphs) if allowed.intersection(there) else " ") * wide, "faint"
+
+
+def _joined(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
+    """The cells with their gaps, and the lines between nodes."""
+    row: Row = []
+    for at, (text, style) in enumerate(cells):
+        line = node_line(glyphs) if at in columns.ends else ""
+        gap = columns.cell - len(text)
+        _add(row, (" " * gap if columns.cell > 1 else "") + text, style)
+        if line:
+            _add(row, line, "faint")
+    return row
+
+
+def _add(row: Row, text: str, style: Style) -> None:
+    """Runs of one style are one piece."""
+    if row and row[-1][1] == style:
+        row[-1] = (row[-1][0] + text, style)
+    else:
+        row.append((text, style))
+
+
+def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> Row:
+    """A character each, the newest at the right; from the left while there are few."""
+    row: Row = []
+    for rate in rates[-width:] if width > 0 else ():
+        glyph = glyphs.unknown if rate is None else glyphs.ramp[level_of_rate(rate)]
+        _add(row, glyph, "unknown" if rate is None else "plain")
+    _add(row, " " * (width - len(rates)), "plain")
+    return row
+
+
+def legend(glyphs: Glyphs) -> Row:
+    """What the levels and marks are."""
+    row: Row = []
+    for level, rate in enumerate(RATES, start=1):
+        row += [(f"{glyphs.ramp[level]} ", "strong"), (f"{rate:,} ".replace(",", "") + " ", "faint")]
+    row.append((f"a second   {may_go(glyphs)} may go there   {OFFLINE_MARK} offline   mgd the kernel's alone", "faint"))
+    return row
+
+
+def cpu_words(cpus: CpuSet | None) -> str:
+    """`5`, `0-3`; `none`, and `?` where that is unknown."""
+    return "?" if cpus is None else format_cpu_list(cpus) or "none"

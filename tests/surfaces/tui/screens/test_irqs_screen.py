@@ -1,0 +1,297 @@
+"""The IRQ screen: what interrupts which CPU, where it may go, and what is unknown of that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.draw.text_row import length
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.filters import SortOrder
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of
+
+_SIZES = [(20, 5), (40, 10), (60, 20), (80, 24), (100, 32), (120, 34), (140, 40), (300, 80)]
+_ETH = "Ethernet Controller (eth0)"
+
+
+def _setting(number: int, name: str, goes: str | None, allowed: str | None, **rest: Any) -> IrqSetting:
+    setting = IrqSetting(
+        str(number), Kind.IRQ, name, device=_ETH, allowed=allowed, effective=goes, movable=True, is_managed=False
+    )
+    return replace(setting, **rest)
+
+
+_SETTINGS = (
+    _setting(100, "nvme0q0", "0", "0-1", device="SSD", is_managed=True),
+    _setting(204, "eth0-TxRx-4", "1", "0-3"),
+    _setting(205, "eth0-TxRx-5", "1", "1"),
+    IrqSetting("LOC", Kind.TICK, "Local timer interrupts", movable=False, is_managed=False),
+    IrqSetting("TLB", Kind.IPI, "TLB shootdowns", movable=False, is_managed=False),
+)
+
+
+def _line(label: str, **rates: float) -> IrqLine:
+    cpus = tuple(int(name.removeprefix("cpu")) for name in rates)
+    return IrqLine(label, cpus, tuple(rates.values()))
+
+
+_LINES = (_line("204", cpu1=12.0), _line("205", cpu1=41_234.0), _line("LOC", cpu0=250.0, cpu1=250.0, cpu3=1.0))
+
+
+def _frame(second: int, irqs: tuple[IrqLine, ...] | None = _LINES, count: int = 4, **rest: Any) -> Frame:
+    cpus = tuple(cpu_line(cpu, Role.HOUSEKEEPING if cpu < 2 else Role.TARGET) for cpu in range(count))
+    return frame(cpus, second=second, **{"irqs": irqs, "irq_settings": _SETTINGS if second == 1 else None, **rest})
+
+
+def _moved(to: str, at: int, frames: int) -> ScreenModel:
+    """IRQ 205 goes elsewhere."""
+    after = tuple(replace(each, effective=to) if each.label == "205" else each for each in _SETTINGS)
+    return model_of(
+        *(
+            _frame(second, irq_settings=after if second == at else _SETTINGS if second == 1 else None)
+            for second in range(1, frames + 1)
+        )
+    )
+
+
+def _row(lines: list[str], label: str) -> str:
+    return next(line for line in lines if line.split()[:1] == [label])
+
+
+def _rows(model: ScreenModel, width: int, height: int) -> list[str]:
+    return screen_of(model, Screen.IRQS, width, height)
+
+
+def test_a_row_tells_its_rate_by_cpu_and_where_it_goes() -> None:
+    lines = _rows(model_of(_frame(1)), 120, 34)
+    heading = _row(lines, "IRQ")
+    row = _row(lines, "205")
+    assert "41234" in row
+    assert row[heading.index(" 1 ") : heading.index(" 1 ") + 2] == "██"
+    assert row.split()[4:6] == ["1", "yes"]
+
+
+def test_dots_stand_where_it_may_go_and_the_kernels_own_cannot_be_moved() -> None:
+    model = model_of(_frame(1, (_line("100", cpu0=3.0),)))
+    row = _row(_rows(model, 120, 34), "100")
+    assert "▁▁ ·· " in row
+    assert " mgd" in row
+
+
+def test_an_offline_cpu_is_marked() -> None:
+    cpus = (*(cpu_line(cpu) for cpu in range(3)), cpu_line(3, Role.OFFLINE, None))
+    lines = _rows(model_of(replace(_frame(1), cpus=cpus)), 120, 34)
+    assert " xx " in _row(lines, "205")
+
+
+def test_the_busiest_comes_first_and_the_selected_row_follows_its_irq() -> None:
+    model = model_of(_frame(1))
+    _rows(model, 120, 34)
+    model.select(1)
+    assert model.irq_listing().selected == model.irq_listing().lines[1]
+    model.add(_frame(2, (_line("204", cpu1=9_000.0), _line("205", cpu1=12.0))))
+    listing = model.irq_listing()
+    assert [row.label for row in listing.lines][:2] == ["204", "205"]
+    assert listing.selected is not None
+    assert (listing.selected.label, listing.at) == ("204", 0)
+
+
+def test_rows_keep_their_order_while_rates_change_a_little() -> None:
+    model = model_of(_frame(1, (_line("204", cpu1=720.0), _line("205", cpu1=710.0))))
+    model.add(_frame(2, (_line("204", cpu1=710.0), _line("205", cpu1=720.0))))
+    assert [row.label for row in model.irq_listing().lines][:2] == ["204", "205"]
+    model.sort = SortOrder.RATE
+    assert [row.label for row in model.irq_listing().lines][:2] == ["205", "204"]
+
+
+def test_silent_ones_are_counted_until_they_are_asked_for() -> None:
+    model = model_of(_frame(1))
+    lines = _rows(model, 120, 34)
+    assert any("2 silent ones are hidden: z shows them" in line for line in lines)
+    assert not any(line.split()[:1] == ["TLB"] for line in lines)
+    model.toggle_silent_irqs()
+    lines = _rows(model, 120, 34)
+    assert _row(lines, "TLB").split()[-1] == "0" or " 0 " in _row(lines, "TLB")
+    assert not any("hidden" in line for line in lines)
+
+
+def test_one_that_was_heard_in_the_last_minute_is_not_silent() -> None:
+    model = model_of(*(_frame(second, _LINES if second == 1 else ()) for second in range(1, 61)))
+    model.go_to(Screen.IRQS)
+    assert "204" in [row.label for row in model.irq_listing().lines]
+    model.add(_frame(61, ()))
+    assert "204" not in [row.label for row in model.irq_listing().lines]
+    model.go_to_number(30)
+    assert "204" in [row.label for row in model.irq_listing().lines]
+
+
+def test_a_silent_one_that_was_moved_in_the_last_minute_is_shown() -> None:
+    model = _moved("3", at=70, frames=75)
+    for second in range(76, 140):
+        model.add(_frame(second, ()))
+    assert "205" not in [row.label for row in model.irq_listing().lines]
+    model.go_to_number(100)
+    assert "205" in [row.label for row in model.irq_listing().lines]
+
+
+def test_a_move_is_told_with_its_age_and_its_places() -> None:
+    model = _moved("3", at=4, frames=15)
+    lines = _rows(model, 120, 34)
+    assert "11 s, 1→3" in _row(lines, "205")
+    assert any("moved     came to CPU 3, was on CPU 1 (11 s ago)" in line for line in lines)
+
+
+def test_before_the_move_it_is_shown_where_it_went_then() -> None:
+    model = _moved("3", at=4, frames=15)
+    model.go_to_number(1)
+    row = _row(_rows(model, 120, 34), "205")
+    assert "→" not in row
+    assert row.split()[4] == "1"
+
+
+def test_a_device_has_one_row_for_all_its_irqs() -> None:
+    model = model_of(_frame(1))
+    model.go_to(Screen.IRQS)
+    model.toggle_folding()
+    assert model.folds
+    lines = _rows(model, 120, 34)
+    row = next(line for line in lines if _ETH in line)
+    assert row.split()[:2] == ["2", "of"]
+    assert "41246" in row
+
+
+def test_the_device_of_the_selected_irq_is_selected_and_the_other_way_round() -> None:
+    model = model_of(_frame(1))
+    _rows(model, 120, 34)
+    model.select(1)
+    model.toggle_folding()
+    selected = model.irq_listing().selected
+    assert selected is not None
+    assert selected.labels == ("204", "205")
+    model.toggle_folding()
+    assert model.irq_listing().selected in model.irq_listing().lines[:2]
+
+
+def test_of_one_that_is_gone_nothing_is_told_as_if_it_were_now() -> None:
+    model = model_of(_frame(1))
+    model.go_to(Screen.IRQS)
+    model.select(0)
+    model.add(_frame(2, (_line("204", cpu1=12.0),), irq_settings=_SETTINGS[:2]))
+    lines = _rows_here(model, 120, 34)
+    assert "(gone)" in _row(lines, "205")
+    assert "41234" not in _row(lines, "205")
+
+
+def test_the_panel_tells_all_of_the_selected_one() -> None:
+    noise = culprit("205 eth0-TxRx-5", 1, 120e6, kind=Kind.IRQ, irq=205, pid=None, tid=None, is_estimate=True)
+    text = "\n".join(_rows(model_of(_frame(1, culprits=(noise,))), 120, 34))
+    assert f"IRQ 205 · eth0-TxRx-5 · {_ETH}" in text
+    assert "goes to   CPU 1   may go to CPU 1   it can be moved" in text
+    assert "now       CPU 1 41 200/s" in text
+    assert "costs     ~120 ms/s of CPU 1" in text
+    assert "median 41 200/s, most 41 200/s over 1 interval" in text
+
+
+@pytest.mark.parametrize("irqs", [_LINES, ()])
+def test_enter_shows_the_cpu_that_it_interrupts_most_or_goes_to(irqs: tuple[IrqLine, ...]) -> None:
+    model = model_of(_frame(1, irqs))
+    model.shows_silent_irqs = True
+    _rows(model, 120, 34)
+    model.select(0 if irqs else 1)
+    model.drill_in()
+    assert (model.screen, model.cpu) == (Screen.CPU, 1)
+    assert model.selection.chosen is None  # there is no culprit line of it
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        (
+            {"irqs": None, "no_irqs_reason": "/proc/interrupts: not permitted"},
+            "rates unknown: /proc/interrupts: not per",
+        ),
+        ({"irqs": None, "seconds": 0.0}, "rates unknown: no rates yet"),
+        ({"irq_settings": None}, "names and affinities unknown"),
+        (
+            {"irq_settings": (_setting(205, "eth0-TxRx-5", None, None, movable=None, is_managed=None),)},
+            "where IRQs go, and may go, is unknown: /proc/irq cannot be read",
+        ),
+    ],
+)
+def test_what_is_unknown_is_said_with_its_reason(rest: dict[str, Any], said: str) -> None:
+    assert said in "\n".join(_rows(model_of(replace(_frame(1), **rest)), 120, 34))
+
+
+def test_without_rates_no_irq_is_called_silent() -> None:
+    lines = _rows(model_of(_frame(1, None)), 120, 34)
+    assert not any("silent one" in line for line in lines)
+    assert "?? ?? ?? ??" in _row(lines, "100")
+    assert _row(lines, "100").split()[2] == "?"
+
+
+def test_unknown_affinities_are_no_calm() -> None:
+    unknown = _setting(205, "eth0-TxRx-5", None, None, movable=None, is_managed=None)
+    lines = _rows(model_of(_frame(1, irq_settings=(unknown,))), 120, 34)
+    assert _row(lines, "205").split()[4:6] == ["?", "?"]
+    text = "\n".join(lines)
+    assert "goes to   unknown   may go to unknown   unknown whether it can be moved" in text
+    assert "moved     unknown: the kernel does not tell where it goes" in text
+
+
+def _places(count: int, caches: int) -> tuple[PlaceLine, ...]:
+    each = count // caches
+    return tuple(PlaceLine(cpu, node=2 * cpu // count, cache=f"L3#{cpu // each}") for cpu in range(count))
+
+
+def test_many_cpus_share_columns_by_cache_and_the_screen_says_so() -> None:
+    busy = IrqLine("205", tuple(range(16)), (5.0,) * 15 + (41_000.0,))
+    model = model_of(_frame(1, (busy,), count=512, places=_places(512, 32)))
+    lines = _rows(model, 140, 40)
+    row = _row(lines, "205")
+    assert "█" in row
+    assert any("worst of each L3" in line for line in lines)
+    assert "│" in row
+
+
+def test_without_caches_neighbours_share_a_column_where_not_each_cpu_finds_room() -> None:
+    assert not any("a column" in line for line in _rows(model_of(_frame(1, count=64)), 140, 40))
+    assert any("worst of 8 CPUs" in line for line in _rows(model_of(_frame(1, count=512)), 140, 40))
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 64, 512])
+@pytest.mark.parametrize(("width", "height"), _SIZES)
+def test_it_fits_every_size(count: int, width: int, height: int) -> None:
+    many = tuple(_setting(number, f"数据库-TxRx-{number}", "1", "0-1") for number in range(300, 360))
+    lines = tuple(IrqLine(each.label, (0,), (float(at),)) for at, each in enumerate(many))
+    places = _places(count, 8) if count > 8 else None
+    busy = model_of(_frame(1, lines, count, irq_settings=many, places=places), _frame(2, lines, count))
+    for model in (busy, model_of(_frame(1, None, count)), model_of(_frame(1, count=count)), ScreenModel()):
+        model.go_to(Screen.IRQS)
+        for glyphs in (UNICODE, ASCII):
+            rows = rows_of_screen(model, width, height, glyphs)
+            assert len(rows) == height
+            assert max(map(length, rows), default=0) <= width
+
+
+@pytest.mark.parametrize("at", [0, 7, 30, 59])
+@pytest.mark.parametrize(("width", "height"), [(60, 16), (80, 24), (120, 34)])
+def test_the_selected_row_can_be_seen(at: int, width: int, height: int) -> None:
+    many = tuple(_setting(number, f"eth0-{number}", "1", "0-1") for number in range(300, 360))
+    lines = tuple(IrqLine(each.label, (0,), (50.0,)) for each in many)
+    model = model_of(_frame(1, lines, irq_settings=many))
+    model.go_to(Screen.IRQS)
+    model.select(at)
+    assert any(line.split()[:1] == [str(300 + at)] for line in _rows_here(model, width, height))
+
+
+def _rows_here(model: ScreenModel, width: int, height: int) -> list[str]:
+    return [strip_of(row, width).text.lstrip("│ ") for row in rows_of_screen(model, width, height, UNICODE)]
