@@ -10,6 +10,7 @@ from tests.lab.lab import Lab
 _TMUX = "tmux -S /run/screen.socket -f /dev/null"
 _SEEN_WITHIN_S = 45
 _NEXT = "--- then"
+_CAPTURE = f"{_TMUX} capture-pane -p | sed 's/^│ //; s/│/ /g; s/┐/ /g; s/┤/ /g; s/┘/ /g'"  # without frames and brackets
 
 
 class Screen:
@@ -19,7 +20,7 @@ class Screen:
         self._lab = lab
 
     def text(self) -> str:
-        return self._lab.do(f"{_TMUX} capture-pane -p")
+        return self._lab.do(_CAPTURE)
 
     def press(self, key: str) -> None:
         self._lab.do(f"{_TMUX} send-keys {key}")
@@ -34,7 +35,7 @@ class Screen:
         Both are taken within the machine: a way there and back takes as long as half an interval of the monitor.
         """
         found = self._lab.run(
-            f"capture() {{ {_TMUX} capture-pane -p >$1; }}\n"
+            f"capture() {{ {_CAPTURE} >$1; }}\n"
             f"( {command}\n) >/dev/null && capture /run/before && cat /run/before || exit 1; echo {_NEXT}\n"
             f"end=$(($(date +%s) + {_SEEN_WITHIN_S})); while [ $(date +%s) -lt $end ]; do\n"
             f"  capture /run/seen; grep -qE '{pattern}' /run/seen && exec cat /run/seen\n"

@@ -11,6 +11,7 @@ import pytest
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.recording.replay import Recording
+from noisewatch.surfaces.tui.state.screen_model import SCREENS
 from tests.lab.expected import ISOLATED_CPUS, finding
 from tests.lab.lab import Lab
 from tests.lab.screen import Screen, shown
@@ -37,16 +38,16 @@ def _interval_count(text: str) -> int:
 
 def _line(text: str, cpu: int) -> str:
     """The line of one CPU above the list of culprits."""
-    lines = text.split("who, target CPUs")[0].splitlines()
+    lines = text.split("culprits on ")[0].splitlines()
     return next(line for line in lines if line[1:7].split() in (["T", str(cpu)], ["x", str(cpu)], [str(cpu)]))
 
 
 def test_a_governor_that_is_set_and_set_back_is_seen_within_two_intervals(isolated: Lab, monitor: Screen) -> None:
     fix = finding(isolated.preflight("--sample 0 --no-calibration"), "governor-not-performance")["fix"]
-    monitor.wait_for("fails in the last [0-9]+ s: .*governor-not-performance")
+    monitor.wait_for(r"failing \([0-9]+ s\): .*governor-not-performance")
     isolated.do(fix["now"])
     monitor.wait_for("unknown: hypervisor-steal")
-    changed, seen = monitor.around(fix["undo"], "fails in the last [0-9]+ s: .*governor-not-performance")
+    changed, seen = monitor.around(fix["undo"], r"failing \([0-9]+ s\): .*governor-not-performance")
     assert _interval_count(seen) - _interval_count(changed) <= 2
 
 
@@ -55,7 +56,7 @@ def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, 
     try:
         text = monitor.wait_for(rf"6 thread +sh \[{pid}\].* (9[0-9]|100)%")
         assert "worst CPU 6" in text
-        assert re.search("fails in the last [0-9]+ s: tasks-on-target, target-cpu-busy", text)
+        assert re.search(r"failing \(\d+ s\): tasks-on-target, target-cpu-busy", text)
         assert re.search(r" (9[0-9]|100)% ", _line(text, 6))
         assert all(re.search(r" [0-2]\.\d% ", _line(text, cpu)) for cpu in (2, 3, 7))
     finally:
@@ -108,7 +109,7 @@ def test_an_interrupt_storm_is_named_and_found_again_by_stepping_back(isolated: 
 
 
 def test_what_was_changed_stands_in_the_log_and_leads_back_to_its_moment(isolated: Lab, monitor: Screen) -> None:
-    monitor.press("5")
+    monitor.press(str(SCREENS.index("events") + 1))
     for words in ("governor of CPUs? .* is now performance, was", "CPU 7 went offline", "CPU 7 came online"):
         monitor.wait_for(words)
     monitor.press("/")
