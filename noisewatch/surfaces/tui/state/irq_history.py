@@ -101,6 +101,8 @@ class IrqHistory:
 
     def is_silent(self, label: str, numbers: range) -> bool:
         """Whether it is known to have interrupted nobody in any of these intervals."""
+        if not all(self._is_known[number % self.capacity] for number in numbers):
+            return False
         rates = self._rates_by_label.get(label)
         if rates is None:
             return len(self._rates_by_label) < _MOST_IRQS

@@ -15,7 +15,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.app.piloting import shown, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, shown, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen, screen_of, text_of
 
 _SET = "turbo is now on, was off"
@@ -157,7 +157,7 @@ def test_keys_step_from_event_to_event() -> None:
 
 
 def test_enter_in_the_log_shows_who_was_there_then() -> None:
-    model, lines = _after("5", "down", "down", "enter")
+    model, lines = _after(key_of(Screen.EVENTS), "down", "down", "enter")
     assert (model.screen, model.number) == (Screen.OVERVIEW, 6)
     assert "turbo is now off, was on" in lines[-2]
 
@@ -173,13 +173,13 @@ def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
 
 
 def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -> None:
-    model, lines = _after("5", "slash", *"!on,", "enter")
+    model, lines = _after(key_of(Screen.EVENTS), "slash", *"!on,", "enter")
     assert (model.log.filter, model.filter) == ("!on,", "")
     assert len([line for line in lines if " c clock " in line]) == 2
     assert "filter: !on," in "".join(lines)
-    assert _after("5", "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
-    assert "no event matches" in "".join(_after("5", "slash", *"hot")[1])
-    assert _after("5", "slash", *"hot", "escape")[0].log.filter == ""
+    assert _after(key_of(Screen.EVENTS), "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
+    assert "no event matches" in "".join(_after(key_of(Screen.EVENTS), "slash", *"hot")[1])
+    assert _after(key_of(Screen.EVENTS), "slash", *"hot", "escape")[0].log.filter == ""
 
 
 def test_in_a_recording_an_event_has_the_time_since_its_beginning() -> None:

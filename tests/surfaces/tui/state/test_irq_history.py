@@ -181,6 +181,13 @@ def test_irqs_that_came_later_were_silent_before() -> None:
     assert history.rates("205", range(3)) == [0, None, 5]
 
 
+def test_none_is_silent_over_an_interval_whose_interrupts_are_unknown() -> None:
+    history = IrqHistory()
+    for irqs in ((), None, (), ()):
+        history.add(frame(irqs=irqs))
+    assert (history.is_silent("205", range(4)), history.is_silent("205", range(2, 4))) == (False, True)
+
+
 def test_more_irqs_than_there_is_room_for_are_unknown_and_the_silent_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(irq_history, "_MOST_IRQS", 2)
     history = IrqHistory()
