@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from tests.surfaces.running import quiet_tree
 os.environ[RAISED] = "1"  # here and in the programs that tests start: a fault that is contained would be overlooked
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # what takes long under load is not wrong
+# Below nohup, or in the background of a shell, signals are ignored, also by what tests start and end by them.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 _ALONE = ("live", "slow", "lab", "lab_core")
 
 

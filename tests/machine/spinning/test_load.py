@@ -18,8 +18,7 @@ from tests.plumbing.waiting import children_of, descendants_of, is_alive, wait_u
 _CPU = max(os.sched_getaffinity(0))
 _NO_CPU = 4095
 _STARTS_AND_SLEEPS = f"""\
-import signal, time
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run below nohup
+import time
 from noisewatch.machine.spinning.load.run import busy_processes
 with busy_processes([{_CPU}, {_CPU}]):
     print("busy", flush=True)
