@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
 from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
@@ -80,7 +81,7 @@ def _bar(label: str, share: float, width: int, style: Style, glyphs: Glyphs) -> 
 
 
 def _conditions(frame: Frame) -> tuple[str, list[Row]]:
-    """The clocks of the target CPUs, turbo, the hottest sensor, mains power: what is known of them."""
+    """The clocks of the target CPUs, turbo, the hottest sensor, mains power; where a part is unknown, which."""
     rows: list[Row] = []
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     clocks = [line.current_khz for line in targets if line.current_khz is not None]
@@ -88,14 +89,16 @@ def _conditions(frame: Frame) -> tuple[str, list[Row]]:
     if clocks:
         low, high = min(clocks), max(clocks)
         said = describe_clock(high) if high - low < high / 1000 else describe_clocks(low, high)
-        rows.append(_fact("clock", f"{said} {'/'.join(governors)}".rstrip()))
+        unread = format_cpu_list(line.cpu for line in targets if line.current_khz is None or line.governor is None)
+        rows.append([*_fact("clock", f"{said} {'/'.join(governors)}".rstrip()), *_unread(unread)])
     if frame.turbo is not None:
         rows.append(_fact("turbo", frame.turbo))
     known = [each for each in frame.conditions.temperatures if each.celsius is not None]
     if known:
         hottest = max(known, key=lambda each: each.celsius or 0.0)
         of = f" of {hottest.critical_celsius:g}" if hottest.critical_celsius is not None else ""
-        rows.append(_fact("heat", f"{hottest.celsius:g}{of} °C"))
+        unread = ", ".join(each.name for each in frame.conditions.temperatures if each.celsius is None)
+        rows.append([*_fact("heat", f"{hottest.celsius:g}{of} °C"), *_unread(unread)])
     if frame.conditions.mains_power is False:
         rows.append(_fact("power", "on battery", "notable"))
     return "conditions", rows
@@ -103,6 +106,10 @@ def _conditions(frame: Frame) -> tuple[str, list[Row]]:
 
 def _fact(name: str, said: str, style: Style = "plain") -> Row:
     return [(f"{name:<7}", "faint"), (said, style)]
+
+
+def _unread(what: str) -> Row:
+    return [(f"  ? {what}", "unknown")] if what else []
 
 
 def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:

@@ -1,0 +1,37 @@
+"""What stands beside the culprits: one CPU's second, its conditions, the checks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import KINDS, Conditions, CpuLine, Frame, Temperature
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.side_panel import side_panel
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, text_of
+
+
+def _shown(of: Frame) -> str:
+    return "\n".join(text_of(row) for row in side_panel(model_of(of), 60, 20, UNICODE))
+
+
+def _target(cpu: int, **rest: object) -> CpuLine:
+    return replace(cpu_line(cpu, Role.TARGET, governor="performance"), **rest)  # type: ignore[arg-type]
+
+
+def test_a_clock_that_is_known_of_some_targets_only_says_of_which_it_is_not() -> None:
+    assert "clock  3 GHz performance  ? 3" in _shown(frame((_target(2), _target(3, current_khz=None))))
+    assert "clock  3 GHz performance  ? 2" in _shown(frame((_target(2, governor=None), _target(3))))
+    assert "?" not in _shown(frame((_target(2), _target(3)))).split("conditions")[1].split("preflight")[0]
+
+
+def test_heat_that_is_known_of_some_sensors_only_names_the_others() -> None:
+    sensors = (Temperature("core 0", 41.0, 100.0), Temperature("core 1", None, 100.0))
+    assert "41 of 100 °C  ? core 1" in _shown(frame((_target(2),), conditions=Conditions(temperatures=sensors)))
+
+
+def test_where_its_second_went_is_told_of_a_cpu_that_is_known_alone() -> None:
+    taken = tuple(250_000_000 if kind == "irq" else 0 for kind in KINDS)
+    told = _shown(frame((_target(2, taken_ns_per_s=taken),)))
+    assert [line.split()[-2] for line in told.splitlines() if "irq " in line or "free" in line] == ["25%", "75%"]
+    assert "where its second went" not in _shown(frame((_target(2, taken_ns_per_s=None),)))
