@@ -231,6 +231,7 @@ def test_what_breaks_a_rule_is_found(
                 f"surfaces/tui/{name}.py"
                 for name in (
                     "app/actions",
+                    "app/keyed_app",
                     "app/monitor",
                     "app/keys",
                     "app/player",

@@ -1,31 +1,20 @@
-"""What the keys and the mouse do, in the monitor and in what is shown above it."""
+"""What the keys do, in the monitor and in what is shown above it."""
 
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import ClassVar
 
-from textual.actions import ActionParseResult
-from textual.app import App
-from textual.binding import BindingType
-from textual.command import Provider
-from textual.dom import DOMNode
-from textual.events import Key, MouseDown
 from textual.worker import Worker
 
-from noisewatch.faults import Boundary, contained
+from noisewatch.faults import contained
 from noisewatch.surfaces.tui.app.export import command_to_copy, export, pictures_of, window_reports
-from noisewatch.surfaces.tui.app.keys import BINDINGS, IN_OVERLAY, SCROLLING, WHILE_TYPING, KeyCommands
-from noisewatch.surfaces.tui.app.player import Player
-from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
-from noisewatch.surfaces.tui.overlays.host import OverlayHost
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, overlay_named
+from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
+from noisewatch.surfaces.tui.app.sampler_process import toggle_idle_probe
+from noisewatch.surfaces.tui.overlays.overlay import overlay_named
 from noisewatch.surfaces.tui.screens.clock import rows_of_cpus
-from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
+from noisewatch.surfaces.tui.screens.culprits import begin_filter
 from noisewatch.surfaces.tui.screens.overview import cpu_room
-from noisewatch.surfaces.tui.screens.page import has_frames, number_at
+from noisewatch.surfaces.tui.screens.page import has_frames
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection, is_same
 
@@ -33,73 +22,8 @@ from noisewatch.surfaces.tui.state.selection import Selection, is_same
 _SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
 
 
-class KeyedApp(App[None]):
+class ActingApp(KeyedApp):
     """An application that changes its model as the bindings say."""
-
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
-    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
-    model: ScreenModel
-    _access: MachineAccess
-    _sampler: SamplerProcess | None
-    _player: Player | None
-    _overlays: OverlayHost
-    _shows_help: bool
-    _help_offset: int
-
-    @abstractmethod
-    def draw(self) -> None:
-        """Shows the model as it is now."""
-
-    @abstractmethod
-    def picture(self) -> str:
-        """The screen as SVG."""
-
-    async def run_action(
-        self,
-        action: str | ActionParseResult,
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
-    ) -> bool:
-        """A fault costs what the key, or the palette, asked for."""
-        with Boundary(self._cannot):
-            return await super().run_action(action, default_namespace, namespaces)
-        return True
-
-    def _cannot(self, reason: str, what: str = "do that") -> None:
-        """Tells it on the screen that is in front."""
-        (self._overlays.shown or self.model).notice = f"could not {what}: {reason}"
-        self.draw()
-
-    def on_mouse_down(self, event: MouseDown) -> None:
-        """A press on the timeline shows that interval."""
-        contained(lambda: self._press(event), self._cannot)
-
-    def _press(self, event: MouseDown) -> None:
-        is_covered = self._overlays.shown is not None or self._shows_help or self.model.is_typing
-        at = number_at(self.model, event.x, event.y, *self.size)
-        if at is not None and not is_covered:
-            self._changed(lambda: self.model.go_to_number(at))
-
-    def on_mouse_scroll_down(self) -> None:
-        contained(lambda: self.action_scroll(1), self._cannot)
-
-    def on_mouse_scroll_up(self) -> None:
-        contained(lambda: self.action_scroll(-1), self._cannot)
-
-    def on_key(self, event: Key) -> None:
-        if self.model.is_typing:
-            event.prevent_default()
-            contained(lambda: type_key(self.model, event.key, event.character), self._cannot)
-            self.draw()
-        elif self._shows_help and event.key not in SCROLLING:
-            event.prevent_default()
-            self._changed(lambda: None)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a filter is typed all keys belong to it; what is shown above the monitor leaves the monitor alone."""
-        if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
-            return action in WHILE_TYPING
-        return self._overlays.shown is None or action in IN_OVERLAY
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -155,14 +79,6 @@ class KeyedApp(App[None]):
         shown = self._overlays.shown
         reports = shown.reports() if shown is not None else window_reports(self.model, self._intervals())
         return export({**pictures_of(self.picture()), **reports}, time.localtime())
-
-    def _tell(self, notice: str) -> None:
-        """On the screen that is in front."""
-        if self._overlays.shown is not None:
-            self._overlays.shown.notice = notice
-            self.draw()
-        else:
-            self._changed(lambda: setattr(self.model, "notice", notice))
 
     def _intervals(self) -> int:
         """That the timeline has room for."""
@@ -246,24 +162,6 @@ class KeyedApp(App[None]):
             self._changed(lambda: self.model.select(lines))
         elif self.model.screen != Screen.MAP:
             self._changed(lambda: self.model.scroll(lines, _room(self.model, *self.size)))
-
-    def _changed(self, change: Callable[[], None]) -> None:
-        """While the help is shown, any key closes it and does nothing else."""
-        self.model.notice = None
-        if self._shows_help:
-            self._shows_help = False
-        else:
-            change()
-        if self._player is not None and self.model.is_recorded:
-            self._player.read_on()
-        self._ask_for_clock()
-        self.draw()
-
-    def _ask_for_clock(self) -> None:
-        """What only the clock screen shows is read while it is open."""
-        is_open = self.model.screen == Screen.CLOCK
-        if self._sampler is not None and self._sampler.asked.get("clock", False) is not is_open:
-            self._sampler.ask("clock", is_open)
 
 
 def _listing_culprits() -> str:

@@ -16,7 +16,7 @@ from noisewatch.faults import contained
 from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.pinning import pin_all_threads
-from noisewatch.surfaces.tui.app.actions import KeyedApp
+from noisewatch.surfaces.tui.app.actions import ActingApp
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
@@ -39,7 +39,7 @@ _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
 
 
-class MonitorApp(KeyedApp):
+class MonitorApp(ActingApp):
     """Draws the frames of the sampler; without one only those that it is given."""
 
     CSS = "Screen { background: ansi_default; color: ansi_default; overflow: hidden; }"

@@ -1,0 +1,123 @@
+"""How the monitor takes keys and the mouse: who gets them, and that a fault costs only what was asked for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual.actions import ActionParseResult
+from textual.app import App
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.dom import DOMNode
+from textual.events import Key, MouseDown
+
+from noisewatch.faults import Boundary, contained
+from noisewatch.surfaces.tui.app.keys import BINDINGS, IN_OVERLAY, SCROLLING, WHILE_TYPING, KeyCommands
+from noisewatch.surfaces.tui.app.player import Player
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
+from noisewatch.surfaces.tui.overlays.host import OverlayHost
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
+from noisewatch.surfaces.tui.screens.culprits import type_key
+from noisewatch.surfaces.tui.screens.page import number_at
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+
+
+class KeyedApp(App[None]):
+    """An application with the bindings; what their actions do, who inherits from it knows."""
+
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
+    BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
+    model: ScreenModel
+    _access: MachineAccess
+    _sampler: SamplerProcess | None
+    _player: Player | None
+    _overlays: OverlayHost
+    _shows_help: bool
+    _help_offset: int
+
+    @abstractmethod
+    def draw(self) -> None:
+        """Shows the model as it is now."""
+
+    @abstractmethod
+    def picture(self) -> str:
+        """The screen as SVG."""
+
+    @abstractmethod
+    def action_scroll(self, lines: int) -> None:
+        """Moves what is in front by so many rows."""
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """A fault costs what the key, or the palette, asked for."""
+        with Boundary(self._cannot):
+            return await super().run_action(action, default_namespace, namespaces)
+        return True
+
+    def _cannot(self, reason: str, what: str = "do that") -> None:
+        """Tells it on the screen that is in front."""
+        (self._overlays.shown or self.model).notice = f"could not {what}: {reason}"
+        self.draw()
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """A press on the timeline shows that interval."""
+        contained(lambda: self._press(event), self._cannot)
+
+    def _press(self, event: MouseDown) -> None:
+        is_covered = self._overlays.shown is not None or self._shows_help or self.model.is_typing
+        at = number_at(self.model, event.x, event.y, *self.size)
+        if at is not None and not is_covered:
+            self._changed(lambda: self.model.go_to_number(at))
+
+    def on_mouse_scroll_down(self) -> None:
+        contained(lambda: self.action_scroll(1), self._cannot)
+
+    def on_mouse_scroll_up(self) -> None:
+        contained(lambda: self.action_scroll(-1), self._cannot)
+
+    def on_key(self, event: Key) -> None:
+        if self.model.is_typing:
+            event.prevent_default()
+            contained(lambda: type_key(self.model, event.key, event.character), self._cannot)
+            self.draw()
+        elif self._shows_help and event.key not in SCROLLING:
+            event.prevent_default()
+            self._changed(lambda: None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """While a filter is typed all keys belong to it; what is shown above the monitor leaves the monitor alone."""
+        if self.model.is_typing or len(self.screen_stack) > 1:  # a filter, or the palette
+            return action in WHILE_TYPING
+        return self._overlays.shown is None or action in IN_OVERLAY
+
+    def _tell(self, notice: str) -> None:
+        """On the screen that is in front."""
+        if self._overlays.shown is not None:
+            self._overlays.shown.notice = notice
+            self.draw()
+        else:
+            self._changed(lambda: setattr(self.model, "notice", notice))
+
+    def _changed(self, change: Callable[[], None]) -> None:
+        """While the help is shown, any key closes it and does nothing else."""
+        self.model.notice = None
+        if self._shows_help:
+            self._shows_help = False
+        else:
+            change()
+        if self._player is not None and self.model.is_recorded:
+            self._player.read_on()
+        self._ask_for_clock()
+        self.draw()
+
+    def _ask_for_clock(self) -> None:
+        """What only the clock screen shows is read while it is open."""
+        is_open = self.model.screen == Screen.CLOCK
+        if self._sampler is not None and self._sampler.asked.get("clock", False) is not is_open:
+            self._sampler.ask("clock", is_open)
