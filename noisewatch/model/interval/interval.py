@@ -14,7 +14,7 @@ from noisewatch.kernel.tasks.threads import Tasks
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.ended import ended_runs
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
-from noisewatch.model.interval.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns
+from noisewatch.model.interval.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns, within_interval
 from noisewatch.units import NS_PER_S
 
 _FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
@@ -197,6 +197,7 @@ def _runs(
     looks = (before.tasks, *between, after.tasks)
     loops = own_loops(lost_shares, loads, length_ns)
     runs = [*loops, *run_tasks(looks, after.own_pids, loads, loops)]
+    runs = within_interval(runs, loads, length_ns, after.tasks_lag_ns - before.tasks_lag_ns)
     return tuple(sorted(runs + ended_runs(looks, after.own_pids, runs, loads, length_ns), key=lambda run: -run.ran_ns))
 
 

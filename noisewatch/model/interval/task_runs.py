@@ -242,6 +242,37 @@ def merged(runs: Iterable[TaskRun]) -> list[TaskRun]:
     return list(together.values())
 
 
+def within_interval(
+    runs: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad], length_ns: int, later_ns: int = 0
+) -> list[TaskRun]:
+    """The runs, cut where those of a CPU had more than the interval is long.
+
+    `later_ns`: threads were looked at for so much longer than the CPUs were, and may have had that much after the
+    interval. They keep as much as the CPU's own counters can hold, and never less than an even share.
+    """
+    had_by_cpu = explained_ns_by_cpu(runs)
+    most_by_cpu = {
+        cpu: _most_ns(had_ns, load_by_cpu.get(cpu), length_ns, later_ns) for cpu, had_ns in had_by_cpu.items()
+    }
+    return [_cut(run, had_by_cpu[run.cpu], most_by_cpu[run.cpu]) for run in runs]
+
+
+def _cut(run: TaskRun, had_ns: int, most_ns: int) -> TaskRun:
+    """Its part of the most that all of its CPU may have had."""
+    if had_ns <= most_ns:
+        return run
+    ran_ns = run.ran_ns * most_ns // had_ns
+    return replace(run, ran_ns=ran_ns, is_inferred=run.is_inferred or run.ran_ns - ran_ns > DOUBT_NS)
+
+
+def _most_ns(had_ns: int, load: CpuLoad | None, length_ns: int, later_ns: int) -> int:
+    """That the threads of a CPU can have had within the interval."""
+    if load is None or later_ns <= 0:
+        return length_ns
+    even_ns = had_ns * length_ns // (length_ns + later_ns)
+    return min(max(load.ran_ns + DOUBT_NS, even_ns), length_ns)
+
+
 def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, skew_ns: int = 0) -> int:
     """Busy time of the CPU that no run there accounts for; 0 where it is within what the counters may be off by.
 
