@@ -3,7 +3,7 @@
     python -m tests.written.many_cpus 64 example-64.nw
 
 For two minutes, a second an interval, it is a machine with two threads a core and two memory nodes. CPUs 0 and 1 do
-the housekeeping, all others are isolated, and these get noise on purpose:
+the housekeeping, all others are isolated, and these get noise on purpose (of two CPUs, of a core each, it is one):
 
     second 20-31    the network card interrupts one of them 40,000 times a second
     every tenth     prometheus has 60 ms of another one
@@ -28,7 +28,7 @@ from noisewatch.machine import Json, T
 from noisewatch.machine.recording.recorder import Recorder
 from tests.written import SECOND_NS, WrittenMachine, quiet
 from tests.written.many_cpus_counters import Counters, Story
-from tests.written.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, still_files
+from tests.written.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, housekeeping, still_files
 from tests.written.quiet_machine import ANSWERS, CPUS
 
 INTERVALS = 120
@@ -49,7 +49,11 @@ class ManyCpus:
         self._story = Story.of(count)
         self._counters = Counters(count, self._story, random.Random(count))
         self._still = still_files(count)
-        self._answers = {**ANSWERS, "devices by irq": devices(count), "CPUs this process may use": [*range(2, count)]}
+        self._answers = {
+            **ANSWERS,
+            "devices by irq": devices(count),
+            "CPUs this process may use": [*range(len(housekeeping(count)), count)],
+        }
         self._moment = self._written()
 
     def advance(self) -> None:

@@ -7,11 +7,11 @@ from random import Random
 from typing import Self
 
 from tests.written.many_cpus_files import (
-    HOUSEKEEPING,
     NIC_IRQ,
     NVME_IRQ,
     NVME_QUEUES,
     files_of_thread,
+    housekeeping,
     interrupt_tails,
     table,
 )
@@ -34,20 +34,23 @@ class Story:
     storm: int
     prometheus: int
     kernel_thread: int
-    unplugged: int
+    unplugged: frozenset[int]  # for a while
     missing: frozenset[int]  # from the beginning
     slow: frozenset[int]
 
     @classmethod
     def of(cls, count: int) -> Self:
-        """For a machine of so many CPUs; of four, two are isolated, and share what happens."""
+        """For a machine of so many CPUs; of four, two are isolated, and share what happens; of two, one has it all."""
+        last = frozenset({count - 1})
+        if count == 2:
+            return cls(1, 1, 1, frozenset(), frozenset(), last)
         if count < 8:
-            return cls(2, 3, 2, 3, frozenset(), frozenset({count - 1}))
+            return cls(2, count - 1, 2, last, frozenset(), last)
         slow = frozenset(range(max(count - 9, 2), count - 1))
-        return cls(5, count // 2 + 1, count // 4 + 1, count - 4, frozenset({count - 1}), slow)
+        return cls(5, count // 2 + 1, count // 4 + 1, frozenset({count - 4}), last, slow)
 
     def offline_at(self, second: int) -> frozenset[int]:
-        return self.missing | (frozenset({self.unplugged}) if 60 <= second < 75 else frozenset())
+        return self.missing | (self.unplugged if 60 <= second < 75 else frozenset())
 
     def slow_at(self, second: int) -> frozenset[int]:
         return self.slow if 80 <= second < 95 else frozenset()
@@ -58,6 +61,7 @@ class Counters:
 
     def __init__(self, count: int, story: Story, chance: Random) -> None:
         self._count, self._story, self._chance = count, story, chance
+        self._at_home = housekeeping(count)
         labels = [str(NVME_IRQ + queue) for queue in range(NVME_QUEUES)]
         labels += [str(NIC_IRQ + cpu) for cpu in range(count)]
         self._interrupts = {label: [0] * count for label in (*labels, *_ARCHITECTURE)}
@@ -66,18 +70,22 @@ class Counters:
         self._busy = {kind: [0.0] * count for kind in ("user", "system", "irq", "softirq")}
         self._elapsed = [0] * count
         self._ran_ns = [1_000_000] * count
-        self._threads: dict[int, tuple[str, int, int]] = {pid: (name, cpu, 0) for name, pid, cpu in (*_BUSY, _SERVER)}
+        self._threads: dict[int, tuple[str, int, int]] = {
+            pid: (name, cpu % len(self._at_home), 0) for name, pid, cpu in (*_BUSY, _SERVER)
+        }
         self._threads[PROMETHEUS_PID] = ("prometheus", story.prometheus, 0)
         for cpu in range(count):
             for number, name in enumerate(_THREADS_OF_A_CPU):
                 self._threads[10 + cpu * len(_THREADS_OF_A_CPU) + number] = (name.format(cpu), cpu, 1_000)
-        self._files_by_pid = {pid: files_of_thread(pid, *thread) for pid, thread in self._threads.items()}
+        self._files_by_pid = {
+            pid: files_of_thread(pid, *thread, self._at_home) for pid, thread in self._threads.items()
+        }
 
     def advance(self, second: int) -> None:
         """One more second of it."""
         for cpu in sorted(frozenset(range(self._count)) - self._story.offline_at(second)):
             self._elapsed[cpu] += _TICKS_PER_S
-            if cpu in HOUSEKEEPING:
+            if cpu in self._at_home:
                 self._keep_house(cpu)
             else:
                 self._rest(cpu)
@@ -125,7 +133,7 @@ class Counters:
     def _run(self, pid: int, ran_ns: int, kind: str) -> None:
         name, cpu, before_ns = self._threads[pid]
         self._threads[pid] = (name, cpu, before_ns + ran_ns)
-        self._files_by_pid[pid] = files_of_thread(pid, *self._threads[pid])
+        self._files_by_pid[pid] = files_of_thread(pid, *self._threads[pid], self._at_home)
         self._ran_ns[cpu] += ran_ns
         self._busy[kind][cpu] += ran_ns / 1e9 * _TICKS_PER_S
 

@@ -12,7 +12,6 @@ from tests.written.quiet_machine import CPUS, process, quiet_files
 NIC_IRQ, NVME_IRQ = 200, 100
 NVME_QUEUES = 4
 PERFORMANCE, POWERSAVE = "performance", "powersave"
-HOUSEKEEPING = (0, 1)
 _OF_A_CPU = f"{CPUS}/cpu2/"
 _OWN = (
     "/proc/irq/",
@@ -26,9 +25,15 @@ _OWN = (
 _KTHREAD = 0x0420_0000  # a kernel thread that cannot be moved
 
 
+def housekeeping(count: int) -> range:
+    """The CPUs that keep house; of two it is one."""
+    return range(min(2, count - 1))
+
+
 def still_files(count: int) -> dict[str, str]:
     """What is there from the first snapshot to the last: all but the CPUs' own, the counters and the processes."""
-    isolated, everything = f"2-{count - 1}", f"0-{count - 1}"
+    everything = f"0-{count - 1}"
+    isolated = format_cpu_list(range(len(housekeeping(count)), count))
     files = {path: text for path, text in quiet_files().items() if not path.startswith((*_OWN, "/proc/700/"))}
     files |= {
         "/proc/sys/kernel/hostname": f"example-{count}\n",
@@ -43,8 +48,15 @@ def still_files(count: int) -> dict[str, str]:
     }
     for node, cpus in enumerate(_nodes(count)):
         files[f"/sys/devices/system/node/node{node}/cpulist"] = f"{format_cpu_list(cpus)}\n"
+    if len(_nodes(count)) == 1:
+        return files | _affinity_files(count)
     second = {path.replace("/hwmon1/", "/hwmon2/"): text for path, text in files.items() if "/hwmon1/" in path}
     files |= second | {"/sys/class/hwmon/hwmon2/temp1_label": "Package id 1\n"}
+    return files | _affinity_files(count)
+
+
+def _affinity_files(count: int) -> dict[str, str]:
+    files: dict[str, str] = {}
     for irq, cpu in affinities(count).items():
         files |= {
             f"/proc/irq/{irq}/smp_affinity": f"{mask_of(cpu)}\n",
@@ -56,7 +68,7 @@ def still_files(count: int) -> dict[str, str]:
 
 def affinities(count: int) -> dict[int, int]:
     """The CPU of each queue, by IRQ: of the network card there is a queue a CPU, of the disk there are a few."""
-    queues = {NVME_IRQ + queue: HOUSEKEEPING[queue % len(HOUSEKEEPING)] for queue in range(NVME_QUEUES)}
+    queues = {NVME_IRQ + queue: queue % len(housekeeping(count)) for queue in range(NVME_QUEUES)}
     return queues | {NIC_IRQ + cpu: cpu for cpu in range(count)}
 
 
@@ -65,37 +77,44 @@ def mask_of(cpu: int) -> str:
     return f"{1 << cpu % 32:x}" + ",00000000" * (cpu // 32)
 
 
-def _nodes(count: int) -> tuple[range, range]:
-    return range(count // 2), range(count // 2, count)
+def _nodes(count: int) -> tuple[range, ...]:
+    return (range(count),) if count == 2 else (range(count // 2), range(count // 2, count))
 
 
 @cache
 def files_of_cpu(cpu: int, count: int, governor: str) -> Mapping[str, str]:
-    """The folder of a CPU that is online; two threads are a core, half of all CPUs are a package."""
+    """The folder of a CPU that is online; two threads are a core, half of all CPUs are a package; of two CPUs each is
+    a core.
+    """
     node = next(number for number, cpus in enumerate(_nodes(count)) if cpu in cpus)
-    folder = f"{CPUS}/cpu{cpu}"
+    folder, threads = f"{CPUS}/cpu{cpu}", 1 if count == 2 else 2
+    first_thread = cpu - cpu % threads
+    siblings = range(first_thread, first_thread + threads)
     files = {
         path.replace(_OF_A_CPU, f"{folder}/"): text
         for path, text in quiet_files().items()
         if path.startswith(_OF_A_CPU)
     }
     return files | {
-        f"{folder}/topology/core_id": f"{cpu // 2}\n",
+        f"{folder}/topology/core_id": f"{first_thread // threads}\n",
         f"{folder}/topology/physical_package_id": f"{node}\n",
-        f"{folder}/topology/thread_siblings_list": f"{cpu - cpu % 2}-{cpu - cpu % 2 + 1}\n",
+        f"{folder}/topology/thread_siblings_list": f"{format_cpu_list(siblings)}\n",
         f"{folder}/cache/index3/shared_cpu_list": f"{format_cpu_list(_nodes(count)[node])}\n",
         f"{folder}/cpufreq/scaling_governor": f"{governor}\n",
         f"{folder}/cpufreq/scaling_cur_freq": "3000000\n" if governor == PERFORMANCE else "1200000\n",
     }
 
 
-def files_of_thread(pid: int, name: str, cpu: int, ran_ns: int) -> dict[str, str]:
+def files_of_thread(pid: int, name: str, cpu: int, ran_ns: int, at_home: range) -> dict[str, str]:
     """A process of one thread; those of the kernel have a number below 10000, and a slash in their name or none at all.
 
-    Nobody may run on an isolated CPU but who was put there, so each is allowed its own.
+    Nobody may run on an isolated CPU but who was put there, so each is allowed its own; the others are at home on the
+    housekeeping CPUs.
     """
     flags = _KTHREAD if "/" in name else 0
-    return process(pid, name, cpu, ran_ns, allowed="0-1" if cpu in HOUSEKEEPING else str(cpu), flags=flags)
+    return process(
+        pid, name, cpu, ran_ns, allowed=format_cpu_list(at_home) if cpu in at_home else str(cpu), flags=flags
+    )
 
 
 def table(labels: Mapping[str, Sequence[int]], cpus: Sequence[int], tails: Mapping[str, str]) -> str:

@@ -68,3 +68,10 @@ def test_there_may_be_more_cpus_than_a_word_has_bits(tmp_path: Path) -> None:
     *_, last = _frames(record_many_cpus(66, tmp_path / "66.nw", intervals=2))
     assert last.online_count == 65
     assert last.verdict == "stable"
+
+
+def test_of_two_cpus_one_gets_all_the_noise(tmp_path: Path) -> None:
+    frames = _frames(record_many_cpus(2, tmp_path / "2.nw"))
+    assert {frame.target for frame in frames} == {(1,)}
+    assert [frames[second].verdict for second in (5, 25, 58, 65)] == ["stable", "unstable", "stable", "stable"]
+    assert _first_culprit(frames[10]) == (1, "prometheus")

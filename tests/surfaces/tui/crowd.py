@@ -44,7 +44,7 @@ _FINDINGS = (
         status="fail",
         weight="blocking",
         gravity=Gravity.FAILED,
-        said="eth0 interrupts CPU 2 31204 times a second",
+        said="eth0 interrupts a target CPU 31204 times a second",
         fix="echo 0-1 > …",
         cause=1,
     ),
@@ -53,7 +53,7 @@ _FINDINGS = (
         status="fail",
         weight="blocking",
         gravity=Gravity.FAILED,
-        said="CPU 2 was busy for 14% of the time",
+        said="a target CPU was busy for 14% of the time",
         fix="taskset -pc 0-1 2211",
         cause=1,
     ),
@@ -119,6 +119,7 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
         cpus,
         _culprits(cpus, second),
         second,
+        housekeeping=tuple(range(min(2, count - 1))),
         online_count=sum(line.role != Role.OFFLINE for line in cpus),
         turbo="off" if second < 60 else "on",
         verdict="unstable" if is_storm else "stable",
@@ -128,7 +129,7 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
         passed=84 if is_storm else 87,
         sampler_cpu_s=second * 0.004,
         irqs=_irqs(cpus, second),
-        irq_settings=_IRQ_SETTINGS if second == 1 else None,
+        irq_settings=_irq_settings(count) if second == 1 else None,
     )
 
 
@@ -136,22 +137,27 @@ def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
     return "".join(str(list(Gravity).index(gravity_by_id.get(each.id, Gravity.PASSED))) for each in CATALOGUE)
 
 
+def _irq_settings(count: int) -> tuple[IrqSetting, ...]:
+    return tuple(each for each in _IRQ_SETTINGS if int(each.effective or 0) < count)
+
+
 def _irqs(cpus: tuple[CpuLine, ...], second: int) -> tuple[IrqLine, ...]:
     """The queues of a card on the first four CPUs, of which one storms, and the tick of all."""
     online = tuple(line.cpu for line in cpus if line.role != Role.OFFLINE)
+    storm, _ = _noisy(len(cpus))
     queues = tuple(
-        IrqLine(f"{203 + cpu}", (cpu,), (31_204.0 if cpu == 2 and second in _STORM else 12.0 * (3 - cpu),))
-        for cpu in range(3)
+        IrqLine(f"{203 + cpu}", (cpu,), (31_204.0 if cpu == storm and second in _STORM else 12.0 * (3 - cpu),))
+        for cpu in range(min(3, len(cpus)))
     )
     return (*queues, IrqLine("LOC", online, tuple(250.0 if cpu < 2 else 1.0 for cpu in online)))
 
 
 def _role(cpu: int, count: int, second: int) -> Role:
-    """The second half of the CPUs are the other threads of the first half's cores; of four, each is a core."""
-    if cpu == count - 1 and second >= _UNPLUGGED_AT:
+    """The second half of the CPUs are the other threads of the first half's cores; of two or four, each is a core."""
+    if cpu == count - 1 and second >= _UNPLUGGED_AT and count > 2:
         return Role.OFFLINE
     half = count // 2 if count > 4 else count
-    if cpu % half < 2:
+    if cpu % half < min(2, count - 1):
         return Role.HOUSEKEEPING
     return Role.TARGET if cpu < half else Role.SIBLING
 
@@ -163,7 +169,7 @@ def _cpu_line(cpu: int, count: int, second: int, chance: Random) -> CpuLine:
         return CpuLine(cpu, role)
     if cpu == (1 if count == 4 else 5) and second >= _UNKNOWN_FROM:
         return CpuLine(cpu, role, interrupts_per_s=1.0, softirqs_per_s=0.0, current_khz=3_000_000, governor=governor)
-    lost_ns = _lost_ns(cpu, role, second, chance)
+    lost_ns = _lost_ns(cpu, count, second, chance)
     return CpuLine(
         cpu,
         role,
@@ -177,12 +183,18 @@ def _cpu_line(cpu: int, count: int, second: int, chance: Random) -> CpuLine:
     )
 
 
-def _lost_ns(cpu: int, role: str, second: int, chance: Random) -> float:
-    if cpu == 2 and second in _STORM:
+def _noisy(count: int) -> tuple[int, int]:
+    """The CPU that the card storms at times, and the one that prometheus runs on every tenth second."""
+    return min(2, count - 1), min(3, count - 1)
+
+
+def _lost_ns(cpu: int, count: int, second: int, chance: Random) -> float:
+    storm, tenth = _noisy(count)
+    if cpu == storm and second in _STORM:
         return 140_000_000.0
-    if cpu == 3 and second % 10 == 0:
+    if cpu == tenth and second % 10 == 0:
         return 12_000_000.0
-    if role == Role.HOUSEKEEPING:
+    if _role(cpu, count, second) == Role.HOUSEKEEPING:
         return float(chance.randrange(4_000_000, 60_000_000))
     return float(chance.choice((_TICK_NS, _TICK_NS, _TICK_NS, 17_000, 80_000, 700_000 if cpu % 7 == 3 else _TICK_NS)))
 
@@ -200,18 +212,19 @@ def _culprits(cpus: tuple[CpuLine, ...], second: int) -> tuple[CulpritLine, ...]
         _culprit(cpus, 0, "thread", "postgres", 21e6, pid=1234, tid=1234),
         _culprit(cpus, 1, "thread", "データベース-collector", 9e6, pid=4_194_303, tid=4_194_304),
     ]
+    storm, tenth = _noisy(len(cpus))
     if second in _STORM:
-        nic = "205 ice-eth0-TxRx-2 (Ethernet Controller E810-C (eth0))"
+        nic = f"{203 + storm} ice-eth0-TxRx-{storm} (Ethernet Controller E810-C (eth0))"
         found += [
-            _culprit(cpus, 2, "irq", nic, 90e6, rate_per_s=31_204.0, irq=205),
-            _culprit(cpus, 2, "softirq", "NET_RX", 50e6, rate_per_s=31_204.0),
+            _culprit(cpus, storm, "irq", nic, 90e6, rate_per_s=31_204.0, irq=203 + storm),
+            _culprit(cpus, storm, "softirq", "NET_RX", 50e6, rate_per_s=31_204.0),
         ]
     if second % 10 == 0:
         found += [
-            _culprit(cpus, 3, "thread", "prometheus", 11e6, pid=2211, tid=2215),
-            _culprit(cpus, 2, "kernel-thread", "kworker/2:1H-kblockd", 800e3, pid=312, tid=312),
-            _culprit(cpus, 2, "outside", "hypervisor (steal time)", 300e3),
-            _culprit(cpus, 3, "unexplained", "unattributed time", 600e3),
+            _culprit(cpus, tenth, "thread", "prometheus", 11e6, pid=2211, tid=2215),
+            _culprit(cpus, storm, "kernel-thread", "kworker/2:1H-kblockd", 800e3, pid=312, tid=312),
+            _culprit(cpus, storm, "outside", "hypervisor (steal time)", 300e3),
+            _culprit(cpus, tenth, "unexplained", "unattributed time", 600e3),
         ]
     there = [line for line in found if line.role != Role.OFFLINE]
     there.sort(key=lambda line: (line.role == Role.HOUSEKEEPING, -line.stolen_ns_per_s))

@@ -7,9 +7,6 @@ writes them anew after a change. Look at each difference (git diff) before it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from noisewatch.judgement.case import Calibrated
 from noisewatch.kernel.busy_load import BusyLoad
 from noisewatch.machine.spinning.calibration.run import Progress
@@ -17,18 +14,13 @@ from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoa
 from noisewatch.surfaces.reports.calibration.report import contrast_of
 from noisewatch.surfaces.reports.calibration.side_by_side import contrast_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.overlay import OverlayState
+from tests.surfaces.goldens import Draw, Goldens
 from tests.surfaces.reports.calibration.calibrations import noisy, recorded, traced
-from tests.surfaces.tui.framing import text_of
 from tests.surfaces.tui.overlays.live import buffer_of
 
-FOLDER = Path(__file__).parent / "goldens"
-SIZES = ((60, 20), (80, 24), (120, 34), (140, 40))
 _TARGET = frozenset({2, 3})
-
-Draw = Callable[[int, int], list[Row]]
 
 
 def _over(calibrated: Calibrated, in_unicode: bool = True) -> Draw:
@@ -61,31 +53,7 @@ DRAWN: dict[str, Draw] = {
     "under-load-ascii": _contrast(noisy(), _LOAD, ASCII),
     "under-load-isolated": _contrast(traced(), _LOAD),
 }
-
-
-def path_of(name: str) -> Path:
-    """Where the golden is kept."""
-    return FOLDER / f"{name}.txt"
-
-
-def draw(name: str) -> str:
-    """The picture at all sizes, as text; blanks at the end of a row are left out."""
-    return "".join(_at_size(name, width, height) for width, height in SIZES)
-
-
-def _at_size(name: str, width: int, height: int) -> str:
-    rows = [text_of(row).rstrip() for row in DRAWN[name](width, height)]
-    return "\n".join([f"{f'{name} at {width}x{height} ':=<{width}}", *rows]) + "\n"
-
-
-def main() -> None:
-    """Writes all of them, and removes those that are no picture any more."""
-    FOLDER.mkdir(exist_ok=True)
-    for stale in set(FOLDER.glob("*.txt")) - set(map(path_of, DRAWN)):
-        stale.unlink()
-    for name in DRAWN:
-        path_of(name).write_text(draw(name), encoding="utf-8")
-
+GOLDENS = Goldens("tests.surfaces.reports.calibration.goldens", DRAWN, ((60, 20), (80, 24), (120, 34), (140, 40)))
 
 if __name__ == "__main__":
-    main()
+    GOLDENS.write()

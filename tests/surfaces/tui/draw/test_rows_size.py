@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -12,10 +13,13 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.draw.text_row import length
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.overview import overview_rows
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from tests.surfaces.tui.crowd import crowded
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen, screen_of, text_of
 
 _SIZES = [
@@ -75,6 +79,18 @@ def test_every_state_fits(model: ScreenModel, width: int, height: int) -> None:
     rows = overview_rows(model, width, height, UNICODE)
     assert len(rows) == height
     assert {strip_of(row, width).cell_length for row in rows} == {width}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("cpu_count", [2, 16, 512])
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (60, 20), (99, 31)])
+def test_every_screen_fits_a_small_terminal(name: str, cpu_count: int, width: int, height: int) -> None:
+    model = copy(crowded(cpu_count))
+    model.go_to(name)
+    rows = rows_of_screen(model, width, height, UNICODE)
+    assert len(rows) == height
+    assert {strip_of(row, width).cell_length for row in rows} == {width}
+    assert max(map(length, rows)) <= width
 
 
 @given(

@@ -1,0 +1,81 @@
+"""Pictures as they looked when somebody last looked at them: a text file for each, which has it at several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.draw.text_row import Row, length
+
+Draw = Callable[[int, int], list[Row]]
+Size = tuple[int, int]
+_SIDES = "│|"  # what stands at both ends of a row of a panel
+
+
+@dataclass(frozen=True, slots=True)
+class Goldens:
+    """Those in the folder beside `module`, which writes them anew if it is run."""
+
+    module: str
+    drawn: Mapping[str, Draw]
+    sizes: tuple[Size, ...]
+
+    @property
+    def folder(self) -> Path:
+        return Path(*self.module.split(".")[:-1], "goldens").absolute()
+
+    def path_of(self, name: str) -> Path:
+        """Where the golden is kept."""
+        return self.folder / f"{name}.txt"
+
+    def draw(self, name: str) -> str:
+        """The picture at all sizes, as text; blanks at the end of a row are left out."""
+        return "".join(self._at_size(name, *size) for size in self.sizes)
+
+    def lines(self, name: str, width: int, height: int) -> list[str]:
+        """The rows as a terminal of that width shows them."""
+        return [strip_of(row, width).text.rstrip() for row in self.drawn[name](width, height)]
+
+    def _at_size(self, name: str, width: int, height: int) -> str:
+        return "\n".join([f"{f'{name} at {width}x{height} ':=<{width}}", *self.lines(name, width, height)]) + "\n"
+
+    def change(self, name: str) -> str:
+        """What differs from the golden, and what to do then; nothing where it looks as it did."""
+        path = self.path_of(name)
+        before, now = path.read_text(encoding="utf-8") if path.exists() else "", self.draw(name)
+        if now == before:
+            return ""
+        changed = unified_diff(before.splitlines(), now.splitlines(), "as it was", "as it is", n=1, lineterm="")
+        return "\n".join([*changed, f"If it should look like this: python -m {self.module}, and look at git diff."])
+
+    def too_large(self, name: str) -> list[str]:
+        """The sizes that have no room for all of the picture."""
+        return [
+            f"{width}x{height}"
+            for width, height in self.sizes
+            if len(rows := self.drawn[name](width, height)) > height or max(map(length, rows)) > width
+        ]
+
+    def blank(self, name: str) -> dict[Size, list[int]]:
+        """The numbers of the rows that show nothing, by size; empty frames do not count as something."""
+        found = {}
+        for width, height in self.sizes:
+            shown = [line.strip().strip(_SIDES).strip() for line in self.lines(name, width, height)]
+            shown += [""] * (height - len(shown))
+            found[width, height] = [number for number, line in enumerate(shown) if not line]
+        return {size: rows for size, rows in found.items() if rows}
+
+    def stale(self) -> set[Path]:
+        """Of pictures that are no more."""
+        return set(self.folder.iterdir()) - set(map(self.path_of, self.drawn))
+
+    def write(self) -> None:
+        """All of them anew."""
+        self.folder.mkdir(exist_ok=True)
+        for path in self.stale():
+            path.unlink()
+        for name in self.drawn:
+            self.path_of(name).write_text(self.draw(name), encoding="utf-8")
