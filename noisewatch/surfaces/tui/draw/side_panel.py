@@ -22,14 +22,9 @@ _MOST_KINDS = 5
 
 def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """As many of the three parts as find room, from above."""
-    frame = model.frame
-    if frame is None:
+    parts = [part for part in _parts(model, width - 4, glyphs) if part[1]]
+    if not parts:
         return panel("", [], width, height, glyphs)
-    parts = [
-        part
-        for part in (_second(model, frame, width - 4, glyphs), _conditions(frame), _checks(frame, glyphs))
-        if part[1]
-    ]
     drawn: list[Row] = []
     for at, (title, rows) in enumerate(parts):
         left = height - len(drawn) + (1 if drawn else 0)
@@ -42,6 +37,14 @@ def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     return (
         [*drawn[:-1], *panel("", [], width, missing + 2, glyphs)[1:-1], drawn[-1]] if missing > 0 and drawn else drawn
     )
+
+
+def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, list[Row]], ...]:
+    """Title and rows of each; no rows where it has nothing to tell."""
+    frame = model.frame
+    if frame is None:
+        return ()
+    return _second(model, frame, width, glyphs), _conditions(frame), _checks(frame, glyphs)
 
 
 def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:

@@ -35,3 +35,10 @@ def test_where_its_second_went_is_told_of_a_cpu_that_is_known_alone() -> None:
     told = _shown(frame((_target(2, taken_ns_per_s=taken),)))
     assert [line.split()[-2] for line in told.splitlines() if "irq " in line or "free" in line] == ["25%", "75%"]
     assert "where its second went" not in _shown(frame((_target(2, taken_ns_per_s=None),)))
+
+
+def test_a_first_look_at_a_vm_that_knows_no_clock_leaves_an_empty_panel() -> None:
+    first_look = replace(frame((_target(2, current_khz=None, governor=None),)), turbo=None, counts=None)
+    rows = side_panel(model_of(first_look), 38, 12, UNICODE)
+    assert [len(text_of(row)) for row in rows] == [38] * 12
+    assert text_of(rows[5]).strip("│ ") == ""
