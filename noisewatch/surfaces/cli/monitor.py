@@ -109,7 +109,7 @@ def _which(model: ScreenModel) -> list[str]:
     if model.cursor is None:
         return []
     history = model.history
-    unknown = history.unknown_until(history.count - 1)
+    unknown = history.noisy_within(range(history.first, history.count))[1]
     doubt = f" ({unknown} unknown)" if unknown else ""
     kept = f"{'last ' if history.first else ''}{history.count - history.first}"
     return [

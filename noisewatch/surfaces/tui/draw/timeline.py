@@ -13,7 +13,6 @@ from noisewatch.units import short_share
 _LABEL, _EVENT_LABEL = "target ", "event  "
 
 _WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same intervals
-_LEAST_AXIS = 12  # columns
 _LIMIT = short_share(GRAVE_NS / 1e9)
 
 
@@ -51,8 +50,7 @@ def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     rows: list[Row] = [[(_LABEL, "faint"), (" " * (room - length(lane)), "plain"), *lane]]
     if height > 2:
         rows.append([(_EVENT_LABEL, "faint"), (_marks(model, window), "strong")])
-    last = _axis_row(model, window) if model.cursor is None else _cursor_row(model, window, width, glyphs)
-    return [*rows, last]
+    return [*rows, _axis_row(model, window, width, glyphs)]
 
 
 def _window(model: ScreenModel, room: int) -> _Window:
@@ -72,17 +70,67 @@ def last_in_sight(model: ScreenModel, width: int) -> tuple[int, int]:
     return window.last, window.behind
 
 
-def _axis_row(model: ScreenModel, window: _Window) -> Row:
-    """How far back the lane reaches."""
+def in_sight(model: ScreenModel, width: int) -> range:
+    """The intervals that a timeline of that width shows."""
+    if not model.history.count:
+        return range(0)
+    return _window(model, max(width - len(_LABEL), 1)).numbers(model.history.first)
+
+
+def _ends(model: ScreenModel, window: _Window) -> tuple[str, str]:
+    """When the first interval in sight ended, and the last one."""
     numbers = window.numbers(model.history.first)
-    columns = -(-len(numbers) // window.zoom)
-    newest = model.newest
-    if newest is None or columns < _LEAST_AXIS:
-        return []
-    begin_ns = model.history.frame(numbers[0]).taken_at_ns
-    begin = model.wall_clock(begin_ns) or f"-{(newest.taken_at_ns - begin_ns) / 1e9:.0f} s"
-    end = "last" if model.is_stale else "now"
-    return [(" " * (len(_LABEL) + window.room - columns), "plain"), (f"{begin:<{columns - len(end)}}{end}", "faint")]
+    begin = _time_of(model, numbers[0])
+    if window.last < model.history.count - 1 or model.is_recorded:
+        return begin, _time_of(model, window.last)
+    return begin, "last" if model.is_stale else "now"
+
+
+def _time_of(model: ScreenModel, number: int) -> str:
+    """The time of day; where that is not known, how far into the recording, or how long ago."""
+    at_ns = round((model.clocks.taken_at_s(number) or 0.0) * 1e9)
+    wall_clock = model.wall_clock(at_ns)
+    if wall_clock is not None:
+        return wall_clock
+    if model.is_recorded:
+        return f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
+    newest_ns = model.newest.taken_at_ns if model.newest is not None else at_ns
+    return f"-{(newest_ns - at_ns) / 1e9:.0f} s"
+
+
+def _axis_row(model: ScreenModel, window: _Window, width: int, glyphs: Glyphs) -> Row:
+    """How far the lane reaches, at both ends; between them the mark below the column that is shown, and what was then.
+
+    An end that finds no room beside those goes.
+    """
+    columns = -(-len(window.numbers(model.history.first)) // window.zoom)
+    begin, end = _ends(model, window)
+    has_ends = columns > len(begin) + len(end)
+    first = len(_LABEL) + window.room - columns
+    if model.cursor is None:
+        return [(" " * first, "plain"), (f"{begin:<{columns - len(end)}}{end}", "faint")] if has_ends else []
+    begin, end = (begin, end) if has_ends else ("", "")
+    at = len(_LABEL) + window.room - 1 - window.behind
+    left, right = (first + len(begin) + 1, width - len(end) - 1) if has_ends else (0, width)
+    said = _said(model, window)
+    begin, left = (begin, left) if left <= at else ("", 0)
+    end, right = (end, right) if at < right else ("", width)
+    rooms = [(right - at - 1, True, begin, end), (at - left, False, begin, end)]
+    rooms += [(width - at - 1, True, begin, ""), (at, False, "", end)]
+    room, is_right, begin, end = next((each for each in rooms if each[0] >= length(said)), max(rooms))
+    said = cut(said, room)
+    lead = f"{'':<{first}}{begin}" if begin else ""
+    before = at if is_right else at - length(said)
+    middle: Row = [(glyphs.cursor, "strong"), *said] if is_right else [*said, (glyphs.cursor, "strong")]
+    row: Row = [(f"{lead:<{before}}", "faint"), *middle]
+    return [*row, (f"{end:>{width - length(row)}}", "faint")] if end else row
+
+
+def _said(model: ScreenModel, window: _Window) -> Row:
+    """When the column was that is shown, and what happened then."""
+    told = [event.text for event in model.log.within(window.of_column(window.behind))][::-1]
+    at_time = f" {_at(model)}"
+    return [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
 
 
 def _marks(model: ScreenModel, window: _Window) -> str:
@@ -92,20 +140,6 @@ def _marks(model: ScreenModel, window: _Window) -> str:
         kinds_by_column.setdefault(window.column(event.number), set()).add(event.kind)
     columns = (kinds_by_column.get(column) for column in range(window.room - 1, -1, -1))
     return "".join(mark_of(kinds) if kinds else " " for kinds in columns)
-
-
-def _cursor_row(model: ScreenModel, window: _Window, width: int, glyphs: Glyphs) -> Row:
-    """The mark below the column that is shown; beside it, where there is more room, how long ago it was, and what
-    happened then."""
-    at = len(_LABEL) + window.room - 1 - window.behind
-    told = [event.text for event in model.log.within(window.of_column(window.behind))][::-1]
-    at_time = f" {_at(model)}"
-    said: Row = [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
-    right = width - at - 1
-    if length(said) <= right or right >= at:
-        return [(" " * at, "plain"), (glyphs.cursor, "strong"), *cut(said, right)]
-    said = cut(said, at)
-    return [(" " * (at - length(said)), "plain"), *said, (glyphs.cursor, "strong")]
 
 
 def number_in(model: ScreenModel, column: int, width: int) -> int | None:
@@ -129,10 +163,11 @@ def timeline_title(model: ScreenModel) -> str:
     return f"noise of the worst target CPU{each}"
 
 
-def over_limit(model: ScreenModel) -> list[str]:
-    """In how many intervals the noise of a target CPU was over the limit, or may have been."""
-    if model.number < 0:
+def over_limit(model: ScreenModel, width: int) -> list[str]:
+    """In how many of the intervals in sight the noise of a target CPU was over the limit, or may have been."""
+    numbers = in_sight(model, width)
+    if not numbers:
         return []
-    noisy, unread = model.history.noisy_until(model.number), model.history.unknown_until(model.number)
-    counted = f"over {_LIMIT} in {noisy} of {model.number + 1} intervals"
+    noisy, unread = model.history.noisy_within(numbers)
+    counted = f"over {_LIMIT} in {noisy} of {len(numbers)} intervals"
     return [counted, f"{unread} unknown"] if unread else [counted]

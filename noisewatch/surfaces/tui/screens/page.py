@@ -95,7 +95,7 @@ def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs) -> lis
     headline = headline_row(model, width, glyphs)
     if parts.head < 2:
         return [headline]
-    counted = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
+    counted = over_limit(model, width) if parts.timeline < _FRAMED_TIMELINE else []
     status = [status_row(model, width, counted)] if parts.head > 2 else []
     return [tab_row(model, width, glyphs), headline, *status]
 
@@ -106,7 +106,7 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
     rows = timeline_rows(model, width - 4, height - 2, glyphs)
     arrows = "← →" if glyphs.has_braille else "left right"
     keys = f"[ ] spikes · {{ }} events · {arrows} step · w zoom"
-    return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model), keys]))
+    return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model, width - 4), keys]))
 
 
 def _snapshot_keys(model: ScreenModel) -> Keys:

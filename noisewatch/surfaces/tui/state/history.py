@@ -121,13 +121,14 @@ class History:
         kinds = {kind for lost, _ in told for kind in lost}
         return {kind: [lost.get(kind, others) for lost, others in told] for kind in kinds}
 
-    def noisy_until(self, number: int) -> int:
-        """In how many intervals, up to this one and with it, a target CPU had too much noise."""
-        return self._noisy[number % self.capacity] if self.first <= number < self.count else 0
-
-    def unknown_until(self, number: int) -> int:
-        """In how many intervals, up to this one and with it, that could not be known of a target CPU."""
-        return self._unknown[number % self.capacity] if self.first <= number < self.count else 0
+    def noisy_within(self, numbers: range) -> tuple[int, int]:
+        """In how many of these intervals, all of them kept, a target CPU had too much noise; and may have had."""
+        if not numbers:
+            return 0, 0
+        first, last = numbers[0], numbers[-1] % self.capacity
+        worst, at = self.worst([first])[0], first % self.capacity
+        noisy = self._noisy[last] - self._noisy[at] + ((worst or 0) >= GRAVE_NS)
+        return noisy, self._unknown[last] - self._unknown[at] + (worst is None)
 
     def noise(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """The noise of the CPU, ns/s; None is unknown, not kept, or offline."""

@@ -53,8 +53,9 @@ def test_a_cpu_that_is_offline_is_drawn_as_such_and_has_no_loss() -> None:
     assert history.lane(1, [1, 2]) == [1_000.0, OFFLINE_NS]
 
 
-def test_disturbed_intervals_are_counted_up_to_any_of_them() -> None:
-    history = History()
-    for lost_ns in (0.0, 6_000_000.0, 0.0, 7_000_000.0):
+def test_noisy_and_unknown_intervals_are_counted_within_any_others() -> None:
+    history = History(4)
+    for lost_ns in (6e6, 0.0, 6e6, None, 7e6):
         history.add(frame((cpu_line(1, "target", lost_ns),)))
-    assert [history.noisy_until(number) for number in (-1, 0, 1, 2, 3)] == [0, 0, 1, 1, 2]
+    windows = [range(1, 5), range(1, 2), range(2, 3), range(2, 4), range(3, 5), range(4, 4)]
+    assert [history.noisy_within(each) for each in windows] == [(2, 1), (0, 0), (1, 0), (1, 1), (1, 1), (0, 0)]

@@ -1,0 +1,81 @@
+"""What is said of the timeline is true of the intervals that it shows, and its axis tells their times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.kinds import Role
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.timeline import over_limit, timeline_rows
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, frame, model_of, text_of
+
+_NOON_NS = 1_800_014_400 * SECOND_NS  # 12:00:00 UTC
+
+
+def _model(noisy: tuple[int, ...] = (), count: int = 200, has_wall_clock: bool = False) -> ScreenModel:
+    def interval(number: int) -> tuple[int, float]:
+        return number, 50e6 if number in noisy else 1e3
+
+    frames = [
+        frame(
+            (cpu_line(1, Role.TARGET, lost_ns),),
+            second=1000 + number,
+            wall_ns=_NOON_NS + number * SECOND_NS if has_wall_clock else None,
+        )
+        for number, lost_ns in map(interval, range(count))
+    ]
+    return model_of(*frames)
+
+
+def _axis(model: ScreenModel, width: int = 107) -> str:
+    return text_of(timeline_rows(model, width, 3, UNICODE)[-1])
+
+
+def test_the_intervals_over_the_limit_are_those_in_sight_whichever_is_shown() -> None:
+    model = _model(noisy=(5, 150, 190))
+    assert over_limit(model, 107) == ["over 0.5% in 2 of 100 intervals"]
+    model.go_to_number(120)
+    assert over_limit(model, 107) == ["over 0.5% in 2 of 100 intervals"]
+    model.zoom = 10
+    assert over_limit(model, 107) == ["over 0.5% in 3 of 200 intervals"]
+
+
+def test_both_ends_have_the_time_of_day_or_how_long_ago_it_was() -> None:
+    assert _axis(_model(has_wall_clock=True)).split() == ["12:01:40", "now"]
+    assert _axis(_model()).split() == ["-99", "s", "now"]
+    assert len(_axis(_model())) == 107
+
+
+def test_of_a_recording_both_ends_have_its_own_time() -> None:
+    model = _model()
+    assert model.newest is not None
+    model.newest = replace(model.newest, origin="replay of machine.nw")
+    assert _axis(model).split() == ["100", "s", "199", "s"]
+
+
+@pytest.mark.parametrize("number", range(100, 200))
+@pytest.mark.parametrize("width", [40, 60, 107])
+def test_the_sentence_at_the_cursor_overlaps_neither_end(number: int, width: int) -> None:
+    model = _model(has_wall_clock=True)
+    model.log.add(Event(0, EventKind.CLOCK, "turbo is now on, was off, " * 3, number))
+    model.go_to_number(number)
+    axis = _axis(model, width)
+    assert len(axis) <= width
+    assert "▲" in axis
+    begin, cursor = axis.partition("▲")[0][7:], axis.index("▲")
+    assert str(model.wall_clock()) in axis
+    if begin.startswith("12:0") and "ago" not in begin:
+        assert begin[8:].strip() == ""
+    if axis.endswith("now"):
+        assert axis[-4] == " "
+        assert len(axis) == width > cursor
+
+
+def test_with_room_for_all_of_it_both_ends_stay() -> None:
+    model = _model(has_wall_clock=True)
+    model.go_to_number(150)
+    assert _axis(model).split() == ["12:01:40", "▲", "12:02:30,", "49", "s", "ago", "now"]
