@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of, worst_of
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
 
 _VERDICTS: Mapping[str, Piece] = {
@@ -19,22 +19,39 @@ _VERDICTS: Mapping[str, Piece] = {
 }
 _MOST_NAMED = 3
 _LIMIT = short_share(GRAVE_NS / 1e9)
-_HELPFUL_KEYS = (("f", "fix"), ("p", "preflight"))
+_PREFLIGHT = ("p", "preflight")
+_HELPFUL_KEYS = (("f", "fix"), _PREFLIGHT)
+_HELPFUL_KEYS_BY_SCREEN = {
+    Screen.MAP: (("enter", "CPU"), _PREFLIGHT),
+    Screen.CLOCK: (("y", "copy fix"), ("c", "measure")),
+    Screen.EVENTS: (("enter", "go there"), _PREFLIGHT),
+    Screen.PREFLIGHT: (("y", "copy fix"), _PREFLIGHT),
+}
+
+# What a screen says in the place of the worst CPU: one sentence, the longest wording first; none leaves that to it.
+Headline = Callable[[ScreenModel, Frame, Glyphs], Sequence[Row]]
 
 
-def headline_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """What finds no room goes: first the keys, then the end of the sentence; never the verdict."""
+def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> Row:
+    """What finds no room goes: first details, then the keys, then the end of the sentence; never the verdict."""
     frame = model.frame
     if frame is None:
         return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
     row: Row = [_verdict(model), (" ", "plain")]
     for state in _states(model):
         row += [(state, "doubt"), ("  ", "plain")]
-    sentences = [_sentence(model, frame, glyphs, has_limit) for has_limit in (True, False)]
-    row += next((each for each in sentences if length(row) + length(each) <= width), sentences[-1])
-    keys: Row = [piece for key, action in _HELPFUL_KEYS for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
-    left = width - length(row) - length(keys)
-    return [*row, (" " * left, "plain"), *keys] if left >= 2 and not _is_calm(row) else cut(row, width)
+    is_past = model.cursor is None and model.is_stale
+    told = list(of_screen(model, frame, glyphs)) if of_screen is not None and frame.seconds > 0 and not is_past else []
+    sentences = told or [_sentence(model, frame, glyphs, detail) for detail in (3, 2, 1, 0)]
+    offered = () if _is_calm(row) else _HELPFUL_KEYS_BY_SCREEN.get(model.screen, _HELPFUL_KEYS)
+    keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
+    for beside in (keys, []) if keys else ([],):
+        for sentence in sentences:
+            left = width - length(row) - length(sentence) - length(beside)
+            if left >= (2 if beside else 0):
+                return [*row, *sentence, *([(" " * left, "plain"), *beside] if beside else [])]
+    verdict, *rest = [*row, *sentences[-1]]
+    return cut([verdict, *cut_at_word(rest, width - length([verdict]))], width)
 
 
 def _is_calm(row: Row) -> bool:
@@ -73,8 +90,11 @@ def _snapshot(model: ScreenModel) -> str:
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 
 
-def _sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, has_limit: bool) -> Row:
-    """The worst target CPU and its culprit, where there is noise to speak of; else what fails, or is unknown."""
+def _sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, detail: int) -> Row:
+    """The worst target CPU and its culprit, where there is noise to speak of; else what fails, or is unknown.
+
+    `detail`: 1 with the share, 2 with the device of an IRQ, 3 with the limit as well.
+    """
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.cursor is None and model.is_stale else ""
     if frame.seconds <= 0:
@@ -85,34 +105,35 @@ def _sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, has_limit: bool)
         unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
         return [(f"{until}noise unknown on CPU {unread}", "unknown")]
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
-    said: Row = [(until, "plain"), *_noise(worst, glyphs, has_limit)]
+    said: Row = [(until, "plain"), *_noise(worst, glyphs, detail)]
     if (worst.stolen_ns_per_s or 0) >= NOTABLE_NS:
-        said += _culprit(frame, worst, glyphs)
+        said += _culprit(frame, worst, glyphs, has_device=detail > 1)
     elif checks := checks_row(model, frame):
         return [*checks, ("  ", "plain"), *said]
     return said
 
 
-def _noise(line: CpuLine, glyphs: Glyphs, has_limit: bool) -> Row:
+def _noise(line: CpuLine, glyphs: Glyphs, detail: int) -> Row:
     noise_ns = line.stolen_ns_per_s or 0
     mark = glyphs.estimate if line.is_estimate else ""
     figure = f"{mark}{short_duration(line.stolen_ns_per_s)}/s"
     row: Row = [(f"worst CPU {line.cpu} ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
-    if not has_limit or noise_ns < GRAVE_NS:
+    if not detail or noise_ns < GRAVE_NS:
         return row
-    return [*row, (f" ({short_share(noise_ns / 1e9)}, limit {_LIMIT})", "plain")]
+    return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]
 
 
-def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs) -> Row:
+def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs, has_device: bool) -> Row:
     found = [line for line in frame.culprits if line.cpu == worst.cpu]
     if not found:
         return []
     culprit = max(found, key=lambda line: line.stolen_ns_per_s)
-    return [(f"  {glyphs.cause} ", "faint"), (_named(culprit), "strong"), (_rate(culprit), "plain")]
+    return [(f"  {glyphs.cause} ", "faint"), (_named(culprit, has_device), "strong"), (_rate(culprit), "plain")]
 
 
-def _named(culprit: CulpritLine) -> str:
-    return culprit.kind.with_name(culprit.name) + culprit.process_mark
+def _named(culprit: CulpritLine, has_device: bool) -> str:
+    name = culprit.name if has_device or culprit.irq is None else culprit.name.partition(" (")[0]
+    return culprit.kind.with_name(name) + culprit.process_mark
 
 
 def _rate(culprit: CulpritLine) -> str:

@@ -38,6 +38,26 @@ def cut(row: Row, width: int) -> Row:
     return ends(row, [], width)
 
 
+def cut_at_word(row: Row, width: int) -> Row:
+    """The row, with a sign in the place of the words at its end that found no room."""
+    if length(row) <= width or width < 1:
+        return row
+    room = width - 1
+    kept: Row = []
+    for text, style in row:
+        if cell_len(text) > room:
+            words = text[: len(set_cell_size(text, room).rstrip())]
+            whole = words if text[len(words) : len(words) + 1].isspace() else words.rpartition(" ")[0]
+            kept.append((whole if whole.strip() or kept else words, style))
+            break
+        room -= cell_len(text)
+        kept.append((text, style))
+    while len(kept) > 1 and not kept[-1][0].strip():
+        kept.pop()
+    kept[-1] = (kept[-1][0].rstrip(), kept[-1][1])
+    return [*kept, (" …" if length(kept) < width - 1 else "…", "faint")]
+
+
 def first_that_fits(texts: Sequence[str], width: int) -> str:
     """The first of them, which get shorter and shorter, that finds room; the last one where none does."""
     return next((text for text in texts if cell_len(text) <= width), texts[-1])

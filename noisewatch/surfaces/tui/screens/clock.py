@@ -21,6 +21,7 @@ from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, ta
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
+from noisewatch.surfaces.tui.screens.headlines import clock_headline
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -44,7 +45,7 @@ _READ_HERE = "read only while this screen is open: idle states; heat and power e
 
 def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
+    return page(model, width, height, glyphs, _body, _KEYS, _framed, clock_headline)
 
 
 def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:

@@ -12,6 +12,7 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
 from noisewatch.surfaces.tui.draw.panel import panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted, text_width
 from noisewatch.surfaces.tui.screens.culprits import advice_rows
+from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
 from noisewatch.surfaces.tui.screens.page import page
@@ -38,7 +39,7 @@ _KEYS = (
 
 def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, _framed)
+    return page(model, width, height, glyphs, _body, _KEYS, _framed, irqs_headline)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.header import status_row, tab_row
-from noisewatch.surfaces.tui.draw.headline import headline_row
+from noisewatch.surfaces.tui.draw.headline import Headline, headline_row
 from noisewatch.surfaces.tui.draw.panel import panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
@@ -71,10 +71,14 @@ def page(
     body: Body,
     keys: Keys = _KEYS,
     framed: Body | None = None,
+    headline: Headline | None = None,
 ) -> list[Row]:
-    """A whole screen. Where it has frames, `framed` draws its body; without one there is one frame around it."""
+    """A whole screen. Where it has frames, `framed` draws its body; without one there is one frame around it.
+
+    `headline` is what the screen itself has to say beside the verdict.
+    """
     parts = heights(width, height)
-    rows = _head(model, width, parts, glyphs)
+    rows = _head(model, width, parts, glyphs, headline)
     if not has_frames(width, height):
         rows += [cut(row, width) for row in body(model, width, parts.body, glyphs)[: parts.body]]
     elif framed is not None:
@@ -90,9 +94,9 @@ def page(
     return rows
 
 
-def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs) -> list[Row]:
+def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
     """On the lowest screen the headline is all of it."""
-    headline = headline_row(model, width, glyphs)
+    headline = headline_row(model, width, glyphs, of_screen)
     if parts.head < 2:
         return [headline]
     counted = over_limit(model, width) if parts.timeline < _FRAMED_TIMELINE else []

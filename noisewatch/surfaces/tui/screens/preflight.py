@@ -11,6 +11,7 @@ from noisewatch.surfaces.tui.draw.check_grid import check_named, grid_rows, mark
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, fitted
+from noisewatch.surfaces.tui.screens.headlines import preflight_headline
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
@@ -35,7 +36,7 @@ _NARROW = 60
 
 def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
+    return page(model, width, height, glyphs, _body, _KEYS, _framed, preflight_headline)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from noisewatch.kinds import Kind
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.header import tab_row
@@ -71,3 +73,12 @@ def test_what_is_said_of_the_machine_gives_way_to_the_names_of_the_tabs() -> Non
     wide, middle = (text_of(tab_row(model, width, UNICODE)) for width in (160, 116))
     assert ("4 CPUs" in wide, names in wide) == (True, True)
     assert ("4 CPUs" in middle, "2 map" in middle, "replay of x.nw" in middle) == (False, True, True)
+
+
+def test_the_keys_come_before_the_device_of_an_irq() -> None:
+    cpus = (cpu_line(2, "target"), cpu_line(3, "target", 3.3e8))
+    named = replace(_IRQ, name="205 eth0 (Ethernet Controller of a long name)")
+    model = model_of(frame(cpus, (named,), verdict="unstable"))
+    assert "◂ irq 205 eth0: 41200/s" in _said(model, 100)
+    assert _said(model, 100).endswith("f fix  p preflight ")
+    assert "of a long name): 41200/s" in _said(model, 140)

@@ -1,0 +1,95 @@
+"""What some screens say beside the verdict: a sentence in the place of the worst CPU, the longest wording first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noisewatch.cpus import format_cpu_list
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
+from noisewatch.surfaces.tui.state.clock_history import ClockRange
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import describe_clock, describe_clocks, describe_rate
+
+_RANGE_INTERVALS = 120
+_STEADY = 0.01  # of the clock: what varies by less holds it
+_FRESH_S = 5.0
+_LOUD_PER_S = 1000  # interrupts of one device
+
+
+def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
+    """The device that interrupts a target CPU most often; nothing where rates are unknown."""
+    if frame.irqs is None or not frame.target:
+        return []
+    found = [
+        (rate, cpu, line.label)
+        for line in frame.irqs
+        if line.label.isdecimal()
+        for cpu, rate in line.rate_by_cpu.items()
+        if cpu in frame.target and rate > 0
+    ]
+    if not found:
+        return [[("no device interrupts a target CPU", "calm")]]
+    rate, cpu, label = max(found)
+    setting = model.irqs.settings.get(label)
+    style: Style = "grave" if rate >= _LOUD_PER_S else "notable"
+    said: Row = [
+        (describe_rate(rate), style),
+        (f" interrupt target CPU {cpu}", "plain"),
+        (f"  {glyphs.cause} ", "faint"),
+        (f"IRQ {label}", "strong"),
+    ]
+    return [[*said, (f" {setting.name}", "strong")], said] if setting is not None and setting.name else [said]
+
+
+def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
+    """Between what the clocks of the target CPUs moved lately; nothing where none is known."""
+    numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
+    found_by_cpu = {cpu: model.clocks.range_of(cpu, numbers) for cpu in frame.target}
+    range_by_cpu = {cpu: found for cpu, found in found_by_cpu.items() if found is not None and _is_fresh(found)}
+    ranges = range_by_cpu.values()
+    if not ranges:
+        return []
+    low, high = min(each.lowest_khz for each in ranges), max(each.highest_khz for each in ranges)
+    spread = (high - low) / high
+    target: Row = [(f"target {format_cpu_list(frame.target)}: ", "plain")]
+    if spread < _STEADY:
+        said: Row = [*target, (f"{describe_clock(high)}, steady", "strong")]
+    else:
+        moved = f"{describe_clocks(low, high)}, spread {spread:.0%}"
+        said = [*target, (moved, "notable")]
+    unread = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
+    return [[*said, (f"  unknown on CPU {unread}", "unknown")] if unread else said]
+
+
+def _is_fresh(found: ClockRange) -> bool:
+    """Whether it is of late: of a CPU without a tick nobody knows that its clock is steady."""
+    return found.age_s is not None and found.age_s < _FRESH_S
+
+
+def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
+    """How many checks stand between the machine and a benchmark, and how many causes that has."""
+    counts = frame.counts
+    if counts is None or frame.verdict is None:
+        return []
+    parts: list[Row] = []
+    if counts.blocking_fail:
+        parts.append([(_checks(counts.blocking_fail, "fail"), "grave")])
+    if counts.blocking_unknown:
+        parts.append([(_checks(counts.blocking_unknown, "cannot be answered"), "unknown")])
+    blocking = {*frame.failed, *frame.unknown} if parts else set()
+    causes = {each.cause for each in frame.findings if each.id in blocking and each.cause is not None}
+    if not parts:
+        return [[(f"{counts.passed} checks pass", "calm"), (f", {counts.warn} warn", "plain")]]
+    said: Row = [piece for at, part in enumerate(parts) for piece in ([(", ", "plain"), *part] if at else part)]
+    tail: Row = [(f", {len(causes)} cause{'s' * (len(causes) != 1)}", "plain")] if causes else []
+    first = next((each.id for each in frame.findings if each.id in blocking), None)
+    named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
+    return [[*said, *tail, *named], [*said, *tail], said]
+
+
+def _checks(count: int, what: str) -> str:
+    if count != 1:
+        return f"{count} checks {what}"
+    return f"1 check {what + 's' if what == 'fail' else what}"

@@ -1,0 +1,68 @@
+"""What a screen says of its own subject in the second row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.kinds import Kind
+from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.text_row import Row, cut_at_word
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, text_of
+
+_TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
+_CARD = IrqSetting("205", Kind.IRQ, "eth0-TxRx-3", allowed="3", effective="3")
+_TICKED = IrqLine("LOC", (2, 3), (1.0, 1.0))
+_STORM = (IrqLine("205", (0, 3), (90_000.0, 41_235.0)), IrqLine("206", (2,), (7.0,)), _TICKED)
+
+
+def _frame(second: int = 1, khz: int = 3_000_000, **rest: object) -> Frame:
+    cpus = (cpu_line(2, "target"), cpu_line(3, "target", current_khz=khz))
+    given = {"irqs": (_TICKED,), "irq_settings": (_TICK, _CARD), "verdict": "unstable", **rest}
+    return frame(cpus, (), second, **given)  # type: ignore[arg-type]  # passed through
+
+
+def _said(model: ScreenModel, screen: Screen, width: int = 140) -> str:
+    model.go_to(screen)
+    return text_of(rows_of_screen(model, width, 30, UNICODE)[1])
+
+
+def test_the_irqs_screen_names_the_irq_that_interrupts_a_target_cpu_most() -> None:
+    said = _said(model_of(_frame(irqs=_STORM)), Screen.IRQS)
+    assert "41 200/s interrupt target CPU 3  ◂ IRQ 205 eth0-TxRx-3" in said
+    assert "no device interrupts a target CPU" in _said(model_of(_frame()), Screen.IRQS)
+    assert "worst CPU" in _said(model_of(_frame(irqs=None)), Screen.IRQS)
+
+
+def test_the_clock_screen_tells_how_far_the_clocks_of_the_target_moved() -> None:
+    moved = model_of(_frame(), _frame(2, 2_400_000))
+    assert "target 2-3: 2.4 to 3 GHz, spread 20%" in _said(moved, Screen.CLOCK)
+    assert "target 2-3: 3 GHz, steady" in _said(model_of(_frame()), Screen.CLOCK)
+    assert _said(moved, Screen.CLOCK).endswith(" y copy fix  c measure ")
+
+
+def test_of_a_cpu_without_a_tick_no_clock_is_called_steady() -> None:
+    half = _frame(irqs=(IrqLine("LOC", (2,), (1.0,)),))
+    assert "3 GHz, steady  unknown on CPU 3" in _said(model_of(half), Screen.CLOCK)
+    assert "steady" not in _said(model_of(_frame(irqs=())), Screen.CLOCK)
+
+
+def test_the_preflight_screen_counts_what_blocks_and_its_causes() -> None:
+    failing = _frame(failed=("target-cpu-busy", "cpu-quota"), unknown=("hypervisor-steal",))
+    findings = tuple(replace(each, cause=1) for each in failing.findings)
+    failing = replace(failing, findings=findings, causes=(CauseLine(said="one of them"),))
+    said = _said(model_of(failing), Screen.PREFLIGHT)
+    assert "2 checks fail, 1 check cannot be answered, 1 cause  ◂ target-cpu-busy" in said
+    assert "40 checks pass, 0 warn" in _said(model_of(_frame(verdict="stable")), Screen.PREFLIGHT)
+
+
+@pytest.mark.parametrize(("width", "kept"), [(24, "two words and a longer …"), (20, "two words and a …"), (3, "tw…")])
+def test_a_sentence_is_cut_between_words(width: int, kept: str) -> None:
+    row: Row = [("two words ", "plain"), ("and a longer sentence", "strong")]
+    assert text_of(cut_at_word(row, width)) == kept
