@@ -32,6 +32,7 @@ class Kind(StrEnum):
 _IN_NAMES = frozenset({Kind.UNATTRIBUTED, Kind.QUOTA, Kind.OUTSIDE})
 INTERRUPT_KINDS = frozenset({Kind.IRQ, Kind.TICK, Kind.TIMER, Kind.IPI, Kind.NMI, Kind.LOCAL})
 THREADS = frozenset({Kind.THREAD, Kind.KERNEL_THREAD})
+AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")  # softirqs that a device's interrupt raises
 
 
 class Role(StrEnum):

@@ -14,7 +14,7 @@ from noisewatch.judgement.remedies import Remedy, remedy_of
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
-from noisewatch.kinds import THREADS, Kind
+from noisewatch.kinds import AFTER_AN_INTERRUPT, THREADS, Kind
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.vocabulary import describe_action, explain_thread
@@ -37,7 +37,6 @@ _MOVABLE = {
     False: "it cannot be moved",
     None: "this kernel does not say whether it can be moved",
 }
-_AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def advise(
 def _with_its_interrupt(about: CulpritLine, beside: Iterable[CulpritLine], case: Case) -> Remedy:
     """What helps; against softirqs that follow an interrupt, moving the one that is the most frequent there."""
     remedy = remedy_of(about, case)
-    if about.kind != Kind.SOFTIRQ or about.name not in _AFTER_AN_INTERRUPT:
+    if about.kind != Kind.SOFTIRQ or about.name not in AFTER_AN_INTERRUPT:
         return remedy
     interrupts = [line for line in beside if line.cpu == about.cpu and line.kind == Kind.IRQ]
     if not interrupts:

@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length
 from noisewatch.surfaces.tui.draw.timeline import last_in_sight
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_LABEL = 7  # columns: as wide as the label of the timeline
+LABEL = 7  # columns: as wide as the label of the timeline
 _LEAST_CHART = 3  # rows, that of the time among them
 _LEAST_SPAN_KHZ = 100_000  # of the axis: a clock that hardly moves is a level line
 _MARGIN = 0.06  # of the span, above and below
@@ -31,13 +31,13 @@ class _Axis:
 def in_sight(model: ScreenModel, width: int) -> range:
     """The intervals that the timeline shows on a part of the screen that is so wide, as far as they are kept."""
     last, _ = last_in_sight(model, width)
-    room = max(width - _LABEL, 1)
+    room = max(width - LABEL, 1)
     return range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
 
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The line, its axes, and the base and the highest clock as references; or why there is no line."""
-    room, numbers = width - _LABEL, in_sight(model, width)
+    room, numbers = width - LABEL, in_sight(model, width)
     halves, stale = _halves(model, numbers)
     known = [khz for khz in halves if khz is not None]
     if not known or height < _LEAST_CHART or room < 2:
@@ -56,7 +56,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
         ghz = (axis.high - (axis.high - axis.low) * at / max(height - 2, 1)) / 1e6
         reference = dash if at in references else " "
         rows.append([(f"{ghz:5.2f} {edge}", "faint"), *_pieces(line, is_stale, reference, cursor)])
-    return [*rows, _time_row(model, numbers, room, glyphs)]
+    return [*rows, time_row(model, numbers, room, glyphs)]
 
 
 def _halves(model: ScreenModel, numbers: range) -> tuple[list[Khz], list[bool]]:
@@ -98,8 +98,8 @@ def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | N
     return row
 
 
-def _time_row(model: ScreenModel, numbers: range, room: int, glyphs: Glyphs) -> Row:
-    """The time of day below some of the columns; how long ago it was, where that is unknown."""
+def time_row(model: ScreenModel, numbers: range, room: int, glyphs: Glyphs) -> Row:
+    """The time of day below some of the last `room` columns; how long ago it was, where that is unknown."""
     corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
     line = across * room
     columns = -(-len(numbers) // model.zoom)
@@ -113,5 +113,5 @@ def _time_row(model: ScreenModel, numbers: range, room: int, glyphs: Glyphs) -> 
         said = model.wall_clock(round(at_s * 1e9)) or f"-{newest_s - at_s:.0f} s"
         line = line[:left] + said + line[left + len(said) :]
     line = line[: room - len(end)] + end
-    row: Row = [(" " * (_LABEL - 1) + corner, "faint"), (line, "faint")]
-    return row if length(row) <= room + _LABEL else cut(row, room + _LABEL)
+    row: Row = [(" " * (LABEL - 1) + corner, "faint"), (line, "faint")]
+    return row if length(row) <= room + LABEL else cut(row, room + LABEL)

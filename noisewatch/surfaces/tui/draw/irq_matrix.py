@@ -10,7 +10,7 @@ from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length
 from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -93,6 +93,19 @@ def _node_ends(groups: Sequence[Sequence[int]], places: Mapping[int, PlaceLine])
     yield from (at for at, (one, other) in enumerate(pairwise(nodes)) if one != other)
 
 
+def node_cells(columns: Columns, places: Mapping[int, PlaceLine], glyphs: Glyphs) -> Row:
+    """The number of each node above its columns; as much of the word as finds room."""
+    ends = [*sorted(columns.ends), len(columns.groups) - 1]
+    row: Row = []
+    for begin, end in zip([0, *(end + 1 for end in ends)], ends, strict=False):
+        place, wide = places.get(columns.groups[begin][0]), (end + 1 - begin) * columns.cell
+        node = place.node if place is not None else None  # that of an offline CPU is unknown
+        said = first_that_fits([f"node {node}", f"{node}", ""], wide) if node is not None else ""
+        row.append((f"{said:^{wide}}", "faint"))
+        row += [(node_line(glyphs), "faint")] if end in columns.ends else []
+    return row
+
+
 def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
     """What the CPUs of each column are: T where one is a target CPU."""
     cells: list[Piece] = []
@@ -166,12 +179,19 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
     return row
 
 
-def legend(glyphs: Glyphs) -> Row:
-    """What the levels and marks are."""
+def round_rate(per_s: int) -> str:
+    """Of a scale: `100`, `5k`."""
+    return f"{per_s // 1000}k" if per_s >= 1000 else f"{per_s}"
+
+
+def legend(glyphs: Glyphs, width: int) -> Row:
+    """What the levels and marks are, as much as finds room."""
     row: Row = []
     for level, rate in enumerate(RATES, start=1):
-        row += [(f"{glyphs.ramp[level]} ", "strong"), (f"{rate:,} ".replace(",", "") + " ", "faint")]
-    row.append((f"a second   {may_go(glyphs)} may go there   {OFFLINE_MARK} offline   mgd the kernel's alone", "faint"))
+        row += [(f" {glyphs.ramp[level]} ", "strong"), (round_rate(rate), "faint")]
+    marks = [f"{may_go(glyphs)} may go there", "mgd moved by the kernel alone", f"{OFFLINE_MARK} offline"]
+    said = ["   ".join([" a second", *marks[:count]]) for count in range(len(marks), -1, -1)]
+    row.append((first_that_fits([*said, ""], width - length(row)), "faint"))
     return row
 
 

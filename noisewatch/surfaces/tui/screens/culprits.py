@@ -19,7 +19,7 @@ _LONGEST = 60
 
 def begin_filter(model: ScreenModel) -> None:
     """From now on keys are part of a new filter."""
-    if model.screen not in (Screen.CULPRITS, Screen.EVENTS):
+    if model.screen not in (Screen.CULPRITS, Screen.EVENTS, Screen.IRQS):
         model.go_to(Screen.CULPRITS)
     model.filter_before = _filter(model)
     _change(model, "")
@@ -46,13 +46,17 @@ def hint(model: ScreenModel) -> str:
 
 
 def _filter(model: ScreenModel) -> str:
-    return model.log.filter if model.screen == Screen.EVENTS else model.filter
+    if model.screen == Screen.EVENTS:
+        return model.log.filter
+    return model.irq_filter if model.screen == Screen.IRQS else model.filter
 
 
 def _change(model: ScreenModel, text: str) -> None:
     """The first row is selected of what is left."""
     if model.screen == Screen.EVENTS:
         model.log.filter = text
+    elif model.screen == Screen.IRQS:
+        model.irq_filter = text
     else:
         model.filter = text
     model.advice = None
@@ -79,17 +83,18 @@ def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     listed = model.listed()
     advice = advice_rows(model, width, height - LEAST_TABLE)
-    top = _filter_rows(model, width)
+    top = filter_rows(model, width)
     cut = "the costliest " if model.frame is not None and model.frame.is_cut else ""
     who = f"{cut}{len(listed)} culprit{'s' * (len(listed) != 1)}, by {order_in_words(model.sort, model.folds)}"
     return [*top, *selectable(model, who, width, height - len(top) - len(advice), glyphs), *advice]
 
 
-def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
+def filter_rows(model: ScreenModel, width: int) -> list[Row]:
     """What is typed can always be seen: of a long filter its end."""
-    if not model.filter and not model.is_typing:
+    text = _filter(model)
+    if not text and not model.is_typing:
         return []
-    said = model.filter + ("_" if model.is_typing else "")
+    said = text + ("_" if model.is_typing else "")
     label = " filter: "
     rows: list[Row] = [[(label, "faint"), (said[-max(width - len(label), 1) :], "strong")]]
     if model.is_typing:
@@ -97,7 +102,7 @@ def _filter_rows(model: ScreenModel, width: int) -> list[Row]:
     else:
         rows += [
             [(f" {part}", "doubt")]
-            for line in mistakes(model.filter)
+            for line in mistakes(text)
             for part in textwrap.wrap(line, max(width - 2, 10), break_on_hyphens=False)
         ]
     return rows

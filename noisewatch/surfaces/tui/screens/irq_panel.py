@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from math import log10
 from statistics import median
 
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, history_cells
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, fitted
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprits_of, goes_to, movable_word
+from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
+from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.surfaces.tui.draw.clock_chart import LABEL, in_sight, time_row
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, length
+from noisewatch.surfaces.tui.draw.timeline import last_in_sight
+from noisewatch.surfaces.tui.state.irq_table import IrqRow, busiest_first, culprits_of, goes_to, movable_word
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_rate, short_duration, short_rate, short_seconds
+from noisewatch.units import describe_rate, short_duration, short_seconds
 
 _NAME = 10  # columns of what a row is about
 _MOST_CPUS, _MOST_MOVES = 8, 3
-_TOP_RATE = 100_000  # of the scale
-_LEAST_CHART, _AXIS = 3, 7  # rows; columns
+_POWERS = 5  # of ten, up to the top of the scale
+_LEAST_WITH_NOISE = 6  # rows
 _MOVABLE = {
     "yes": "it can be moved",
     "mgd": "managed by the kernel: nobody else can move it",
@@ -38,11 +42,16 @@ def irq_title(row: IrqRow) -> str:
 def rates_of(model: ScreenModel, row: IrqRow, columns: int) -> list[float | None]:
     """Its interrupts per second up to what is shown, by column; of several intervals the highest."""
     first = max(model.number + 1 - columns * model.zoom, model.history.first)
-    numbers = range(first, model.number + 1)
-    found = [model.irqs.rates(label, numbers) for label in row.labels]
-    total = [_sum(each) for each in zip(*found, strict=True)]
-    ends = range(len(total), 0, -model.zoom)
-    return [_highest(total[max(end - model.zoom, 0) : end]) for end in ends][::-1]
+    return _by_column(_rates_in(model, row, range(first, model.number + 1)), model.zoom)
+
+
+def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | None]:
+    """Of all its IRQs together, by interval."""
+    return [_sum(each) for each in zip(*(model.irqs.rates(label, numbers) for label in row.labels), strict=True)]
+
+
+def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
+    return [_highest(rates[max(end - zoom, 0) : end]) for end in range(len(rates), 0, -zoom)][::-1]
 
 
 def _sum(rates: Sequence[float | None]) -> float | None:
@@ -55,21 +64,15 @@ def _highest(rates: Sequence[float | None]) -> float | None:
 
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """As many as find room; the history as a chart where much is left."""
-    rows = [_affinity(model, row), _now(row), *_costs(model, row, glyphs), *_moves(model, row)]
-    rates = rates_of(model, row, max(width - _NAME, 1))
-    known = [rate for rate in rates if rate is not None]
-    said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
-    count = min(len(rates) * model.zoom, model.number + 1)
-    over = f"{said} over {count} interval{'s' * (count != 1)}"
-    rows.append(_fact("history", over))
+    """As many as find room, and below them its rate over time, in the columns of the timeline."""
+    numbers = in_sight(model, width)
+    rates = _rates_in(model, row, numbers)
+    rows = [_affinity(model, row), *_now(row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
     left = height - len(rows)
-    if left >= _LEAST_CHART:
-        rows += _chart(rates, width, left, glyphs)
-    elif left > 0:
-        rows.append(
-            [(" " * _NAME, "plain"), *history_cells(rates[-(width - _NAME) :], min(len(rates), width - _NAME), glyphs)]
-        )
+    if numbers and width - LABEL > 1:
+        lanes = [] if left < _LEAST_WITH_NOISE else _noise(model, row, numbers, width, glyphs)
+        rows += _chart(model, rates, numbers, width, left - len(lanes), glyphs)[: max(left - len(lanes), 0)]
+        rows += lanes
     return rows[: max(height, 0)]
 
 
@@ -93,8 +96,18 @@ def _cpus(said: str) -> str:
     return "unknown" if said == "?" else "no CPU yet" if said == "none" else f"CPU {said}"
 
 
-def _now(row: IrqRow) -> Row:
-    """The CPUs that it interrupts, the busiest first."""
+def _now(row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
+    """The CPUs that it interrupts, the busiest first; and how often in the intervals that are in sight."""
+    known = [rate for rate in rates if rate is not None]
+    said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
+    lately: Row = [(f"{said} in {len(rates)} interval{'s' * (len(rates) != 1)}", "plain")]
+    now = _on_cpus(row)
+    if length(now) + length(lately) + 3 <= width:
+        return [[*now, ("   ", "plain"), *lately]]
+    return [now, [*_fact("history", ""), *lately]]
+
+
+def _on_cpus(row: IrqRow) -> Row:
     if row.total is None:
         return _fact("now", "unknown", "unknown")
     if not row.rate_by_cpu:
@@ -106,13 +119,26 @@ def _now(row: IrqRow) -> Row:
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
-    """Of the culprits of the frame that are this IRQ."""
+    """Of the culprits of the frame that are this IRQ; and the softirqs of the CPU that it interrupts most, where no
+    other device does so as often: most of them are likely to be its own.
+    """
     lines = sorted(culprits_of(model, row), key=lambda line: -line.stolen_ns_per_s)
-    said = ", ".join(
-        f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s of CPU {line.cpu}"
-        for line in lines[:_MOST_CPUS]
-    )
-    return [_fact("costs", said)] if said else []
+    said = ", ".join(f"{_cost(line, glyphs)} of CPU {line.cpu}" for line in lines[:_MOST_CPUS])
+    if not said:
+        return []
+    if row.total:
+        said += f", about {short_duration(sum(line.stolen_ns_per_s for line in lines) / row.total)} each"
+    cpu = lines[0].cpu
+    beside = model.frame.culprits if model.frame is not None else ()
+    here = [line for line in beside if line.cpu == cpu]
+    if row.is_numbered and all(line in lines or (line.rate_per_s or 0) < (row.total or 0) for line in here if line.irq):
+        raised = [line for line in here if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT]
+        said += "".join(f"; and {_cost(line, glyphs)} of {line.name} softirqs, likely its own" for line in raised)
+    return [_fact("costs", said)]
+
+
+def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
+    return f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s"
 
 
 def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
@@ -138,27 +164,56 @@ def _not_moved(model: ScreenModel, row: IrqRow) -> str:
     return f"not in the {short_seconds(model.into_s())} before this; affinities are read every 10 s"
 
 
-def _chart(rates: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The history on a fixed logarithmic scale from 1 to 100 000 a second; the newest interval is the last."""
-    room = max(width - _AXIS - 1, 0)
-    shown = list(rates[-room:]) if room else []
-    steps = len(glyphs.ramp) - 1
-    heights = [_steps(rate, height * steps) for rate in shown]
+def _chart(
+    model: ScreenModel, rates: Sequence[float | None], numbers: range, width: int, height: int, glyphs: Glyphs
+) -> list[Row]:
+    """Bars on a fixed logarithmic scale from 1 to 100 000 a second, and the time below them."""
+    room, tall, steps = width - LABEL, max(height - 1, 1), len(glyphs.ramp) - 1
+    columns = _by_column(rates, model.zoom)[-room:]
+    heights = [_steps(rate, tall * steps) for rate in columns]
+    cursor = len(columns) - 1 - last_in_sight(model, width)[1] if model.cursor is not None else None
+    edge = "┤" if glyphs.has_braille else "|"
     rows: list[Row] = []
-    for level in range(height - 1, -1, -1):
-        text = "".join(
-            (glyphs.unknown if level == 0 else " ")
-            if filled is None
-            else glyphs.ramp[max(min(filled - level * steps, steps), 0)]
-            for filled in heights
-        )
-        label = short_rate(_TOP_RATE ** ((level + 1) / height)) if level in (height - 1, height // 2, 0) else ""
-        rows.append([(f"{label:>{_AXIS}} ", "faint"), (fitted(text, room), "irq")])
-    return rows
+    for level in range(tall - 1, -1, -1):
+        cells = [_bar(filled, level, steps, glyphs) for filled in heights]
+        row: Row = [(f"{_scale(level, tall):>{LABEL - 2}} {edge}{'':{room - len(columns)}}", "faint")]
+        for at, text in enumerate(cells):
+            style: Style = "selected" if at == cursor else "irq"
+            if row[-1][1] == style:
+                row[-1] = (row[-1][0] + text, style)
+            else:
+                row.append((text, style))
+        rows.append(row)
+    return [*rows, time_row(model, numbers, room, glyphs)] if height > 1 else rows
+
+
+def _bar(filled: int | None, level: int, steps: int, glyphs: Glyphs) -> str:
+    if filled is None:
+        return glyphs.unknown if level == 0 else " "
+    return glyphs.ramp[max(min(filled - level * steps, steps), 0)]
+
+
+def _scale(level: int, tall: int) -> str:
+    """The power of ten whose bar ends in that row, from below."""
+    powers = [power for power in range(_POWERS + 1) if max(round(power / _POWERS * tall) - 1, 0) == level]
+    return round_rate(10 ** powers[-1]) if powers and (tall > 1 or powers[-1] == _POWERS) else ""
+
+
+def _noise(model: ScreenModel, row: IrqRow, numbers: range, width: int, glyphs: Glyphs) -> list[Row]:
+    """The noise of the CPU that it interrupts, or goes to, in the same columns."""
+    cpus, room = busiest_first(row), width - LABEL
+    if not cpus:
+        return []
+    lane = level_pieces(columns_of(model.history.lane(cpus[0], numbers), model.zoom)[-room:], glyphs)
+    name = f"CPU {cpus[0]}"
+    return [
+        [(f"{name:<{LABEL}.{LABEL}}{'':{room - length(lane)}}", "faint"), *lane],
+        [(f"{'':{LABEL}}above: interrupts a second; CPU {cpus[0]}: all its noise", "faint")],
+    ]
 
 
 def _steps(rate: float | None, most: int) -> int | None:
     """How high its bar is, in eighths of a row; whatever is more than nothing can be seen."""
     if rate is None:
         return None
-    return 0 if rate <= 0 else max(min(round(log10(max(rate, 1)) / log10(_TOP_RATE) * most), most), 1)
+    return 0 if rate <= 0 else max(min(round(log10(max(rate, 1)) / _POWERS * most), most), 1)

@@ -14,6 +14,7 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
     cpu_words,
     history_cells,
     mark_cells,
+    node_cells,
     number_cells,
     rate_cells,
 )
@@ -27,7 +28,7 @@ from noisewatch.units import short_rate
 LABEL, _TOTAL, _END = 5, 6, 4  # columns
 _NAME, _SHORT_NAME, _LONGEST_NAME, _WIDE = 16, 8, 40, 60
 _HISTORY, _LEAST_HISTORY = 12, 6
-_SIDES = (("goes", 7), ("move", 5), ("changed", 12))  # columns beside the matrix; the last ones go first
+_SIDES = (("goes", 7), ("move", 6), ("changed", 13))  # columns beside the matrix; the last ones go first
 _ENOUGH_GROUPS = 16
 SORTS = {SortOrder.RATE: "rate", SortOrder.CPU: "CPU"}
 
@@ -54,7 +55,7 @@ class IrqTable:
             if columns is not None and (not columns.each or len(columns.groups) >= _ENOUGH_GROUPS):
                 break
         left = room - sum(wide for _, wide in sides) - (columns.width if columns is not None else 0)
-        longest = min(max((text_width(row.name) for row in rows), default=0), _LONGEST_NAME)
+        longest = min(max((text_width(_short(row.name)) for row in rows), default=0), _LONGEST_NAME)
         more = max(min(longest - name, left - _HISTORY - 1), 0)
         history = left - more - 1
         return cls(model, glyphs, columns, name + more, sides, history if history >= _LEAST_HISTORY else 0)
@@ -74,11 +75,18 @@ class IrqTable:
             *(mark_cells(self.columns, self.glyphs) if self.columns is not None else []),
         ]
 
+    def nodes(self) -> list[Row]:
+        """Which columns are of which memory node, where there are several."""
+        if self.columns is None or not self.columns.ends:
+            return []
+        wide = LABEL + self.name + _TOTAL + 3
+        return [[(" " * wide, "plain"), *node_cells(self.columns, self.model.places or {}, self.glyphs)]]
+
     def heading(self) -> Row:
         sort = SORTS.get(self.model.sort, "level")
         row: Row = [(f"{'IRQ':>{LABEL}} {fitted(f'device, by {sort}', self.name)} {'/s':>{_TOTAL}} ", "faint")]
         row += number_cells(self.columns, self.glyphs) if self.columns is not None else []
-        row += [(f" {name:<{wide - 1}}", "faint") for name, wide in self.sides]
+        row += [(f"  {name:<{wide - 2}}", "faint") for name, wide in self.sides]
         if self.history:
             count = self.history * self.model.zoom
             said = first_that_fits([f" last {count} intervals", f" last {count}", ""], self.history + 1)
@@ -92,13 +100,13 @@ class IrqTable:
         row += rate_cells(of, self.columns, self.glyphs) if self.columns is not None else []
         for name, wide in self.sides:
             text = self._side(name, of)
-            row.append((f" {fitted(text, wide - 1)}", "strong" if name == "changed" else _side_style(text)))
+            row.append((f"  {fitted(text, wide - 2)}", "strong" if name == "changed" else _side_style(text)))
         if self.history:
             row += [(" ", "plain"), *history_cells(rates_of(self.model, of, self.history), self.history, self.glyphs)]
         return row
 
     def _named(self, label: str, name: str) -> str:
-        shown = _with_its_end(name, self.name) if label.isdecimal() else fitted(name, self.name)
+        shown = _with_its_end(name, self.name) if label.isdecimal() else fitted(_short(name), self.name)
         return f"{label:>{LABEL}.{LABEL}} {shown} "
 
     def _side(self, name: str, of: IrqRow) -> str:
@@ -120,6 +128,11 @@ class IrqTable:
     def _without_label(self, of: IrqRow) -> Row:
         row: Row = [(self._named(of.label, of.name), "strong"), (f"{short_rate(of.total):>{_TOTAL}} ", "strong")]
         return row + (rate_cells(of, self.columns, self.glyphs) if self.columns is not None else [])
+
+
+def _short(name: str) -> str:
+    """What stands below `interrupts` need not say that it is one: `Local timer interrupts`."""
+    return name.removesuffix(" interrupts")
 
 
 def _side_style(text: str) -> Style:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.irq_matrix import (
-    legend,
-)
-from noisewatch.surfaces.tui.draw.panel import panel
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted, text_width
-from noisewatch.surfaces.tui.screens.culprits import advice_rows
+from noisewatch.surfaces.tui.draw.irq_matrix import legend
+from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted, text_width
+from noisewatch.surfaces.tui.screens.culprits import advice_rows, filter_rows
 from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
@@ -20,12 +19,14 @@ from noisewatch.surfaces.tui.state.irq_table import IrqRow, listed_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 
-_FACTS = 9  # rows of the lower frame
+_FACTS = 8  # rows of the lower frame
+_OTHERS = "other interrupts"
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
     ("enter", "its CPU"),
     ("up down", "IRQ"),
+    ("/", "filter"),
     ("f", "fix"),
     ("y", "copy fix"),
     ("s", "sort"),
@@ -43,30 +44,28 @@ def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    found, silent = _listing(model)
-    needed = len(_entries(found)) + _overhead(model, silent, height) + 2
-    lower = max(height - needed, min(_lower(model, width), height // 2))
-    upper = panel(
-        f"interrupts a second by IRQ and CPU, {_order(model)}",
-        _table(model, found, silent, width - 4, height - lower - 2, height, glyphs),
-        width,
-        height - lower,
-        glyphs,
-        f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device",
-    )
-    row = found.selected
+    table = _Table.of(model, width - 4, height, glyphs)
+    lower = max(height - table.needed - 2, min(_lower(model, width), height // 2))
+    above, below = table.rows_in(height - lower - 2)
+    keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
+    title = f"interrupts a second by IRQ and CPU, {_order(model)}"
+    upper = panel(title, above, width, height - lower - (len(below) + 1 if below else 0), glyphs, keys)
+    if below:
+        upper = joined(upper, panel(_OTHERS, below, width, len(below) + 2, glyphs), glyphs)
+    row = table.found.selected
     facts = _facts(model, row, width - 4, lower - 2, glyphs)
-    title = irq_title(row) if row is not None else "no IRQ is selected"
-    return [*upper, *panel(title, facts, width, lower, glyphs, "f fix · y copy · enter its CPU")]
+    about = irq_title(row) if row is not None else "no IRQ is selected"
+    return [*upper, *panel(about, facts, width, lower, glyphs, "f fix · y copy · enter its CPU")]
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    found, silent = _listing(model)
-    needed = len(_entries(found)) + _overhead(model, silent, height)
+    table = _Table.of(model, width, height, glyphs)
     least = 0 if height < 8 else 3 if height < 14 else min(_lower(model, width) - 2, height // 2)
-    lower = max(height - needed, least) if least else 0
-    rows = _table(model, found, silent, width, height - lower, height, glyphs)
-    row = found.selected
+    lower = max(height - table.needed, least) if least else 0
+    above, below = table.rows_in(height - lower)
+    others: Row = [(fitted(f"{'':>{LABEL}} {_OTHERS}", width), "heading")]
+    rows = [*above, *([others, *below] if below else [])]
+    row = table.found.selected
     if not lower or row is None:
         return rows
     rows += [[] for _ in range(height - lower - len(rows))]
@@ -102,13 +101,6 @@ def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:
     return found, listed_rows(model)[1]
 
 
-def _entries(found: Listing[IrqRow]) -> list[IrqRow | None]:
-    """The rows, with a gap between those of devices and all others."""
-    first_other = next((at for at, row in enumerate(found.lines) if not row.is_numbered), 0)
-    lines = list(found.lines)
-    return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]
-
-
 def _notes(model: ScreenModel, frame: Frame) -> list[str]:
     """What is unknown, and why."""
     notes = []
@@ -124,59 +116,80 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Extras:
-    """What the table shows beside IRQs, by the height of the whole body; the last one goes last."""
+class _Table:
+    """What the table shows above its IRQs and below them, by the height of the whole body."""
 
-    legend: bool
-    sums: bool
-    marks: bool
-    silent: bool
+    found: Listing[IrqRow]
+    entries: Sequence[IrqRow | None]  # None is between those of devices and all others
+    top: Sequence[Row]
+    bottom: Sequence[Row]
+    silent: int
+    least_with_note: bool
+    table: IrqTable | None
+    width: int
 
     @classmethod
-    def at(cls, height: int, silent: int) -> _Extras:
-        return cls(height >= 16, height >= 12, height >= 10, silent > 0 and height >= 7)
+    def of(cls, model: ScreenModel, width: int, body: int, glyphs: Glyphs) -> _Table:
+        found, silent = _listing(model)
+        frame = model.frame
+        if frame is None:
+            return cls(found, (), (), (), 0, False, None, width)
+        table = IrqTable.of(model, found.lines, width, glyphs)
+        top = filter_rows(model, width)
+        top += [[(f" {note}", "doubt")] for note in _notes(model, frame)]
+        top += table.nodes() if body >= 14 else []
+        top += [table.marks()] if body >= 10 or table.is_shared else []
+        top.append(table.heading())
+        bottom = [table.sums(frame)] if body >= 12 else []
+        bottom += [legend(glyphs, width)] if body >= 16 else []
+        return cls(found, _entries(found), top, bottom, silent, body >= 7, table, width)
+
+    @property
+    def needed(self) -> int:
+        """Rows in which all of it finds room."""
+        return len(self.top) + max(len(self.entries), 1) + len(self.bottom) + (self.silent > 0)
+
+    def rows_in(self, height: int) -> tuple[list[Row], list[Row]]:
+        """In so many rows: those of devices, and after a row for their heading all others; the selected one is seen."""
+        if self.table is None or height < 1:
+            return [], []
+        room = max(height - len(self.top) - len(self.bottom), 0)
+        has_note = self.least_with_note and (self.silent > 0 or len(self.entries) > room)
+        room = max(room - has_note, 0)
+        at = self.found.at + (1 if None in self.entries[: self.found.at + 1] else 0)
+        first = 0 if len(self.entries) <= room or (not self.found.is_chosen and at < room) else at - room // 2
+        first = max(min(first, len(self.entries) - room), 0)
+        rows: tuple[list[Row], list[Row]] = [*self.top], []
+        part = rows[0]
+        for number, entry in enumerate(self.entries[first : first + room], start=first):
+            if entry is None:
+                part = rows[1]
+            else:
+                part.append(self.table.row(entry, number == at))
+        if not self.found.lines and room and self.table.model.irq_filter:
+            part.append([(f"{'':>{LABEL}} no IRQ matches", "faint")])
+        more = [self.entries[:first], self.entries[first + room :]]
+        above, below = (sum(each is not None for each in part) for part in more)
+        part += [*self.bottom[:1], *([self._note(above, below)] if has_note else []), *self.bottom[1:]]
+        above_rows = [cut(row, self.width) for row in rows[0]][:height]
+        return above_rows, [cut(row, self.width) for row in rows[1]][: max(height - len(above_rows) - 1, 0)]
+
+    def _note(self, above: int, below: int) -> Row:
+        """How many find no room, and how many are left out."""
+        said = " and ".join([*([f"{above} more above"] if above else []), *([f"{below} more below"] if below else [])])
+        row: Row = [(f"{'':>{LABEL}} ", "plain")]
+        if said:
+            row.append((f"{said}{' · ' if self.silent else ''}", "strong"))
+        if self.silent:
+            are, them = ("s are", "them") if self.silent > 1 else (" is", "it")
+            told = f"{self.silent} silent one{are} hidden: z shows {them}"
+            left = self.width - LABEL - 1 - text_width(said) - 3
+            row.append((first_that_fits([told, f"{self.silent} silent: z"], left if said else self.width), "faint"))
+        return row
 
 
-def _overhead(model: ScreenModel, silent: int, height: int) -> int:
-    """Rows of the table that are no IRQ."""
-    notes = len(_notes(model, model.frame)) if model.frame is not None else 0
-    extras = _Extras.at(height, silent)
-    return notes + 1 + extras.legend + extras.sums + extras.marks + extras.silent
-
-
-def _table(
-    model: ScreenModel,
-    found: Listing[IrqRow],
-    silent: int,
-    width: int,
-    height: int,
-    body: int,
-    glyphs: Glyphs,
-) -> list[Row]:
-    """In so many rows, of a body of `body`."""
-    frame = model.frame
-    if frame is None or height < 1:
-        return []
-    table = IrqTable.of(model, found.lines, width, glyphs)
-    top: list[Row] = [[(f" {note}", "doubt")] for note in _notes(model, frame)]
-    extras = _Extras.at(body, silent)
-    top += [table.marks(), table.heading()] if extras.marks or table.is_shared else [table.heading()]
-    bottom: list[Row] = [table.sums(frame)] if extras.sums else []
-    if extras.silent:
-        said = f"{silent} silent one{'s are' if silent > 1 else ' is'} hidden: z shows {'them' if silent > 1 else 'it'}"
-        bottom.append([(f"{'':>{LABEL}} {said}", "faint")])
-    bottom += [legend(glyphs)] if extras.legend else []
-    entries = _entries(found)
-    room = max(height - len(top) - len(bottom), 0)
-    at = found.at + (1 if None in entries[: found.at + 1] else 0)
-    first = 0 if len(entries) <= room or (not found.is_chosen and at < room) else at - room // 2
-    first = max(min(first, len(entries) - room), 0)
-    rows = [
-        table.row(entry, number == at) if entry is not None else _others(width)
-        for number, entry in enumerate(entries[first : first + room], start=first)
-    ]
-    return [cut(row, width) for row in (*top, *rows, *bottom)][:height]
-
-
-def _others(width: int) -> Row:
-    return [(fitted(f"{'':>{LABEL}} of the CPUs themselves", width), "heading")]
+def _entries(found: Listing[IrqRow]) -> list[IrqRow | None]:
+    """The rows, with a gap between those of devices and all others."""
+    first_other = next((at for at, row in enumerate(found.lines) if not row.is_numbered), 0)
+    lines = list(found.lines)
+    return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]

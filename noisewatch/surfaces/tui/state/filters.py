@@ -37,7 +37,7 @@ def mistakes(text: str) -> list[str]:
 
 def _mistake(word: str) -> str | None:
     key, colon, value = word.partition(":")
-    if colon and key == "kind" and _kind(value) is None:
+    if colon and key == "kind" and kind_named(value) is None:
         return f"no kind {value!r}: there are {', '.join(KINDS)}"
     if colon and key == "cpu" and _cpus(value) is None:
         return f"not a CPU list: {value!r}; write cpu:2-5,7"
@@ -46,7 +46,7 @@ def _mistake(word: str) -> str | None:
     return None
 
 
-def _kind(word: str) -> str | None:
+def kind_named(word: str) -> str | None:
     """The kind of that name, or the only one that begins so."""
     if word in KINDS:
         return word
@@ -69,7 +69,7 @@ def _test(word: str) -> Test:
         return lambda line: False
     key, colon, value = word.partition(":")
     if colon and key == "kind":
-        wanted_kind = _kind(value)
+        wanted_kind = kind_named(value)
         return lambda line: line.kind == wanted_kind
     if colon and key == "cpu":
         cpus = _cpus(value) or frozenset()

@@ -11,7 +11,7 @@ from noisewatch.errors import Malformed
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
-from noisewatch.surfaces.tui.state.filters import SortOrder
+from noisewatch.surfaces.tui.state.filters import SortOrder, kind_named
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.irq_history import IrqMove
@@ -125,11 +125,33 @@ def _together(device: str, rows: Sequence[IrqRow]) -> IrqRow:
 def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
     """The rows to show, those of devices first, and how many silent ones are left out.
 
-    One is silent that has not interrupted for the last 60 intervals, and was not moved in the last minute.
+    One is silent that has not interrupted for the last 60 intervals, and was not moved in the last minute. What a
+    filter lets through is shown, silent or not.
     """
-    rows = all_rows(model)
-    shown = rows if model.shows_silent_irqs else [row for row in rows if not _is_silent(model, row)]
+    words = model.irq_filter.casefold().split()
+    rows = [row for row in all_rows(model) if all(_matches(model, row, word) for word in words)]
+    shows_silent = model.shows_silent_irqs or words
+    shown = rows if shows_silent else [row for row in rows if not _is_silent(model, row)]
     return _in_order(model, shown), len(rows) - len(shown)
+
+
+def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
+    """Whether a word of the filter holds: an IRQ's number, a part of its name or device, `cpu:LIST`, `kind:WORD`.
+
+    An IRQ is of the CPUs that it interrupts, and of those that it goes to. `!` before a word turns it round.
+    """
+    if word.startswith("!") and len(word) > 1:
+        return not _matches(model, row, word[1:])
+    key, colon, value = word.partition(":")
+    if colon and key == "cpu":
+        heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
+        return not cpus_in(value).isdisjoint(heard | (goes_to(model, row) or frozenset()))
+    if colon and key == "kind":
+        return row.kind == kind_named(value)
+    if word.isdecimal():
+        return word in row.labels
+    names = (row.label, row.name, *(each.device or "" for each in row.settings))
+    return any(word in name.casefold() for name in names)
 
 
 def _is_silent(model: ScreenModel, row: IrqRow) -> bool:

@@ -49,6 +49,7 @@ class ScreenModel(TimeTravel):
     calibration: Calibration | None = None  # the last one
     calibrated_at_ns: int | None = None
     filter: str = ""
+    irq_filter: str = ""
     filter_before: str = ""  # what was there before the one that is typed
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until it is closed

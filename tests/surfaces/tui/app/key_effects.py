@@ -111,7 +111,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "shift+tab": _beside(-1),
     "slash": lambda screen: (
         {"is_typing": True, "row": 0, "chosen": None, "event": None}
-        | ({} if screen in (Screen.CULPRITS, Screen.EVENTS) else {"screen": Screen.CULPRITS})
+        | ({} if screen in (Screen.CULPRITS, Screen.EVENTS, Screen.IRQS) else {"screen": Screen.CULPRITS})
     ),
     "f": lambda screen: _ASKED.get(screen, {"notice": "no culprit is selected here"}),
     "e": _same(notice="written"),

@@ -198,7 +198,7 @@ def test_the_panel_tells_all_of_the_selected_one() -> None:
     assert "goes to   CPU 1   may go to CPU 1   it can be moved" in text
     assert "now       CPU 1 41 200/s" in text
     assert "costs     ~120 ms/s of CPU 1" in text
-    assert "median 41 200/s, most 41 200/s over 1 interval" in text
+    assert "median 41 200/s, most 41 200/s in 1 interval" in text
 
 
 @pytest.mark.parametrize("irqs", [_LINES, ()])

@@ -1,0 +1,163 @@
+"""The IRQ screen: what finds room is told, what does not is counted, and what a filter lets through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
+
+_TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts", movable=False, is_managed=False)
+
+
+def _setting(number: int) -> IrqSetting:
+    cpu = str(number % 4)
+    device = "Network card (eth0)" if number < 310 else "SSD (nvme0)"
+    return IrqSetting(str(number), Kind.IRQ, f"queue-{number}", device, cpu, cpu, movable=True, is_managed=False)
+
+
+def _model(count: int, seconds: int = 1) -> ScreenModel:
+    """So many IRQs from 300 on, IRQ n on CPU n % 4, where the last two are targets, and the tick."""
+    settings = (*map(_setting, range(300, 300 + count)), _TICK)
+    lines = (
+        *(IrqLine(str(number), (number % 4,), (50.0,)) for number in range(300, 300 + count)),
+        IrqLine("LOC", (0, 1, 2, 3), (250.0, 250.0, 1.0, 1.0)),
+    )
+    cpus = tuple(cpu_line(cpu, Role.TARGET if cpu > 1 else Role.HOUSEKEEPING) for cpu in range(4))
+    model = model_of(
+        *(
+            frame(cpus, second=second, irqs=lines, irq_settings=settings if second == 1 else None)
+            for second in range(1, seconds + 1)
+        )
+    )
+    model.go_to(Screen.IRQS)
+    return model
+
+
+def _lines(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
+    return [strip_of(row, width).text for row in rows_of_screen(model, width, height, UNICODE)]
+
+
+def _shown(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
+    """The labels of the rows in sight."""
+    first_words = [line.lstrip("│ ").split()[:1] for line in _lines(model, width, height)]
+    known = {row.label for row in model.irq_listing().lines}
+    return [word for words in first_words for word in words if word in known]
+
+
+def _filtered(model: ScreenModel, text: str) -> list[str]:
+    begin_filter(model)
+    for character in text:
+        type_key(model, character, character)
+    type_key(model, "enter", None)
+    return _shown(model)
+
+
+@pytest.mark.parametrize(("width", "height"), [(60, 16), (80, 24), (120, 34), (300, 80)])
+def test_what_finds_no_room_is_counted(width: int, height: int) -> None:
+    model = _model(90)
+    for at in (0, 45, 90):
+        model.selection = type(model.selection)()
+        model.select(at)
+        shown = _shown(model, width, height)
+        text = " ".join(_lines(model, width, height))
+        first = [row.label for row in model.irq_listing().lines].index(shown[0])
+        below = 91 - first - len(shown)
+        assert (f"{first} more above" in text) == (first > 0)
+        assert (f"{below} more below" in text) == (below > 0)
+
+
+def test_all_that_finds_room_is_not_counted() -> None:
+    assert " more " not in " ".join(_lines(_model(3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("305", ["305"]),
+        ("ssd", ["310", "311"]),
+        ("queue-30 cpu:1", ["301", "305", "309"]),
+        ("cpu:1 !queue", ["LOC"]),
+        ("kind:tick", ["LOC"]),
+        ("nobody", []),
+    ],
+)
+def test_a_filter_leaves_what_all_its_words_hold_for(text: str, labels: list[str]) -> None:
+    model = _model(12)
+    assert _filtered(model, text) == labels
+    assert model.screen == Screen.IRQS
+    assert any(f"filter: {text}" in line for line in _lines(model))
+    assert (not labels) is any("no IRQ matches" in line for line in _lines(model))
+
+
+def test_a_filter_lets_silent_ones_through_and_is_not_that_of_the_culprits() -> None:
+    model = _model(4)
+    model.add(replace(frame(4, second=200), irqs=()))
+    for second in range(201, 270):
+        model.add(replace(frame(4, second=second), irqs=()))
+    assert _shown(model) == []
+    assert _filtered(model, "303") == ["303"]
+    model.go_to(Screen.CULPRITS)
+    assert model.filter == ""
+
+
+def test_a_mistake_in_the_filter_is_told() -> None:
+    model = _model(4)
+    assert _filtered(model, "cpu:x") == []
+    assert any("not a CPU list: 'x'" in line for line in _lines(model))
+
+
+def test_nodes_stand_above_their_columns() -> None:
+    model = _model(4)
+    model.cpu_places.add(tuple(PlaceLine(cpu, node=cpu // 2) for cpu in range(4)))
+    line = next(line for line in _lines(model) if "node 0" in line)
+    numbers = next(line for line in _lines(model) if " IRQ device" in line)
+    assert line.index("node 0") < line.index("│", 2) == numbers.index("│", 2) < line.index("node 1")
+
+
+def test_other_interrupts_have_a_rule_and_names_without_that_word() -> None:
+    lines = _lines(_model(4))
+    assert any(line.startswith("├─ other interrupts ──") and line.endswith("┤") for line in lines)
+    assert any("LOC Local timer  " in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120, 300])
+def test_the_legend_is_never_cut(width: int) -> None:
+    line = next(line for line in _lines(_model(4), width, 34) if "▁ 1 " in line)
+    assert "█ 40k" in line or width < 60
+    assert width < 60 or "…" not in line
+    assert width < 120 or "mgd moved by the kernel alone" in line
+
+
+def test_the_history_stands_in_the_columns_of_the_timeline() -> None:
+    model = _model(4, seconds=30)
+    lines = _lines(model, 120, 50)
+    chart = next(line for line in lines if "10 ┤" in line)
+    timeline = next(line for line in lines if "target " in line and line.startswith("│"))
+    assert chart.rstrip("│ ").endswith("█" * 30)
+    assert len(chart.rstrip("│ ")) == len(timeline.rstrip("│ "))
+    assert any("└" in line and "-29 s" in line and "now" in line for line in lines)
+    model.go_to_number(3)
+    assert any(style == "selected" for row in rows_of_screen(model, 120, 50, UNICODE)[30:44] for _, style in row)
+
+
+def test_its_cost_is_told_with_the_softirqs_that_are_likely_its_own() -> None:
+    irq = culprit("302 queue-302", 2, 400e3, kind=Kind.IRQ, irq=302, rate_per_s=50.0, is_estimate=True)
+    raised = culprit("NET_RX", 2, 210e6, kind=Kind.SOFTIRQ)
+    model = _model(4)
+    model.add(replace(model.history.frame(0), taken_at_ns=2_000_000_000, culprits=(raised, irq)))
+    assert _filtered(model, "302") == ["302"]
+    text = " ".join(_lines(model))
+    assert "~400 µs/s of CPU 2, about 8.0 µs each; and 210 ms/s of NET_RX softirqs, likely its own" in text
+    busier = replace(irq, irq=306, rate_per_s=900.0)
+    model.add(replace(model.history.frame(0), taken_at_ns=3_000_000_000, culprits=(raised, irq, busier)))
+    assert "likely its own" not in " ".join(_lines(model))
