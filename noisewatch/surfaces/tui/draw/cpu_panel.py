@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from noisewatch.kinds import Role
@@ -24,14 +25,13 @@ from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, pla
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_mhz, short_change, short_duration, short_rate, short_share
+from noisewatch.units import short_change, short_duration, short_rate, short_share
 
 _ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
 _ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _CPU_PANEL_SHARE = 0.5
 _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
-_LEAST_WITH_RATES = 54  # columns
 _NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
 _AROUND = 3  # rows of a panel beside those of its CPUs: two edges and a heading
 
@@ -79,9 +79,9 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     lines = model.frame.cpus if model.frame is not None else ()
     found = density(len(lines), width, height - 1)
     if found.form == Form.COLUMNS:
-        heading: Row = [
-            (COLUMN_HEADING + _described(model, width // found.across - len(COLUMN_HEADING) - 1), "heading")
-        ]
+        room = width // found.across - len(COLUMN_HEADING) - 1
+        column = COLUMN_HEADING + fitted(first_that_fits(_described(model, room), room), room) + " "
+        heading: Row = [(column * (-(-len(lines) // found.rows)), "heading")]
         return [heading, *column_rows(model, lines, found, width, glyphs)]
     cells = cell_rows(lines, found, glyphs) if found.form != Form.ROWS else []
     if _has_cell_heading(found, height):
@@ -116,27 +116,62 @@ def _part_rows(
     model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, where: str | None = None
 ) -> list[Row]:
     """A heading, and a row for each of these CPUs; `where` says which they are of all."""
-    has_clock = any(line.current_khz is not None for line in model.frame.cpus) if model.frame is not None else False
     has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
-    columns = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
-    columns += "  change" if model.baseline is not None else ""
-    columns += " " if width < _LEAST_WITH_RATES else f"   irq/s  sirq/s   load {'   MHz ' if has_clock else ''}  "
-    left = max(width - len(columns), 0)
-    described = [f"{where}, pgdn scrolls", where] if where is not None else [_described(model, left)]
-    rows: list[Row] = [[(columns + first_that_fits(described, left), "heading")]]
+    heading = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
+    heading += "  change" if model.baseline is not None else ""
+    figures = _figures_beside(model, width - len(heading) - 2)
+    heading += "".join(f"{each.heading:>{each.width}}" for each in figures) + "  "
+    left = max(width - len(heading), 0)
+    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _described(model, left)
+    rows: list[Row] = [[(heading + first_that_fits(described, left), "heading")]]
     signs = brackets(model, shown, glyphs)
     return rows + [
-        _cpu_row(model, line, signs.get(line.cpu, " "), width, has_clock, has_measured, glyphs) for line in shown
+        _cpu_row(model, line, signs.get(line.cpu, " "), width, figures, has_measured, glyphs) for line in shown
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A column between the noise and its history."""
+
+    heading: str
+    width: int
+    said: Callable[[CpuLine], str]
+
+
+_CLOCK = _Figure("GHz", 6, lambda line: "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}")
+_BESIDE = (
+    _Figure("irq/s", 8, lambda line: short_rate(line.interrupts_per_s)),
+    _Figure("sirq/s", 8, lambda line: short_rate(line.softirqs_per_s)),
+    _Figure("load", 7, lambda line: short_share(line.busy_share)),
+    _CLOCK,
+)
+# The ones that give way to the history, the first one first, where it would have fewer columns than that.
+_GIVE_WAY = ((_BESIDE[1], 24), (_BESIDE[2], 16), (_CLOCK, 16), (_BESIDE[0], 16))
+
+
+def _figures_beside(model: ScreenModel, width: int) -> list[_Figure]:
+    """Those that leave enough of the width for the history."""
+    lines = model.frame.cpus if model.frame is not None else ()
+    shown = [each for each in _BESIDE if each is not _CLOCK or any(line.current_khz is not None for line in lines)]
+    for figure, least in _GIVE_WAY:
+        if figure in shown and width - sum(each.width for each in shown) < least:
+            shown.remove(figure)
+    return shown
+
+
 def _cpu_row(
-    model: ScreenModel, line: CpuLine, sign: str, width: int, has_clock: bool, has_measured: bool, glyphs: Glyphs
+    model: ScreenModel,
+    line: CpuLine,
+    sign: str,
+    width: int,
+    beside: Sequence[_Figure],
+    has_measured: bool,
+    glyphs: Glyphs,
 ) -> Row:
     role_style = _ROLE_STYLES.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
-    if width >= _LEAST_WITH_RATES:
-        figures.append((_rates(line, has_clock), role_style))
+    figures.append(("".join(f"{each.said(line):>{each.width}}" for each in beside) + " ", role_style))
     if line.role == Role.OFFLINE:
         figures = [(fitted("  offline", length(figures)), "faint")]
     row: Row = [(f" {_ROLE_MARKS[line.role]}{line.cpu:>4}{sign}", role_style), *figures]
@@ -153,12 +188,8 @@ def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured:
     return row
 
 
-def _rates(line: CpuLine, has_clock: bool) -> str:
-    rates = f"{short_rate(line.interrupts_per_s):>7} {short_rate(line.softirqs_per_s):>7}"
-    clock = f"{describe_mhz(line.current_khz):>6} " if has_clock else ""
-    return f"{rates} {short_share(line.busy_share):>6} {clock} "
-
-
-def _described(model: ScreenModel, width: int) -> str:
+def _described(model: ScreenModel, width: int) -> list[str]:
+    """What the history shows, in ever fewer words."""
+    count = width * model.zoom
     each = f", {model.zoom} a column" if model.zoom > 1 else ""
-    return f"last {width * model.zoom} intervals{each}"
+    return [f"last {count} intervals{each}", f"last {count}{each}", f"last {count}", ""]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from noisewatch.cpus import name_cpus
+from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -32,10 +33,11 @@ def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Ma
 
 
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
-    """`node 0 · L3#0 · CPUs 0-7`: what is common to all of them, and known."""
+    """`node 0 · L3#0 · CPUs 0-7`: what is common to all of them, and known. One that is offline may have no place."""
     places = model.places or {}
-    nodes = {places[line.cpu].node if line.cpu in places else None for line in lines}
-    caches = {places[line.cpu].cache if line.cpu in places else None for line in lines}
+    there = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
+    nodes = {places[line.cpu].node if line.cpu in places else None for line in there}
+    caches = {places[line.cpu].cache if line.cpu in places else None for line in there}
     node = f"node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""
     cache = str(next(iter(caches))) if len(caches) == 1 and None not in caches else ""
     return f" {glyphs.bullet} ".join(each for each in (node, cache, name_cpus(line.cpu for line in lines)) if each)

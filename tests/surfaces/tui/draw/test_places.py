@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title
@@ -47,6 +48,13 @@ def test_the_title_says_what_all_have_in_common_and_is_known() -> None:
     assert model.frame is not None
     assert place_title(model, model.frame.cpus, UNICODE) == "node 0 · L3#0 · CPUs 0-3"
     assert place_title(model_of(frame(2)), frame(2).cpus, UNICODE) == "CPUs 0-1"
+
+
+def test_a_cpu_that_is_offline_does_not_hide_the_place_of_the_others() -> None:
+    model = _hyperthreads()
+    assert model.frame is not None
+    lines = (*model.frame.cpus, CpuLine(9, Role.OFFLINE))
+    assert place_title(model, lines, UNICODE) == "node 0 · L3#0 · CPUs 0-3,9"
 
 
 def test_the_overview_and_the_map_show_the_order() -> None:

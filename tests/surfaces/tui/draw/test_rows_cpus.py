@@ -87,13 +87,13 @@ def test_an_estimate_is_marked() -> None:
 
 def test_without_any_clock_there_is_no_column_for_it() -> None:
     rows = screen(model_of(frame((cpu_line(0, current_khz=None), cpu_line(1, current_khz=None)))))
-    assert "MHz" not in "".join(rows)
+    assert "GHz" not in "".join(rows)
 
 
 def test_a_clock_that_is_unknown_on_one_cpu_is_a_question_mark() -> None:
     rows = screen(model_of(frame((cpu_line(0, current_khz=None), cpu_line(1, current_khz=2_500_000)))))
     assert "?" in _row_of(0, rows)
-    assert " 2500 " in _row_of(1, rows)
+    assert " 2.50 " in _row_of(1, rows)
 
 
 def test_the_history_grows_to_the_right_and_tells_the_size_of_the_loss() -> None:
@@ -122,3 +122,27 @@ def test_one_interval_stands_in_one_column_for_all_cpus() -> None:
     frames.append(frame((cpu_line(0, lost_ns=loud), cpu_line(1, lost_ns=loud)), second=5))
     rows = screen(model_of(*frames))
     assert _row_of(0, rows).index("█") == _row_of(1, rows).index("█")
+
+
+def test_figures_give_way_to_a_history_of_sixteen_intervals() -> None:
+    model = model_of(*(frame(2, second=second) for second in range(1, 40)))
+    heads = {width: next(row for row in screen(model, width, 30) if "noise/s" in row) for width in (100, 60, 50, 40)}
+    assert [each for each in ("irq/s", "sirq/s", "load", "GHz") if each in heads[100]] == [
+        "irq/s",
+        "sirq/s",
+        "load",
+        "GHz",
+    ]
+    assert "sirq/s" not in heads[60]
+    assert all(each in heads[60] for each in ("irq/s", "load", "GHz"))
+    assert "load" not in heads[50]
+    for width, said in heads.items():
+        row = _row_of(0, screen(model, width, 30))
+        assert row.count("▁") >= 16, width
+        assert "…" not in said
+
+
+def test_the_heading_says_how_many_intervals_it_shows_in_as_many_words_as_find_room() -> None:
+    model = model_of(*(frame(16, second=second) for second in range(1, 40)))
+    framed = next(row for row in screen(model, 120, 34) if "noise/s" in row)
+    assert framed.count("last 18 intervals") == 2
