@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.line_view import LineView
+from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView
 from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, kind_of_device
 from noisewatch.surfaces.tui.overlays.host import OverlayHost
@@ -68,6 +68,9 @@ class MonitorApp(ActingApp):
         self._aside: tuple[int, ...] = ()
         self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
         self._is_away = False
+
+    def get_default_screen(self) -> LineScreen:
+        return LineScreen()
 
     def compose(self) -> ComposeResult:
         yield self._view

@@ -1,0 +1,125 @@
+"""What is sent to the terminal: no more than what changed, and all of that."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+from textual.app import App, ComposeResult
+
+from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView, changed_spans
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
+from tests.surfaces.tui.draw.goldens import GOLDENS
+
+_WIDTH, _HEIGHT = 24, 3
+_STYLES: list[Style] = ["plain", "strong", "grave", "selected"]
+_TEXTS = st.text("ab │█▁✗é漢🦊\u0301", max_size=9)
+_ROWS = st.lists(st.tuples(_TEXTS, st.sampled_from(_STYLES)), max_size=5)
+_MOVE = re.compile(r"\x1b\[(\d+);(\d+)H([^\x1b]*(?:\x1b\[[0-9;]*m[^\x1b]*)*)")
+
+
+class _Pictures(App[None]):
+    """Shows one picture after the other."""
+
+    def __init__(self, pictures: Sequence[list[Row]]) -> None:
+        super().__init__(ansi_color=True)
+        self._pictures = iter(pictures)
+        self.view = LineView(lambda _width, _height: next(self._pictures), lambda reason, _width, _height: [])
+
+    def get_default_screen(self) -> LineScreen:
+        return LineScreen()
+
+    def compose(self) -> ComposeResult:
+        yield self.view
+
+
+def _sent(before: list[Row], after: list[Row]) -> tuple[list[str], list[str], str]:
+    """The rows as a terminal has them before, and ought to have them after, and what is sent between the two."""
+
+    async def show() -> tuple[list[str], list[str], str]:
+        app = _Pictures([before, before, after])
+        async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
+            app.view.update()
+            await pilot.pause()
+            had = _written(app.view, app.console)
+            app.view.update()
+            app.screen._compositor.update_widgets({app.view})
+            update = app.screen._compositor.render_partial_update()
+            return had, _written(app.view, app.console), update.render_segments(app.console) if update else ""
+
+    return asyncio.run(show())
+
+
+def _written(view: LineView, console: Console) -> list[str]:
+    return [view.render_line(y).render(console) for y in range(_HEIGHT)]
+
+
+def _cells(written: str) -> list[tuple[str, str]]:
+    """A character and its style for each column; the second one of a wide character is empty."""
+    cells: list[tuple[str, str]] = []
+    style = ""
+    for sgr, text in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b])", written):
+        if not text:
+            style = "" if sgr == "0" else sgr
+        elif width := cell_len(text):
+            cells += [(text, style), ("", style)][:width]
+        elif cells:
+            cells[-1] = (cells[-1][0] + text, style)
+    return cells
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_ROWS, max_size=_HEIGHT), st.lists(_ROWS, max_size=_HEIGHT))
+def test_a_terminal_that_had_the_old_picture_has_the_new_one(before: list[Row], after: list[Row]) -> None:
+    had, wanted, sent = _sent(before, after)
+    terminal = [_cells(row) for row in had]
+    for y, x, written in _MOVE.findall(sent):
+        cells = _cells(written)
+        terminal[int(y) - 1][int(x) - 1 : int(x) - 1 + len(cells)] = cells
+    assert terminal == [_cells(row) for row in wanted]
+
+
+def test_of_a_row_only_what_changed_is_sent() -> None:
+    before: Row = [("│ ", "faint"), ("make", "strong"), ("   12 ms", "grave"), (" │", "faint")]
+    after: Row = [("│ ", "faint"), ("make", "strong"), ("   13 ms", "grave"), (" │", "faint")]
+    _, _, sent = _sent([before, before], [before, after])
+    assert sent == "\x1b[2;11H\x1b[1;35m3\x1b[0m"
+
+
+def test_nothing_is_sent_of_a_picture_that_is_as_it_was() -> None:
+    row: Row = [("as it was", "plain")]
+    assert _sent([row], [list(row)])[2] == ""
+
+
+@pytest.mark.parametrize(("same", "spans"), [(3, [(0, 5)]), (9, [(0, 1), (10, 11)])])
+def test_changes_that_lie_close_are_sent_as_one(same: int, spans: list[tuple[int, int]]) -> None:
+    middle = "=" * same
+    assert changed_spans([(f"a{middle}a", "plain")], [(f"b{middle}b", "plain")], _WIDTH) == spans
+
+
+def test_a_style_that_changed_is_a_change() -> None:
+    assert changed_spans([("fix", "plain")], [("fix", "key")], _WIDTH) == [(0, 3)]
+
+
+def test_a_row_with_characters_of_more_than_one_column_is_sent_whole() -> None:
+    assert changed_spans([("漢a", "plain")], [("漢b", "plain")], _WIDTH) == [(0, _WIDTH)]
+
+
+def test_none_but_wide_characters_have_their_rows_sent_whole() -> None:
+    shown = set(chain.from_iterable(path.read_text() for path in GOLDENS.folder.rglob("*.txt"))) - {"\n"}
+    assert len(shown) > 100
+    sent_whole = [each for each in shown if changed_spans([(each, "plain")], [], _WIDTH) == [(0, _WIDTH)]]
+    assert [each for each in sent_whole if cell_len(each) == 1] == []
+
+
+def test_what_counts_as_one_column_takes_one() -> None:
+    alone = [chr(code) for code in range(0x20, 0x3000)]
+    taken_for_one = [each for each in alone if changed_spans([(each, "strong")], [], _WIDTH) != [(0, _WIDTH)]]
+    assert [each for each in taken_for_one if cell_len(each) != 1] == []
