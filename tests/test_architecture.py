@@ -234,6 +234,7 @@ def test_what_breaks_a_rule_is_found(
                     "app/keyed_app",
                     "app/monitor",
                     "app/keys",
+                    "app/palette",
                     "app/player",
                     "draw/line_view",
                     "overlays/host",

@@ -9,12 +9,11 @@ from typing import ClassVar
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
-from textual.command import Provider
 from textual.dom import DOMNode
 from textual.events import Key, MouseDown
 
 from noisewatch.faults import Boundary, contained
-from noisewatch.surfaces.tui.app.keys import BINDINGS, IN_OVERLAY, SCROLLING, WHILE_TYPING, KeyCommands
+from noisewatch.surfaces.tui.app.keys import BINDINGS, IN_OVERLAY, SCROLLING, WHILE_TYPING
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.overlays.host import OverlayHost
@@ -27,7 +26,6 @@ from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 class KeyedApp(App[None]):
     """An application with the bindings; what their actions do, who inherits from it knows."""
 
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*BINDINGS]
     model: ScreenModel
     _access: MachineAccess
@@ -36,6 +34,11 @@ class KeyedApp(App[None]):
     _overlays: OverlayHost
     _shows_help: bool
     _help_offset: int
+
+    @property
+    @abstractmethod
+    def is_in_unicode(self) -> bool:
+        """Whether the terminal shows more than ASCII."""
 
     @abstractmethod
     def draw(self) -> None:

@@ -17,7 +17,8 @@ from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.pinning import pin_all_threads
 from noisewatch.surfaces.tui.app.actions import ActingApp
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
+from noisewatch.surfaces.tui.app.help import help_rows
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
@@ -196,6 +197,11 @@ class MonitorApp(ActingApp):
         self._view.update()
         self.model.note_drawn()
 
+    @property
+    def is_in_unicode(self) -> bool:
+        """Whether the terminal shows more than ASCII."""
+        return self._glyphs is UNICODE
+
     def rows(self, width: int, height: int) -> list[Row]:
         """The screen as it is now."""
         return self._as_shown(self._rows(width, height))
@@ -211,17 +217,24 @@ class MonitorApp(ActingApp):
         return self._as_shown([[(line, "plain")] for line in lines[:height]])
 
     def _as_shown(self, rows: list[Row]) -> list[Row]:
-        if self._glyphs is UNICODE:
+        if self.is_in_unicode:
             return rows
         return [[(in_ascii(text), style) for text, style in row] for row in rows]
 
     def _rows(self, width: int, height: int) -> list[Row]:
         screen = self._overlays.shown
         if screen is not None:
-            return screen.rows(width, height, self._glyphs is UNICODE)
+            return screen.rows(width, height, self.is_in_unicode)
         if self._shows_help:
-            return help_rows(KEYS_IN_HELP, width, height, self._help_offset)
+            return help_rows(KEYS_IN_HELP, width, height, self._help_offset, self.is_in_unicode)
         return rows_of_screen(self.model, width, height, self._glyphs)
+
+    def action_command_palette(self) -> None:
+        """Asks for a screen, an action or a CPU by its name."""
+        from noisewatch.surfaces.tui.app.palette import Palette  # the first picture comes first
+
+        if len(self.screen_stack) == 1:
+            self.push_screen(Palette(self.is_in_unicode))
 
     def _keep_calibration(self, screen: Overlay) -> None:
         """For the screen of one CPU."""

@@ -28,6 +28,8 @@ _KEYS = (
     ("t", "trace"),
 )
 
+_ARROWS = {"left right": "← →", "up down": "↑ ↓"}
+
 Keys = Sequence[tuple[str, str]]  # each key, and what it does
 Body = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
 
@@ -88,7 +90,7 @@ def page(
     rows += [[] for _ in range(parts.head + parts.body - len(rows))]
     rows += _timeline(model, width, parts.timeline, glyphs)
     shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys
-    rows = [*rows, *([_key_row(width, shown)] if parts.keys else [])][:height]
+    rows = [*rows, *([_key_row(width, shown, glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
         rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key
     return rows
@@ -108,7 +110,7 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
     if height < _FRAMED_TIMELINE:
         return timeline_rows(model, width, height, glyphs)
     rows = timeline_rows(model, width - 4, height - 2, glyphs)
-    arrows = "← →" if glyphs.has_braille else "left right"
+    arrows = _ARROWS["left right"] if glyphs.has_braille else "left right"
     keys = f"[ ] spikes · {{ }} events · {arrows} step · w zoom"
     return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model, width - 4), keys]))
 
@@ -127,11 +129,12 @@ def _snapshot_keys(model: ScreenModel) -> Keys:
     )
 
 
-def _key_row(width: int, keys: Keys) -> Row:
+def _key_row(width: int, keys: Keys, glyphs: Glyphs) -> Row:
     """As many keys as fit whole."""
     row: Row = []
     used = 0
-    for key, action in keys:
+    for name, action in keys:
+        key = _ARROWS.get(name, name) if glyphs.has_braille else name
         piece = f" {key} {action} "
         if used + len(piece) > width:
             break

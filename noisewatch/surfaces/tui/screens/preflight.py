@@ -20,7 +20,7 @@ from noisewatch.units import describe_value, short_seconds
 _KEYS = (
     ("q", "quit"),
     ("p", "run preflight"),
-    ("arrows", "select"),
+    ("up down", "select"),
     ("enter", "why"),
     ("y", "copy fix"),
     ("c", "calibrate"),

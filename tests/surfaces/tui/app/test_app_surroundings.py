@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from rich.style import Style
+from textual.command import CommandList
 from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, KeyCommands, help_rows
+from noisewatch.surfaces.tui.app.help import help_rows
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.palette import KeyCommands
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -15,33 +19,114 @@ from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of, text_of
 
 
+async def _ask(app: MonitorApp, pilot: Pilot[None], words: str) -> None:
+    """Opens the palette and waits for what it finds."""
+    app.show_frame(frame())
+    await pilot.press("ctrl+p", *("space" if letter == " " else letter for letter in words))
+    await until(pilot, lambda: bool(app.screen.query(CommandList)) and app.screen.query_one(CommandList).display)
+
+
 @pytest.mark.parametrize(("words", "screen", "cpu"), [("map", "map", None), ("CPU 2", "cpu", 2)])
 def test_the_palette_finds_what_a_key_does_and_a_cpu(words: str, screen: str, cpu: int | None) -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame())
-        await pilot.press("ctrl+p", *words.replace(" ", "\N{SPACE}"))
-        await until(
-            pilot, lambda: bool(app.screen.query("CommandList")) and app.screen.query_one("CommandList").display
-        )
+        await _ask(app, pilot, words)
         await pilot.press("enter")
         await until(pilot, lambda: len(app.screen_stack) == 1 and app.model.screen == screen)
 
     assert with_monitor(steps).model.cpu == cpu
 
 
-def test_every_key_has_the_name_that_stands_on_the_keyboard_in_the_palette_and_in_the_help() -> None:
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("freq", "clock"),
+        ("clock", "clock"),
+        ("turbo", "clock"),
+        ("irq", "irqs"),
+        ("interrupt", "irqs"),
+        ("heat", "map"),
+        ("temperature", "clock"),
+        ("fix", "fix"),
+        ("what to do", "fix"),
+        ("forget", "clear baseline"),
+        ("baseline", "mark baseline"),
+        ("export", "export"),
+        ("picture", "export"),
+        ("light", "export"),
+        ("gate", "preflight"),
+        ("stop", "freeze, play"),
+        ("[", "previous spike"),
+        ("exit", "quit"),
+    ],
+)
+def test_the_palette_finds_screens_and_actions_by_plain_words(words: str, found: str) -> None:
+    hits: list[tuple[float, str]] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame())
+        hits.extend([(hit.score, hit.text or "") async for hit in KeyCommands(app.screen).search(words)])
+
+    with_monitor(steps)
+    best = max(score for score, _ in hits)
+    assert found in [text for score, text in hits if score == best]
+
+
+def test_the_palette_has_a_row_a_command_with_its_key_and_no_colours_of_its_own() -> None:
+    rows: list[str] = []
+    colours: set[str] = set()
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await _ask(app, pilot, "spike")
+        await until(pilot, lambda: app.screen.query_one(CommandList).option_count == 3)
+        await pilot.pause()
+        for line in app.lines():
+            rows.append("".join(segment.text for segment in line))
+            colours.update(str(each) for segment in line if segment.style for each in _colours_of(segment.style))
+
+    with_monitor(steps, size=(80, 24))
+    assert any("│ [           previous spike            disturbance, noise" in row for row in rows)
+    assert sum("spike" in row for row in rows[3:-1]) == 4  # what was typed, and three commands
+    assert [colour for colour in colours if "#" in colour or "rgb" in colour] == []
+
+
+def _colours_of(style: Style) -> list[str]:
+    return [colour.name for colour in (style.color, style.bgcolor) if colour is not None]
+
+
+@pytest.mark.parametrize(("in_unicode", "arrow"), [(True, "←"), (False, "left")])
+def test_every_key_has_the_name_that_stands_on_the_keyboard_in_the_palette_and_in_the_help(
+    in_unicode: bool, arrow: str
+) -> None:
     hints: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        found = KeyCommands(app.screen)
-        hints.extend([str(hit.help) async for hit in found.discover()])
+        app._glyphs = UNICODE if in_unicode else ASCII
+        hints.extend([str(hit.prompt).split("  ")[0] async for hit in KeyCommands(app.screen).discover()])
 
     with_monitor(steps)
-    assert {"key [", "key /", "key ? h f1", "key <", "key {"} <= set(hints)
-    helped = "\n".join(text_of(row) for row in help_rows(KEYS_IN_HELP, 120, 60))
-    assert [word for word in ("_", "bracket", "sign", "+") if any(word in hint for hint in hints)] == []
-    assert [word for word in ("bracket", "_sign", "shift+", "ctrl+") if word in helped] == []
+    assert {"[", "/", "? h f1", "<", "{", arrow, f"shift-{arrow}"} <= set(hints)
+    helped = "\n".join(text_of(row) for row in help_rows(KEYS_IN_HELP, 120, 60, in_unicode=in_unicode))
+    for told in ("\n".join(hints), helped):
+        assert [word for word in ("bracket", "_sign", "shift+", "ctrl+") if word in told] == []
     assert "ctrl-p" in helped
+    assert f"  {arrow}  " in helped
+
+
+def test_the_help_stands_by_what_one_wants_and_scrolls_to_its_last_word() -> None:
+    heads = ("  look", "  move in time", "  act", "  copy, export, leave")
+    whole = "\n".join(text_of(row) for row in help_rows(KEYS_IN_HELP, 120, 60))
+    assert [head for head in heads if head not in whole] == []
+    last = "outside  hypervisor or firmware"
+    for size in ((80, 24), (60, 20), (120, 34), (300, 80)):
+        pages = [help_rows(KEYS_IN_HELP, *size, offset) for offset in (0, 100)]
+        assert any(last in text_of(row) for row in pages[-1])
+        assert {description for _, _, description in KEYS_IN_HELP} <= _words_on(size)
+
+
+def _words_on(size: tuple[int, int]) -> set[str]:
+    """The descriptions that can be scrolled to."""
+    seen = "\n".join(text_of(row) for at in range(80) for row in help_rows(KEYS_IN_HELP, *size, at))
+    return {description for _, _, description in KEYS_IN_HELP if description in seen}
 
 
 def test_what_is_typed_into_the_palette_does_nothing_else() -> None:

@@ -11,7 +11,8 @@ from copy import copy
 from functools import partial
 
 from noisewatch.operations.advise import Advice
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
+from noisewatch.surfaces.tui.app.help import help_rows
+from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
@@ -101,7 +102,7 @@ MAY_BE_BLANK: dict[str, frozenset[tuple[int, int]]] = {  # the sizes, by golden 
     "events": _ALL,
     "preflight": _ALL,
     "culprits": _ALL,
-    "help": _ALL,
+    "help": _ALL - _SMALLEST,
     "calibration": _ALL,  # nothing was measured yet
     "trace": _ALL,
 }

@@ -1,0 +1,108 @@
+"""The help: all keys by what one wants with them, and what the words and signs on the screens mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noisewatch.surfaces.tui.app.keys import name_of_key
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
+
+_TEXT = """\
+noisewatch: who makes the CPUs of your benchmark noisy
+  T   a target CPU        s   shares a core with one        x   offline
+  noise/s  time taken from whoever would run there, per second
+           ~ estimated: a typical cost, or noise that may have moved between CPUs
+  irq/s    interrupts of all kinds           sirq/s   softirqs
+  load     share of the time that others used the CPU
+  history  one character per interval, logarithmic:
+           half height from 1 ms/s (0.1 %), full height from 200 ms/s
+  measured  noise/s of the last 10 s, by the idle probe: S spins 2 % of idle targets
+  with many CPUs: columns, then cells (a group shows its worst CPU)
+  filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
+  UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval
+  [7/9]    process 7, thread 9     unexplained  unattributed: busy, but no visible
+           thread explains it; mostly short-lived threads
+  outside  hypervisor or firmware     self  what noisewatch itself costs
+"""
+_SCROLLS = "  {} scroll, any other key closes"
+_KEY, _COLUMN, _LEGEND = 12, 38, 84  # columns of a key, of a key with what it does, of the words
+# By what an action begins with; all others are for looking.
+_GROUPS = {
+    "move in time": (
+        *("freeze", "speed", "event", "do('step", "do('next_zoom", "do('toggle_pause"),
+        *("do('mark_baseline", "do('forget_baseline"),
+    ),
+    "act": ("ask", "idle_probe", "advise"),
+    "copy, export, leave": ("copy", "export", "command_palette", "help", "quit"),
+}
+_LOOK = "look"
+
+
+def help_rows(
+    bindings: Sequence[tuple[str, str, str]], width: int, height: int, offset: int = 0, in_unicode: bool = True
+) -> list[Row]:
+    """The keys, then the words, beside them where there is room; scrolled by `offset` where not all of it fits.
+
+    Bindings are keys, what they call, and what that does; those that do the same stand together.
+    """
+    title, *words = _TEXT.splitlines()
+    legend: list[Row] = [_plain(line) for line in words]
+    has_room_beside = width >= 2 * _COLUMN + _LEGEND
+    columns = max(min((width - (_LEGEND if has_room_beside else 0)) // _COLUMN, 4), 1)
+    keys = _in_columns(_by_group(bindings, in_unicode), columns)
+    if has_room_beside:
+        count = max(len(keys), len(legend))
+        padded = [_cell(row, columns * _COLUMN) for row in [*keys, *([[]] * (count - len(keys)))]]
+        body = [[*left, *right] for left, right in zip(padded, [*legend, *([[]] * (count - len(legend)))], strict=True)]
+    else:
+        body = [*keys, *legend]
+    rows = [_plain(title), *body]
+    if len(rows) > height:
+        room = max(height - 2, 0)
+        first = min(offset, len(body) - room)
+        arrows = "↑ ↓" if in_unicode else "arrows"
+        rows = [_plain(title), *body[first : first + room], _plain(_SCROLLS.format(arrows))]
+    return [cut(row, width) for row in rows[:height]]
+
+
+def _by_group(bindings: Sequence[tuple[str, str, str]], in_unicode: bool) -> list[list[Row]]:
+    """The rows of each group, its name first."""
+    keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (_LOOK, *_GROUPS)}
+    for keys, action, doing in sorted(bindings, key=lambda each: not each[1].startswith("do('go_to")):
+        keys_of[_group_of(action)].setdefault(doing, []).extend(keys.split(","))
+    return [
+        [[(f"  {name}", "heading")], *(_key_row(keys, doing, in_unicode) for doing, keys in found.items())]
+        for name, found in keys_of.items()
+        if found
+    ]
+
+
+def _key_row(keys: Sequence[str], doing: str, in_unicode: bool) -> Row:
+    names = " ".join(name_of_key(key, in_unicode) for key in keys)
+    return [(f"  {names:<{_KEY}} ", "strong"), (doing, "plain")]
+
+
+def _group_of(action: str) -> str:
+    return next((name for name, begins in _GROUPS.items() if action.startswith(begins)), _LOOK)
+
+
+def _in_columns(groups: Sequence[Sequence[Row]], count: int) -> list[Row]:
+    """Each group as a whole in the column that is the shortest so far."""
+    columns: list[list[Row]] = [[] for _ in range(count)]
+    for group in groups:
+        min(columns, key=len).extend(group)
+    height = max(map(len, columns))
+    return [
+        [piece for column in columns for piece in _cell(column[at] if at < len(column) else [], _COLUMN)]
+        for at in range(height)
+    ]
+
+
+def _cell(row: Row, width: int) -> Row:
+    """The row in exactly so many columns."""
+    shown = cut(row, width)
+    return [*shown, (" " * (width - length(shown)), "plain")]
+
+
+def _plain(line: str) -> Row:
+    return [(line, "plain")]

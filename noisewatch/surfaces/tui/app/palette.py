@@ -1,0 +1,139 @@
+"""The command palette: screens, actions and CPUs by plain words, a row each, in the terminal's own colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from re import findall
+
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
+from noisewatch.surfaces.tui.app.keys import BINDINGS, name_of_key
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
+
+_KEY, _NAME = 12, 26
+# What else one may call it, by what a key's action begins with.
+_WORDS = {
+    "do('go_to', 'overview')": "screen: all CPUs, noise, culprits, summary, home",
+    "do('go_to', 'map')": "screen: heat map of all CPUs over time",
+    "do('go_to', 'irqs')": "screen: interrupts, devices, affinity, softirqs",
+    "do('go_to', 'clock')": "screen: frequency, turbo, temperature, heat, power, throttling, governor",
+    "do('go_to', 'cpu')": "screen: one CPU, its culprits by kind",
+    "do('go_to', 'events')": "screen: log of what changed",
+    "do('go_to', 'preflight')": "screen: checks, verdict, causes, fixes, gate",
+    "do('go_to', 'culprits')": "screen: who makes noise, threads, processes, list",
+    "freeze": "stop, pause, hold, resume",
+    "speed": "recording, replay",
+    "do('step_to_spike'": "disturbance, noise",
+    "do('step": "time, seconds, history",
+    "event": "change, log",
+    "do('toggle_pause": "freeze, stop at the next disturbance",
+    "do('next_zoom": "time axis, scale, minutes, hour",
+    "do('next_sort": "order by cost, rate, change",
+    "do('mark_baseline": "compare, before, after, difference",
+    "do('forget_baseline": "forget baseline, compare no longer",
+    "do('toggle_all_cpus": "housekeeping CPUs, too",
+    "do('toggle_folding": "fold, unfold, by device",
+    "do('toggle_silent_irqs": "interrupts that never come",
+    "ask('calibration')": "noise floor, gaps, microbenchmark, measure",
+    "ask('trace')": "follow threads and interrupts with the kernel's tracer",
+    "ask('preflight')": "gate, check, verdict, with a calibration",
+    "idle_probe": "measure idle CPUs",
+    "filter": "find, search, name, kind",
+    "advise": "advice, help, what to do, undo",
+    "copy": "command, clipboard",
+    "export": "save, picture, svg, png, json, markdown (light colours: noisewatch screenshot --theme light)",
+    "help": "keys, words, legend",
+    "quit": "exit, leave",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """What can be asked for; `words` are what else it may be found by."""
+
+    key: str
+    name: str
+    words: str
+    run: Callable[[], object]
+
+    @property
+    def row(self) -> Content:
+        return Content.assemble(f"{self.key:<{_KEY}}", (f"{self.name:<{_NAME}}", "bold"), (self.words, "dim"))
+
+    def score(self, query: str) -> float:
+        """How well it is meant by what was typed: 1 is its name, 0 not at all."""
+        name, asked = self.name.lower(), query.lower()
+        if name == asked or self.key == query:
+            return 1.0
+        if name.startswith(asked):
+            return 0.9
+        if _has(name, asked):
+            return 0.7
+        return 0.5 if _has(f"{name} {self.words.lower()}", asked) else 0.0
+
+
+def _has(text: str, asked: str) -> bool:
+    """Whether each word that was typed begins one of the text's."""
+    words = findall(r"\w+", text)
+    return all(any(word.startswith(each) for word in words) for each in asked.split())
+
+
+class KeyCommands(Provider):
+    """What keys do, and the CPUs."""
+
+    async def discover(self) -> Hits:
+        for command in self._of_keys():
+            yield DiscoveryHit(command.row, command.run, command.name)
+
+    async def search(self, query: str) -> Hits:
+        for command in (*self._of_keys(), *self._of_cpus()):
+            if (score := command.score(query)) > 0:
+                yield Hit(score, command.row, command.run, command.name)
+
+    @property
+    def _monitor(self) -> KeyedApp:
+        """The only app that has this palette."""
+        assert isinstance(self.app, KeyedApp)
+        return self.app
+
+    def _of_keys(self) -> Iterator[_Command]:
+        for binding in BINDINGS:
+            if binding.show and not binding.action.startswith("scroll"):
+                words = next((words for begin, words in _WORDS.items() if binding.action.startswith(begin)), "")
+                keys = " ".join(name_of_key(key, self._monitor.is_in_unicode) for key in binding.key.split(","))
+                yield _Command(keys, binding.description, words, partial(self.app.run_action, binding.action))
+
+    def _of_cpus(self) -> Iterator[_Command]:
+        model = self._monitor.model
+        key = str(SCREENS.index(Screen.CPU) + 1)
+        for line in model.frame.cpus if model.frame is not None else ():
+            yield _Command(key, f"CPU {line.cpu}", line.role, partial(self.app.run_action, f"cpu({line.cpu})"))
+
+
+class Palette(CommandPalette):
+    """Textual's, without its theme."""
+
+    CSS = """
+    Palette { background: transparent; color: ansi_default; }
+    Palette > Vertical { margin: 2 4; background: ansi_default; }
+    Palette #--input, Palette CommandList { border: round ansi_bright_black; background: ansi_default; }
+    Palette.-ascii #--input, Palette.-ascii CommandList { border: ascii ansi_bright_black; }
+    Palette SearchIcon { display: none; }
+    Palette CommandInput { border: none; height: 1; color: ansi_default; background: ansi_default; }
+    Palette CommandList {
+        scrollbar-color: ansi_bright_black;
+        scrollbar-background: ansi_default;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
+    Palette CommandList > .option-list--option { padding: 0 1; color: ansi_default; text-style: none; }
+    Palette CommandList > .option-list--option-highlighted { color: ansi_black; background: ansi_white; }
+    """
+
+    def __init__(self, in_unicode: bool) -> None:
+        super().__init__({KeyCommands}, placeholder="a screen, an action or a CPU: freq, irq, fix, export, cpu 3")
+        self.set_class(not in_unicode, "-ascii")
