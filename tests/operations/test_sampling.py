@@ -150,3 +150,13 @@ def test_the_monitors_own_nice_value_is_not_told_as_the_benchmarks(tmp_path: Pat
     options = PreflightOptions(announced=frozenset({2, 3}), starts_benchmark=False)
     verdict = preflight(Recording(str(record(tmp_path / "niced.nw", *niced))), options, SilentListener()).verdict
     assert finding(verdict, "priority-lowered").status == Status.NOT_APPLICABLE
+
+
+def test_who_may_have_moved_an_irq_is_told_with_where_they_go(tmp_path: Path) -> None:
+    moved = {"/proc/irq/24/smp_affinity_list": "1\n", "/proc/irq/24/effective_affinity_list": "1\n"}
+    balancer = process(800, "irqbalance", 0, 5)
+    frames = _replayed(tmp_path, *[quiet_files(3.0 * at) | balancer | (moved if at else {}) for at in range(6)])
+    told = [(frame.irq_settings is not None, frame.irq_balancer) for frame in frames]
+    assert [at for at, each in enumerate(told) if each == (True, "irqbalance (pid 800)")] == [0, 4]
+    assert set(told[1:4] + told[5:]) == {(False, None)}
+    assert _replayed(tmp_path, *_MOMENTS[:2])[0].irq_balancer is None

@@ -168,6 +168,7 @@ class Frame:
     irqs: tuple[IrqLine, ...] | None = None  # None is unknown, as in the first look ...
     no_irqs_reason: str | None = None  # ... or for that reason
     irq_settings: tuple[IrqSetting, ...] | None = None  # all of them, where one changed; None: as before
+    irq_balancer: str | None = None  # with these: who may have moved some, `irqbalance (pid 812)`, where one runs
     clock: ClockFigures | None = None  # None while nobody looks at them
 
     @property

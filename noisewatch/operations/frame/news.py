@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.checks.interrupts.routing import irq_balancer
 from noisewatch.kernel.cpus.topology import cache_names
 from noisewatch.kernel.snapshot.settings import Settings
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -28,5 +30,6 @@ class News:
         if places != self._places:
             found["places"] = self._places = places
         if irqs != self._irqs:
-            found["irq_settings"] = self._irqs = irqs
+            found["irq_settings"], found["irq_balancer"] = irqs, irq_balancer(Case(snapshot))
+            self._irqs = irqs
         return found

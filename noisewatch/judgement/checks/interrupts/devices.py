@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
 from noisewatch.judgement.counted import why_uncounted, why_untold
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
@@ -201,7 +202,7 @@ def steer(case: Case, irqs: list[Irq]) -> Fix | None:
         for irq in sorted(irqs, key=lambda irq: irq.irq)
         if irq.movable is not False
     }
-    return Fix((write_all(listed, before),), (BootOptions(options),))
+    return Fix((write_all(listed, before),), (BootOptions(options), *kept_from_balancer(case)))
 
 
 _RATE = Limit(

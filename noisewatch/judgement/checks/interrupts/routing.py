@@ -20,6 +20,7 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.text import clean
 
+_BALANCERS = {"irqbalance", "irqd", "msm_irqbalance"}
 _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 
 
@@ -72,23 +73,41 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     if case.snapshot.tasks is None:
         return unknown(case.why_unknown("/proc/PID"))
     found = running(case, {"irqbalance"})
-    isolation = case.snapshot.isolation
-    spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())  # it knows nothing of partitions
     reason = why_unseen(case)
-    if case.target and case.target <= spared and (found or reason is not None):
+    if _is_spared(case) and (found or reason is not None):
         return Answer(Status.PASS, f"irqbalance {'spares' if found else 'would spare'} the target CPUs")
     if found:
-        banned = f"IRQBALANCE_BANNED_CPULIST={format_cpu_list(case.target)}"
-        fix = Fix(
-            (run_command("systemctl stop irqbalance", "systemctl start irqbalance"),),
-            (ByHand(f"{banned} in /etc/default/irqbalance or /etc/sysconfig/irqbalance"),),
-        )
+        stop = run_command("systemctl stop irqbalance", "systemctl start irqbalance")
+        fix = Fix((stop,), (_banned(case),))
         return Answer(
             Status.FAIL,
             f"irqbalance runs (pid {found[0].pid}) and may use {name_cpus(case.target)} for interrupts",
             fix=fix,
         )
     return Answer(Status.PASS, "irqbalance is not running") if reason is None else unknown(reason)
+
+
+def _is_spared(case: Case) -> bool:
+    """Whether irqbalance leaves the target CPUs alone by itself; it knows nothing of partitions."""
+    isolation = case.snapshot.isolation
+    spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
+    return bool(case.target) and case.target <= spared
+
+
+def _banned(case: Case) -> ByHand:
+    banned = f"IRQBALANCE_BANNED_CPULIST={format_cpu_list(case.target)}"
+    return ByHand(f"{banned} in /etc/default/irqbalance or /etc/sysconfig/irqbalance")
+
+
+def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
+    """What keeps an IRQ where it was moved to, where irqbalance runs and would move it back to a target CPU."""
+    return (_banned(case),) if running(case, {"irqbalance"}) and not _is_spared(case) else ()
+
+
+def irq_balancer(case: Case) -> str | None:
+    """Who may have moved an IRQ: `irqbalance (pid 812)`; None where no such process was seen."""
+    found = running(case, _BALANCERS)
+    return f"{found[0].name} (pid {found[0].pid})" if found else None
 
 
 _LONGEST_LIST = 4

@@ -26,9 +26,10 @@ def told(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
 def _sentence(move: IrqMove) -> str:
     irq = f"IRQ {move.label}{f' ({move.name})' if move.name else ''}"
     before, after = name_cpus(_cpus(move.before)), name_cpus(_cpus(move.after))
+    by = f", by {move.balancer}?" if move.balancer is not None else ""
     if move.is_effective:
-        return f"{irq} came to {after}, was on {before}"
-    return f"{irq} may now go to {after}, was allowed on {before}"
+        return f"{irq} came to {after}, was on {before}{by}"
+    return f"{irq} may now go to {after}, was allowed on {before}{by}"
 
 
 def _cpus(text: str) -> CpuSet:

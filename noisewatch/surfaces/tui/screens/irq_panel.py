@@ -153,7 +153,8 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
         at = model.wall_clock(move.at_ns)
         irq = f"IRQ {move.label} " if len(row.settings) > 1 else ""
         when = f"{at}, {ago:.0f} s ago" if at is not None else f"{ago:.0f} s ago"
-        rows.append(_fact("moved", f"{irq}{what.format(move.after, move.before)} ({when})", "strong"))
+        by = f", by {move.balancer}?" if move.balancer is not None else ""
+        rows.append(_fact("moved", f"{irq}{what.format(move.after, move.before)} ({when}){by}", "strong"))
     return rows or [_fact("moved", _not_moved(model, row))]
 
 

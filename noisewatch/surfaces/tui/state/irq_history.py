@@ -31,6 +31,7 @@ class IrqMove:
     before: str
     after: str
     is_effective: bool  # where it goes; else, where the kernel does not tell that, where it may go
+    balancer: str | None = None  # a process that ran then and moves IRQs: `irqbalance (pid 812)`
 
 
 class _Rates:
@@ -188,4 +189,5 @@ def _move(before: _Place, after: _Place, setting: IrqSetting, frame: Frame, numb
         before=before.cpus,
         after=after.cpus,
         is_effective=after.is_effective,
+        balancer=frame.irq_balancer,
     )

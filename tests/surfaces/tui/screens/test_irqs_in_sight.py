@@ -161,3 +161,20 @@ def test_its_cost_is_told_with_the_softirqs_that_are_likely_its_own() -> None:
     busier = replace(irq, irq=306, rate_per_s=900.0)
     model.add(replace(model.history.frame(0), taken_at_ns=3_000_000_000, culprits=(raised, irq, busier)))
     assert "likely its own" not in " ".join(_lines(model))
+
+
+@pytest.mark.parametrize(
+    ("balancer", "said"), [(None, "(1 s ago)"), ("irqbalance (pid 812)", "(1 s ago), by irqbalance (pid 812)?")]
+)
+def test_who_may_have_moved_it_is_a_conjecture(balancer: str | None, said: str) -> None:
+    model = _model(4, seconds=3)
+    moved = tuple(
+        replace(each, effective="2") if each.label == "301" else each for each in model.irqs.settings.values()
+    )
+    first = model.history.frame(0)
+    model.add(replace(first, taken_at_ns=4_000_000_000, irq_settings=moved, irq_balancer=balancer))
+    model.add(replace(first, taken_at_ns=5_000_000_000, irq_settings=None))
+    assert _filtered(model, "301") == ["301"]
+    assert f"moved     came to CPU 2, was on CPU 1 {said}  " in " ".join(_lines(model))
+    event = next(event.text for event in model.log.events if "301" in event.text)
+    assert event.endswith("came to CPU 2, was on CPU 1" + (f", by {balancer}?" if balancer else ""))
