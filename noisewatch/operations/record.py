@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from noisewatch.errors import UsageError
@@ -22,6 +22,7 @@ from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 
 _NOT_THIS_HOST = "only this host can be recorded"
 _NO_INTERVAL_S = 1.0  # a recording made on the way has two snapshots or one; a replay shows each for so long
+_MOST_IDLE_STATES = 6  # CPUs: they count on with each sleep, and would make half of a quiet machine's recording
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
 
 
@@ -48,7 +49,9 @@ class RecordingMade:
 def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener: ProgressListener) -> RecordingMade:
     """Records until the time is up, Ctrl-C or SIGTERM: either way the recording can be replayed. Raises UsageError."""
     _require_this_host(machine)
-    read_options = snapshot_options(options.machine, machine)
+    read_options = replace(
+        snapshot_options(options.machine, machine), asks_clock=True, most_idle_states=_MOST_IDLE_STATES
+    )
     recorder = Recorder(machine, output, options.interval_s, options.identifies)
     task_reader = TaskReader(asks_all_affinities=True)
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from noisewatch.kernel.reader import may_interrupt as interrupts
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.machines import MachineOptions
+from noisewatch.operations.record import RecordOptions, record
 from noisewatch.operations.sampling import ClockRequest, sample_frames
+from tests.operations.listening import SilentListener
 from tests.written import WrittenMachine, without
 from tests.written.clocked import intel_files
 from tests.written.quiet.frequency import CHIP, UNCORE, ZONE
@@ -97,6 +103,39 @@ def test_what_is_not_there_is_not_said_to_be_spared(monkeypatch: pytest.MonkeyPa
     assert last.clock is not None
     assert last.clock.reasons.keys() == {"watts", "limits", "celsius", "core_celsius", "uncore", "uncore_khz"}
     assert "asking would interrupt a target CPU" not in last.clock.reasons.values()
+
+
+def _recorded(monkeypatch: pytest.MonkeyPatch, path: Path, target: str) -> list[list[str]]:
+    """What each look of `record` reads, from the second on."""
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    machine = _Host(*(intel_files(at) for at in range(4)), answers=ANSWERS)
+    looks: list[list[str]] = []
+
+    def sleep(_: float) -> None:
+        looks.append(list(machine.reads))
+        machine.advance()
+        machine.reads.clear()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    with path.open("wb") as sink:
+        options = RecordOptions(machine=MachineOptions(cpus=target), interval_s=0.1, duration_s=0.3)
+        record(machine, sink, options, SilentListener())
+    return [*looks[1:], list(machine.reads)]
+
+
+def test_a_recording_has_the_figures_of_the_clock_screen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "machine.nw"
+    _recorded(monkeypatch, path, "2-3")
+    *_, last = sample_frames(Recording(str(path)), SnapshotOptions(), 1.0)
+    assert last.clock is not None
+    assert last.clock.packages[0].watts == 65.0
+    assert [each.awake_share for each in last.clock.cpus] == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_recording_wakes_no_target_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    looks = _recorded(monkeypatch, tmp_path / "machine.nw", "0,3")
+    assert len(looks) == 3
+    assert {path for reads in looks for path in reads if interrupts(path, {0, 3}, (6, 14))} == set()
 
 
 @pytest.mark.parametrize("wanted", [None, 1, "yes", {}, False])

@@ -6,6 +6,7 @@ For two minutes, a second an interval, it is a machine with two threads a core a
 the housekeeping, all others are isolated, and these get noise on purpose (of two CPUs, of a core each, it is one):
 
     second 20-31    the network card interrupts one of them 40,000 times a second
+    second 100-105  package 0 reaches its power limit
     every tenth     prometheus has 60 ms of another one
     second 45, 105  a kernel thread has 8 ms of a third
     second 60-74    a fourth goes offline, and comes back
@@ -27,8 +28,17 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Json, T
 from noisewatch.machine.recording.recorder import Recorder
 from tests.written import SECOND_NS, WrittenMachine, quiet
+from tests.written.many_cpus_clock import clock_files
 from tests.written.many_cpus_counters import Counters, Story
-from tests.written.many_cpus_files import PERFORMANCE, POWERSAVE, devices, files_of_cpu, housekeeping, still_files
+from tests.written.many_cpus_files import (
+    PERFORMANCE,
+    POWERSAVE,
+    devices,
+    files_of_cpu,
+    housekeeping,
+    packages_of,
+    still_files,
+)
 from tests.written.quiet_machine import ANSWERS, CPUS
 
 INTERVALS = 120
@@ -74,6 +84,8 @@ class ManyCpus:
         files = self._still | self._counters.files(sorted(online))
         for cpu in online:
             files |= files_of_cpu(cpu, self._count, POWERSAVE if cpu in slow else PERFORMANCE)
+        packages = [[cpu for cpu in cpus if cpu in online] for cpus in packages_of(self._count)]
+        files |= clock_files(self.second, housekeeping(self._count), packages)
         files[f"{CPUS}/online"] = f"{format_cpu_list(online)}\n"
         files[_VMSTAT] = quiet.files(self.second)[_VMSTAT]
         files[f"{CPUS}/offline"] = f"{format_cpu_list(offline)}\n"
@@ -104,8 +116,11 @@ class ManyCpus:
         return work()
 
 
-def record_many_cpus(count: int, path: Path, intervals: int = INTERVALS) -> Path:
-    """Writes the recording, as `noisewatch record` does, with the made-up host's name in it."""
+def record_many_cpus(count: int, path: Path, intervals: int = INTERVALS, *, asks_clock: bool = True) -> Path:
+    """Writes the recording, as `noisewatch record` does, with the made-up host's name in it.
+
+    Without `asks_clock` only what the monitor asks while the clock screen is shut.
+    """
     machine, task_reader = ManyCpus(count), TaskReader(asks_all_affinities=True)
     with path.open("wb") as sink:
         recorder = Recorder(machine, sink, interval_s=1.0, identify=True)
@@ -113,7 +128,9 @@ def record_many_cpus(count: int, path: Path, intervals: int = INTERVALS) -> Path
         for second in range(intervals + 1):
             if second:
                 machine.advance()
-            snapshot = read_snapshot(recorder, SnapshotOptions(), task_reader, snapshot)
+            snapshot = read_snapshot(
+                recorder, SnapshotOptions(asks_clock=asks_clock, most_idle_states=6), task_reader, snapshot
+            )
         recorder.close()
     return path
 

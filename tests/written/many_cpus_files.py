@@ -46,9 +46,9 @@ def still_files(count: int) -> dict[str, str]:
         f"{CPUS}/cpufreq/boost": "0\n",
         "/proc/irq/default_smp_affinity": "3\n",
     }
-    for node, cpus in enumerate(_nodes(count)):
+    for node, cpus in enumerate(packages_of(count)):
         files[f"/sys/devices/system/node/node{node}/cpulist"] = f"{format_cpu_list(cpus)}\n"
-    if len(_nodes(count)) == 1:
+    if len(packages_of(count)) == 1:
         return files | _affinity_files(count)
     second = {path.replace("/hwmon1/", "/hwmon2/"): text for path, text in files.items() if "/hwmon1/" in path}
     files |= second | {"/sys/class/hwmon/hwmon2/temp1_label": "Package id 1\n"}
@@ -77,7 +77,8 @@ def mask_of(cpu: int) -> str:
     return f"{1 << cpu % 32:x}" + ",00000000" * (cpu // 32)
 
 
-def _nodes(count: int) -> tuple[range, ...]:
+def packages_of(count: int) -> tuple[range, ...]:
+    """The CPUs of each package, which is a memory node too."""
     return (range(count),) if count == 2 else (range(count // 2), range(count // 2, count))
 
 
@@ -86,7 +87,7 @@ def files_of_cpu(cpu: int, count: int, governor: str) -> Mapping[str, str]:
     """The folder of a CPU that is online; two threads are a core, half of all CPUs are a package; of two CPUs each is
     a core.
     """
-    node = next(number for number, cpus in enumerate(_nodes(count)) if cpu in cpus)
+    node = next(number for number, cpus in enumerate(packages_of(count)) if cpu in cpus)
     folder, threads = f"{CPUS}/cpu{cpu}", 1 if count == 2 else 2
     first_thread = cpu - cpu % threads
     siblings = range(first_thread, first_thread + threads)
@@ -99,7 +100,7 @@ def files_of_cpu(cpu: int, count: int, governor: str) -> Mapping[str, str]:
         f"{folder}/topology/core_id": f"{first_thread // threads}\n",
         f"{folder}/topology/physical_package_id": f"{node}\n",
         f"{folder}/topology/thread_siblings_list": f"{format_cpu_list(siblings)}\n",
-        f"{folder}/cache/index3/shared_cpu_list": f"{format_cpu_list(_nodes(count)[node])}\n",
+        f"{folder}/cache/index3/shared_cpu_list": f"{format_cpu_list(packages_of(count)[node])}\n",
         f"{folder}/cpufreq/scaling_governor": f"{governor}\n",
         f"{folder}/cpufreq/scaling_cur_freq": "3000000\n" if governor == PERFORMANCE else "1200000\n",
     }

@@ -1,4 +1,4 @@
-"""What is read for the clock screen alone, while it is open: idle states, slowed time, heat and power.
+"""What is read for the open clock screen and for recordings alone: idle states, slowed time, heat and power.
 
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_throttle_total_time_ms   30911    (Linux 5.6)
     …/{core,package}_power_limit_count                                                    7
@@ -16,7 +16,7 @@ from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.frequency.heat import CPUS, ThermalThrottling
 from noisewatch.kernel.frequency.limits import Uncore
 from noisewatch.kernel.frequency.packages import PackageReadings, read_packages
-from noisewatch.kernel.frequency.residency import StateTime, read_state_times
+from noisewatch.kernel.frequency.residency import MOST_CPUS, StateTime, read_state_times
 from noisewatch.kernel.numbers import parse_count
 from noisewatch.kernel.reader import Reader
 
@@ -56,8 +56,11 @@ def read_clock_readings(
     throttling: ThermalThrottling,
     uncore: Uncore,
     previous: ClockReadings | None = None,
+    most_cpus: int = MOST_CPUS,
 ) -> ClockReadings:
-    """The readings now; `throttling` tells which CPUs are asked for their cores and packages."""
+    """The readings now; `throttling` tells which CPUs are asked for their cores and packages, and idle states are those
+    of `most_cpus` at most, the target CPUs first.
+    """
     wanted = [*sorted(target & online), *sorted(online - target)]
     packages = _still_valid(previous, now_ns) or read_packages(reader, now_ns, target, topology, uncore)
     asked = {
@@ -67,7 +70,9 @@ def read_clock_readings(
         if count is not None
     }
     return ClockReadings(
-        states_by_cpu=read_state_times(reader, wanted, previous.states_by_cpu if previous is not None else None),
+        states_by_cpu=read_state_times(
+            reader, wanted[:most_cpus], previous.states_by_cpu if previous is not None else None
+        ),
         slowed_by_cpu={(cpu, what): _read_slowed(reader, cpu, what) for cpu, what in sorted(asked)},
         packages=packages,
         packages_before=_before(packages, previous),

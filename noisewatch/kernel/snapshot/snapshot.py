@@ -23,6 +23,7 @@ from noisewatch.kernel.cpus.target import (
 from noisewatch.kernel.cpus.topology import CpuPlace, read_topology
 from noisewatch.kernel.frequency.clock_readings import ClockReadings, read_clock_readings
 from noisewatch.kernel.frequency.cpufreq import Frequency, read_frequency
+from noisewatch.kernel.frequency.residency import MOST_CPUS
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.interrupts.table import Interrupts, Softirqs, read_interrupts, read_softirqs
 from noisewatch.kernel.reader import Reader, Spared
@@ -95,6 +96,7 @@ class SnapshotOptions:
     )
     asks_jobs: bool = False  # for what is scheduled: a program has to be started for it
     asks_clock: bool = False  # for what the clock screen shows, and nothing else needs
+    most_idle_states: int = MOST_CPUS  # of so many CPUs at most, where that is asked for
     is_discreet: bool = False  # nothing is asked that interrupts a target CPU: a benchmark runs there
 
 
@@ -184,6 +186,7 @@ def _read(
             background.throttling,
             hardware.uncore,
             previous.clock if previous is not None else None,
+            options.most_idle_states,
         )
         if options.asks_clock
         else None,

@@ -37,7 +37,7 @@ def print_costs(rounds: int, watched_s: float) -> None:
         monitors, missing = others(folder)
         monitors = noisewatch_here() + monitors
         for count in _CPU_COUNTS:
-            path = record_many_cpus(count, folder / f"{count}.nw", round(_SETTLING_S + watched_s) + 5)
+            path = record_many_cpus(count, folder / f"{count}.nw", round(_SETTLING_S + watched_s) + 5, asks_clock=False)
             monitors.append(replaying(f"noisewatch, {count} CPUs", path))
             frames.append(f"a frame of {count} CPUs takes the sampler {sampler_ms(path):.1f} ms")
         costs: dict[str, list[Cost]] = {each.name: [] for each in monitors}
