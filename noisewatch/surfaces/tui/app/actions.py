@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 
 from textual.worker import Worker
 
+from noisewatch.cpus import CpuSet
+from noisewatch.errors import CannotMeasure
 from noisewatch.faults import contained
 from noisewatch.surfaces.tui.app.export import command_to_copy, export, pictures_of, window_reports
 from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
 from noisewatch.surfaces.tui.app.sampler_process import toggle_idle_probe
-from noisewatch.surfaces.tui.overlays.overlay import overlay_named
+from noisewatch.surfaces.tui.overlays.overlay import QuietListener, overlay_named
 from noisewatch.surfaces.tui.screens.clock import rows_of_cpus
 from noisewatch.surfaces.tui.screens.culprits import begin_filter
 from noisewatch.surfaces.tui.screens.overview import cpu_room
@@ -20,6 +23,9 @@ from noisewatch.surfaces.tui.state.selection import Selection, is_same
 
 # The screens whose rows are moved through.
 _SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
+
+
+_SCRIPTS = "fix script"
 
 
 class ActingApp(KeyedApp):
@@ -114,8 +120,44 @@ class ActingApp(KeyedApp):
                 name="advice",
             )
 
+    def action_fix_script(self) -> None:
+        """Writes what fixes all that fails or warns, and what undoes it, into the folder that we were started in."""
+        shown, frame = self._overlays.shown, self.model.frame
+        if shown is not None:
+            if scripts := shown.scripts():
+                self._tell(_written(scripts))
+        elif frame is None or not frame.target:
+            self._tell("no fix script: there is no target CPU")
+        else:
+            self._changed(lambda: self._judge_for_scripts(frozenset(frame.target)))
+
+    def _judge_for_scripts(self, target: CpuSet) -> None:
+        """The machine is sampled once more, in a thread: a frame does not hold all that a script does."""
+        self.model.notice = "sampling for the fix script …"
+        self.run_worker(
+            lambda: contained(lambda: self._scripts_written(target), lambda reason: f"no fix script: {reason}"),
+            thread=True,
+            name=_SCRIPTS,
+        )
+
+    def _scripts_written(self, target: CpuSet) -> str:
+        from noisewatch.surfaces.tui.overlays.preflight import judged, scripts_of  # the first picture comes first
+
+        verdict = judged(self._access, target, QuietListener(self._while_running), calibrates=False)
+        if isinstance(verdict, str):
+            return f"no fix script: {verdict}"
+        scripts = scripts_of(verdict)
+        return _written(scripts) if scripts else "no fix script: nothing fails or warns"
+
+    def _while_running(self, change: Callable[[], None]) -> None:
+        if not self.is_running:
+            raise CannotMeasure("stopped")
+
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         found = event.worker.result
+        if event.worker.name == _SCRIPTS and found is not None:
+            (self._overlays.shown or self.model).notice = found
+            self.draw()
         if event.worker.name != "advice" or found is None:
             return
         selected = self.model.selected()
@@ -133,14 +175,11 @@ class ActingApp(KeyedApp):
 
     def action_start(self) -> None:
         if self._overlays.shown is None:
-            openers = {Screen.EVENTS: lambda: show_event(self.model), Screen.PREFLIGHT: self._toggle_check}
+            openers = {Screen.EVENTS: lambda: show_event(self.model), Screen.PREFLIGHT: self.model.toggle_check}
             self._changed(openers.get(self.model.screen, self.model.drill_in))
         else:
             self._overlays.start()
             self.draw()
-
-    def _toggle_check(self) -> None:
-        self.model.opens_check = not self.model.opens_check
 
     def action_leave(self) -> None:
         if self._overlays.shown is None:
@@ -162,6 +201,11 @@ class ActingApp(KeyedApp):
             self._changed(lambda: self.model.select(lines))
         elif self.model.screen != Screen.MAP:
             self._changed(lambda: self.model.scroll(lines, _room(self.model, *self.size)))
+
+
+def _written(scripts: Mapping[str, str]) -> str:
+    notice = export(scripts, time.localtime())
+    return f"{notice}: read it, then run it as root" if notice.startswith("written:") else notice
 
 
 def _listing_culprits() -> str:

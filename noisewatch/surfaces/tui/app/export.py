@@ -18,7 +18,7 @@ from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
 from noisewatch.surfaces.tui.draw.clock_help import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
+from noisewatch.surfaces.tui.screens.check_causes import NOT_NOW
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share

@@ -33,7 +33,7 @@ _GROUPS = {
         *("do('mark_baseline", "do('forget_baseline"),
     ),
     "act": ("ask", "idle_probe", "advise"),
-    "copy, export, leave": ("copy", "export", "command_palette", "help", "quit"),
+    "copy, export, leave": ("copy", "export", "fix_script", "command_palette", "help", "quit"),
 }
 _LOOK = "look"
 

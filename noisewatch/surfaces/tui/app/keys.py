@@ -31,6 +31,7 @@ BINDINGS = [
     Binding("a", "do('toggle_all_cpus')", "all CPUs"),
     Binding("g", "do('toggle_folding')", "group culprits, IRQs"),
     Binding("z", "do('toggle_silent_irqs')", "silent IRQs"),
+    Binding("v", "do('toggle_all_checks')", "all checks"),
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
     Binding("p", "ask('preflight')", "run preflight"),
@@ -41,6 +42,7 @@ BINDINGS = [
     Binding("slash", "filter", "filter"),
     Binding("f", "advise", "fix"),
     Binding("y", "copy", "copy fix"),
+    Binding("F", "fix_script", "write fix script"),
     Binding("e", "export", "export"),
     Binding("enter", "start", "open CPU, start"),
     Binding("escape", "leave", "back"),
@@ -52,7 +54,7 @@ BINDINGS = [
 ]
 SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
-IN_OVERLAY = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export"})
+IN_OVERLAY = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export", "fix_script"})
 _PALETTE = ("ctrl+p", "command_palette", "command palette")  # bound by Textual
 KEYS_IN_HELP = [*((each.key, each.action, each.description) for each in BINDINGS if each.show), _PALETTE]
 KEY_NAMES = tuple(key.value for key in Keys)  # of those that are no characters

@@ -36,11 +36,11 @@ def mark(gravity: Gravity, glyphs: Glyphs) -> tuple[str, Style]:
     return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity] or "plain"
 
 
-def grid_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
-    """A character a check, by area in columns; the gravest of each area first."""
-    found = _found(gravities)
+def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None = None) -> list[Row]:
+    """A character a check, by area in columns; the gravest of each area first. The `selected` area stands out."""
+    found = found_in(gravities)
     by_area = marks_by_area((Area(check.area), gravity) for check, gravity in found)
-    rows = [_row(pieces) for pieces in grid(by_area, width, glyphs.has_braille)]
+    rows = [_selected(_row(pieces), selected) for pieces in grid(by_area, width, glyphs.has_braille)]
     told: Row = []
     for pieces in legend(glyphs.has_braille):
         told += [*_row(pieces), ("   ", "plain")]
@@ -49,7 +49,7 @@ def grid_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
 
 def named_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
     """Each check by its name, in columns, the gravest first."""
-    found = sorted(_found(gravities), key=lambda each: _GRAVITIES.index(each[1]))
+    found = sorted(found_in(gravities), key=lambda each: _GRAVITIES.index(each[1]))
     widest = max((len(check.id) for check, _ in found), default=0) + 2
     columns = max((width + _GAP) // (widest + _GAP), 1)
     height = -(-len(found) // columns)
@@ -65,12 +65,16 @@ def _named(found: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) 
     return row
 
 
-def _found(gravities: str) -> list[tuple[Check, Gravity]]:
+def found_in(gravities: str) -> list[tuple[Check, Gravity]]:
     """Nothing of a frame that another version has made, with other checks."""
     checks = all_checks()
     if len(gravities) != len(checks):
         return []
     return [(check, _GRAVITIES[int(place)]) for check, place in zip(checks, gravities, strict=True)]
+
+
+def _selected(row: Row, area: Area | None) -> Row:
+    return [(text, "selected") if area is not None and text.strip() == area else (text, style) for text, style in row]
 
 
 def _row(pieces: Pieces) -> Row:

@@ -84,6 +84,10 @@ class Overlay(ABC):
         """The result as files, by their suffix; none where it has no format of its own."""
         return {}
 
+    def scripts(self) -> dict[str, str]:
+        """What would fix what was found, and undo it, by the suffix of the file; none where it has no verdict."""
+        return {}
+
     @property
     def calibration(self) -> Calibration | None:
         """The gaps that were measured on the way."""

@@ -18,6 +18,7 @@ from noisewatch.operations.preflight import preflight
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.surfaces.reports.calibration.live import live_rows
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
+from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
@@ -42,7 +43,7 @@ class PreflightOverlay(Overlay):
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Runs preflight, or judges the recording."""
-        result = _verdict(access, frozenset(self.target), _Listener(self, show))
+        result = judged(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Verdict | str) -> None:
@@ -59,6 +60,10 @@ class PreflightOverlay(Overlay):
             return {}
         options = RenderOptions(self.verdict.exit_status, time.time())
         return {suffix: FORMATS[name].render(self.verdict, options) for suffix, name in _REPORTS.items()}
+
+    def scripts(self) -> dict[str, str]:
+        """What would fix what was found, and undo it, by the suffix of the file; nothing before there is a verdict."""
+        return {} if self.verdict is None else scripts_of(self.verdict)
 
     @property
     def calibration(self) -> Calibration | None:
@@ -118,12 +123,23 @@ class _Listener(QuietListener):
         self._show(lambda: self._screen.remarks.append(text))
 
 
-def _verdict(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
+def judged(
+    access: MachineAccess, cpus: CpuSet, listener: ProgressListener, *, calibrates: bool = True
+) -> Verdict | str:
     """The verdict on the machine, whose target CPUs are `cpus` as announced; the reason where there is none."""
     if access.preflight_options is None:
         return "there is no machine"
     try:
         options = replace(access.preflight_options(), announced=cpus)
+        if not calibrates:
+            options = replace(options, calibration=replace(options.calibration, seconds=0.0))
         return preflight(access.opened(), options, listener).verdict
     except NoisewatchError as error:
         return str(error)
+
+
+def scripts_of(verdict: Verdict) -> dict[str, str]:
+    """By the suffix of the file: those of `preflight --fix-script --undo-script`; none where nothing is to be fixed."""
+    if not verdict.failures and not verdict.warnings:
+        return {}
+    return {"fix.sh": fix_script(verdict), "undo.sh": undo_script(verdict)}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from noisewatch.judgement.terms import Area
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine
 from noisewatch.surfaces.tui.state import filters
@@ -53,7 +54,10 @@ class ScreenModel(TimeTravel):
     filter_before: str = ""  # what was there before the one that is typed
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until it is closed
-    opens_check: bool = False  # whether it is told why the selected check matters
+    opens_check: bool = False  # whether it is told why the selected check matters, or all of the selected area
+    area: Area | None = None  # of checks, that is selected in the place of a cause
+    tells_all_checks: bool = False
+    check_offset: int = 0  # rows that were scrolled of the checks that are told
     shows_all_cpus: bool = False
     folds: bool = True  # culprits that are the same on several CPUs into one line
     groups_irqs: bool = False  # all of a device into one row
@@ -69,15 +73,15 @@ class ScreenModel(TimeTravel):
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.advice, self.opens_check = Screen(screen), None, False
+        self.screen, self.advice = Screen(screen), None
         self.forget_selection()
         if screen == Screen.CPU and self.cpu is None and self.frame is not None:
             self.cpu = filters.worst_cpu(self.frame.cpus)
 
     def go_back(self) -> None:
         """Closes the fix, where one is shown; else to the overview."""
-        if self.advice is not None or self.opens_check:
-            self.advice, self.opens_check = None, False
+        if self.advice is not None or self.opens_check or self.tells_all_checks:
+            self.advice, self.opens_check, self.tells_all_checks = None, False, False
         else:
             self.go_to(Screen.OVERVIEW)
 
@@ -104,6 +108,7 @@ class ScreenModel(TimeTravel):
     def forget_selection(self) -> None:
         """Until the next key that moves it the first row is selected that is shown next."""
         self.selection, self.log.chosen = Selection(), None
+        self.area, self.opens_check, self.tells_all_checks = None, False, False
 
     def listed(self) -> list[CulpritLine]:
         """The culprits that the screen lists, filtered and sorted."""
@@ -132,11 +137,32 @@ class ScreenModel(TimeTravel):
         elif self.advice is not None:
             self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
         elif self.screen == Screen.PREFLIGHT:
-            self.selection = self.selection.moved(self.findings(), rows)
+            self._select_check(rows)
         elif self.screen == Screen.IRQS:
             self.selection = self.selection.moved(self.irq_listing(), rows)
         else:
             self.selection = self.selection.moved(self.listing(), rows)
+
+    def _select_check(self, rows: int) -> None:
+        """From the causes on to the areas below them; where checks are told, those are scrolled."""
+        if self.tells_all_checks or (self.area is not None and self.opens_check):
+            self.check_offset = max(self.check_offset + rows, 0)
+            return
+        listing, areas = self.findings(), list(Area) if self.frame is not None and self.frame.gravities else []
+        count = len(listing.lines)
+        at = listing.at if self.area is None else count + areas.index(self.area)
+        at = max(min(at + rows if count or self.area else at + rows - 1, count + len(areas) - 1), 0)
+        self.area = areas[at - count] if areas and at >= count else None
+        if self.area is None:
+            self.selection = self.selection.moved(listing, at - listing.at)
+
+    def toggle_check(self) -> None:
+        """Tells of the selected check why it matters, or of the selected area all; or no longer."""
+        self.opens_check, self.check_offset = not self.opens_check, 0
+
+    def toggle_all_checks(self) -> None:
+        """Tells all checks, also those that pass; or no longer."""
+        self.tells_all_checks, self.check_offset = not self.tells_all_checks, 0
 
     def listing(self) -> Listing[CulpritLine]:
         """The culprits in their order, and the selected one, wherever it has come to stand."""

@@ -103,6 +103,8 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
         {"groups_irqs": True, "row": 0, "chosen": "card"} if screen == Screen.IRQS else {"folds": False}
     ),
     "z": _same(shows_silent_irqs=True),
+    "v": _same(tells_all_checks=True),
+    "F": _same(notice="no fix script"),
     "c": _same(above="CalibrationOverlay announced"),
     "t": _same(above="TraceOverlay announced"),
     "p": _same(above="PreflightOverlay announced"),
@@ -173,13 +175,13 @@ EFFECTS: dict[str, dict[str, Change]] = {
 }
 # What these change belongs to other screens: the picture may stay as it is.
 UNSEEN: dict[str, tuple[str, ...]] = {
-    Screen.OVERVIEW: ("g", "z"),
-    Screen.MAP: ("2", "s", "a", "g", "z"),
-    Screen.IRQS: ("a",),
-    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "g", "z"),
-    Screen.CPU: ("a", "g", "z"),
-    Screen.EVENTS: ("s", "a", "g", "z"),
+    Screen.OVERVIEW: ("g", "z", "v"),
+    Screen.MAP: ("2", "s", "a", "g", "z", "v"),
+    Screen.IRQS: ("a", "v"),
+    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "g", "z", "v"),
+    Screen.CPU: ("a", "g", "z", "v"),
+    Screen.EVENTS: ("s", "a", "g", "z", "v"),
     Screen.PREFLIGHT: ("s", "a", "g", "z"),
-    Screen.CULPRITS: ("a", "g", "z"),
-    RECORDED: ("g", "z"),
+    Screen.CULPRITS: ("a", "g", "z", "v"),
+    RECORDED: ("g", "z", "v"),
 }

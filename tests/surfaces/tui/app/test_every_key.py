@@ -62,6 +62,8 @@ class _Look:
     sort: str
     shows_all_cpus: bool
     opens_check: bool
+    area: str | None
+    tells_all_checks: bool
     folds: bool
     groups_irqs: bool
     shows_silent_irqs: bool
@@ -92,6 +94,8 @@ def _look(app: MonitorApp) -> _Look:
         model.sort,
         model.shows_all_cpus,
         model.opens_check,
+        model.area,
+        model.tells_all_checks,
         model.folds,
         model.groups_irqs,
         model.shows_silent_irqs,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,9 @@ from textual.pilot import Pilot
 
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.terms import Gravity
+from noisewatch.judgement.terms import Area, Gravity
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine import Machine
-from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
@@ -33,6 +33,7 @@ from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of, unframed
+from tests.surfaces.tui.screens.causes import HOG_IN_TWO, by_cause, finding_line
 from tests.written.quiet_machine import CPUS, loaded_files, quiet_files
 
 _FINDINGS = (
@@ -81,36 +82,8 @@ def test_the_selected_check_is_told_whole_with_its_command() -> None:
     assert model.selected_finding() == _FINDINGS[2]
 
 
-def _finding(name: str, gravity: Gravity, cause: int | None, said: str = "") -> FindingLine:
-    status = {Gravity.FAILED: "fail", Gravity.WARNED: "warn"}.get(gravity, "unknown")
-    return FindingLine(
-        id=name, status=status, weight="blocking", gravity=gravity, said=said or f"{name} is", cause=cause
-    )
-
-
-_HOG_IN_TWO = (
-    _finding("tasks-on-target", Gravity.FAILED, 1, "hog (pid 7): 48% of CPU 3 (limit 0.5%)"),
-    _finding("target-cpu-busy", Gravity.FAILED, 1, "CPU 3 is 48% busy"),
-    _finding("turbo-enabled", Gravity.WARNED, 2, "turbo is on"),
-    _finding("swapping", Gravity.UNANSWERED, 3, "no such file"),
-    _finding("processor-hot", Gravity.OPEN, None),
-)
-_CAUSES = (
-    CauseLine(
-        (("now", "sudo taskset -pc 0-1 7"), ("undo", "sudo taskset -pc 0-3 7")), ("tasks-on-target", "target-cpu-busy")
-    ),
-    CauseLine((("now", "echo 0 | sudo tee /turbo"),), ("turbo-enabled",)),
-    CauseLine(said="run noisewatch on the machine itself", is_open=True),
-)
-
-
-def _by_cause(second: int = 1) -> Frame:
-    order = "".join(str(list(Gravity).index(Gravity.PASSED)) for _ in CATALOGUE)
-    return frame(findings=_HOG_IN_TWO, causes=_CAUSES, gravities=order, verdict="unstable", second=second)
-
-
 def test_the_first_cause_stands_above_with_its_commands_and_the_others_follow_by_number() -> None:
-    text = screen_of(model_of(_by_cause()), "preflight", 120, 40)
+    text = screen_of(model_of(by_cause()), "preflight", 120, 40)
     first = next(at for at, line in enumerate(text) if "fix first" in line)
     listed = next(at for at, line in enumerate(text) if "what to do" in line)
     above = "\n".join(text[first:listed])
@@ -124,7 +97,7 @@ def test_the_first_cause_stands_above_with_its_commands_and_the_others_follow_by
 
 
 def test_arrows_go_from_cause_to_cause_and_y_copies_the_command_of_the_selected_one() -> None:
-    model = model_of(_by_cause())
+    model = model_of(by_cause())
     model.go_to("preflight")
     assert command_to_copy(model)[0] == "sudo taskset -pc 0-1 7"
     model.select(1)
@@ -132,22 +105,22 @@ def test_arrows_go_from_cause_to_cause_and_y_copies_the_command_of_the_selected_
     model.select(1)
     assert command_to_copy(model)[0] is None
     model.select(1)
-    assert model.findings().selected == _HOG_IN_TWO[-1]
+    assert model.findings().selected == HOG_IN_TWO[-1]
 
 
 def test_what_was_chosen_stays_selected_when_another_check_leads_its_cause() -> None:
-    model = model_of(_by_cause(second=1))
+    model = model_of(by_cause(second=1))
     model.go_to("preflight")
     model.select(1)
-    led = (_finding("clock-capped", Gravity.WARNED, 2), *_HOG_IN_TWO)
-    model.add(replace(_by_cause(second=2), findings=led))
+    led = (finding_line("clock-capped", Gravity.WARNED, 2), *HOG_IN_TWO)
+    model.add(replace(by_cause(second=2), findings=led))
     selected = model.findings().selected
     assert selected is not None
     assert (selected.id, model.findings().is_gone) == ("clock-capped", False)
 
 
 def test_enter_opens_the_checks_of_a_cause_with_why_and_limits_and_escape_closes_them() -> None:
-    model = model_of(_by_cause())
+    model = model_of(by_cause())
     limit = "limit: share of a target CPU that one task may take: 0.5%"
     assert limit not in "\n".join(screen_of(model, "preflight", 80, 30))
     model.opens_check = True
@@ -159,10 +132,12 @@ def test_enter_opens_the_checks_of_a_cause_with_why_and_limits_and_escape_closes
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
 @pytest.mark.parametrize("size", [(20, 5), (40, 10), (60, 20), (80, 24), (120, 34), (140, 40), (300, 80)])
-def test_by_cause_the_screen_fits_every_size_and_has_no_empty_half(size: tuple[int, int], glyphs: Glyphs) -> None:
-    model = model_of(_by_cause())
+def testby_cause_the_screen_fits_every_size_and_has_no_empty_half(size: tuple[int, int], glyphs: Glyphs) -> None:
+    model = model_of(by_cause())
     model.go_to("preflight")
-    for model.opens_check in (False, True):
+    for model.opens_check, model.area, model.tells_all_checks in product(
+        (False, True), (None, Area.LOAD), (False, True)
+    ):
         rows = rows_of_screen(model, *size, glyphs)
         assert len(rows) <= size[1]
         assert max(map(length, rows)) <= size[0]

@@ -1,0 +1,120 @@
+"""What is wrong, by cause: a row each, and of the selected one what to do, what that settles and why it matters."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from noisewatch.operations.frame.frame import FindingLine, Frame
+from noisewatch.surfaces.tui.draw.check_grid import check_named, mark
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, ends, fitted
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.units import describe_value
+
+NOT_NOW = "in this snapshot it neither fails nor warns, and is not unknown"
+_STEP = 9  # columns of `settles` and the like
+_LONGEST_TITLE = 150
+_NARROW = 60
+_NAMES_SHARE = 0.4
+
+
+def cause_list(
+    listing: Listing[FindingLine], frame: Frame, width: int, room: int, glyphs: Glyphs, is_selected: bool
+) -> list[Row]:
+    """As many as there is room for, the selected one among them."""
+    if room < 1 or not listing.lines:
+        return []
+    first = listing.first_in(room)
+    rows = [_row(each, frame, width, glyphs) for each in listing.lines[first : first + room]]
+    if not is_selected:
+        return rows
+    at = listing.at - first
+    text = f"-    {listing.lines[listing.at].id}" if listing.is_gone else "".join(text for text, _ in rows[at])
+    rows[at] = [(fitted(text, width), "selected")]
+    return rows
+
+
+def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
+    """Its mark and number, what is wrong, and the checks at the right; of no cause its name first."""
+    text, style = mark(finding.gravity, glyphs)
+    if finding.cause is None:
+        return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (finding.said, "plain")], width)
+    number: Row = [(f"{text} ", style), (f"{finding.cause:<2} ", "strong")]
+    if width < _NARROW:
+        return cut([*number, (finding.id, "strong")], width)
+    names = "  " + ", ".join(each.id for each in _of_cause(frame, finding.cause))
+    names = names if len(names) <= width * _NAMES_SHARE else f"  {finding.id}, …"
+    return ends([*number, (_said(frame, finding.cause), "plain")], [(names, "faint")], width)
+
+
+def _of_cause(frame: Frame, number: int) -> list[FindingLine]:
+    return [each for each in frame.findings if each.cause == number]
+
+
+def _said(frame: Frame, number: int) -> str:
+    """What is wrong, in one sentence after the other as far as they fit."""
+    cause = frame.causes[number - 1]
+    if cause.said is not None:
+        return cause.said
+    first, *more = (each.said for each in _of_cause(frame, number))
+    for each in more:
+        if len(first) + len(each) <= _LONGEST_TITLE:
+            first += f"; {each}"
+    return first
+
+
+def cause_detail(
+    model: ScreenModel, frame: Frame, listing: Listing[FindingLine], width: int, glyphs: Glyphs
+) -> list[Row]:
+    """What is wrong, what to do now, to undo and to keep it, and which checks that settles."""
+    finding = listing.selected
+    if finding is None:
+        return [[("all checks that were asked pass" if frame.passed else "no check was asked", "plain")]]
+    if listing.is_gone:
+        return _wrapped([f"{finding.id}: {NOT_NOW}"], width)
+    if finding.cause is None or finding.cause > len(frame.causes):
+        check = check_named(finding.id)
+        asked = [check.question] if check is not None else []
+        rows = [*_wrapped([*asked, finding.said], width), *_step("fix", finding.fix, width)]
+        return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
+    cause = frame.causes[finding.cause - 1]
+    rows = _wrapped([_said(frame, finding.cause)], width - 2)
+    rows = [
+        [mark(finding.gravity, glyphs) if at == 0 else (" ", "plain"), (" ", "plain"), *row]
+        for at, row in enumerate(rows)
+    ]
+    for purpose, line in cause.steps:
+        rows += _step(purpose, line, width)
+    found = _of_cause(frame, finding.cause)
+    settled = [each.id for each in found if each.id in cause.settles]
+    others = [each.id for each in found if each.id not in cause.settles]
+    label = "open" if cause.is_open else "helps" if settled or cause.command else "about"
+    rows += _step("settles", ", ".join(settled), width) + _step(label, ", ".join(others), width)
+    return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
+
+
+def _step(purpose: str, line: str | None, width: int) -> list[Row]:
+    return [cut([(f"{purpose:<{_STEP}}", "faint"), (line, "plain")], width)] if line else []
+
+
+def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row]:
+    """Of each check of the cause: what it asks and says, why that matters, its limits."""
+    if finding is None:
+        return []
+    found = [finding] if finding.cause is None else _of_cause(frame, finding.cause)
+    lines: list[str] = []
+    for each in found:
+        check = check_named(each.id)
+        lines += ["", f"{each.id} ({each.weight}): {check.question if check is not None else ''}".rstrip(" :")]
+        lines += [each.said] if finding.cause is not None else []
+        if check is not None:
+            lines += [f"why: {check.why}", f"what helps: {check.remedy}"]
+            lines += [f"limit: {one.name}: {describe_value(one.value, one.unit)}" for one in check.limits]
+    return _wrapped(lines, width)
+
+
+def _wrapped(lines: Iterable[str], width: int) -> list[Row]:
+    parts = (textwrap.wrap(line, max(width, 10), subsequent_indent="  ") or [""] for line in lines)
+    return [[(part, "plain")] for each in parts for part in each]

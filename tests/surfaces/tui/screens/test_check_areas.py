@@ -1,0 +1,85 @@
+"""The checks by area in the monitor: selected, opened, or all of them told."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.terms import Area
+from noisewatch.operations.frame.frame import FindingLine
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.surfaces.tui.framing import model_of, text_of
+from tests.surfaces.tui.screens.causes import HOG_IN_TWO, by_cause
+
+
+def _text(model: ScreenModel, width: int, height: int) -> str:
+    return "\n".join(text_of(row) for row in rows_of_screen(model, width, height, UNICODE))
+
+
+def _selected(model: ScreenModel) -> tuple[Area | None, FindingLine | None]:
+    return model.area, model.selected_finding()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 34)])
+def test_arrows_go_on_from_the_causes_into_the_areas_and_back(size: tuple[int, int]) -> None:
+    model = model_of(by_cause())
+    model.go_to("preflight")
+    model.select(3)
+    assert _selected(model) == (None, HOG_IN_TWO[-1])
+    model.select(1)
+    assert model.area == next(iter(Area))
+    model.select(2)
+    assert model.area == Area.ISOLATION
+    for check in CATALOGUE:
+        assert (check.id in _text(model, *size)) == (check.area == Area.ISOLATION or check.id in _NAMED)
+    model.select(99)
+    assert model.area == list(Area)[-1]
+    model.select(-len(Area))
+    assert _selected(model) == (None, HOG_IN_TWO[-1])
+
+
+_NAMED = ("tasks-on-target", "target-cpu-busy", "turbo-enabled", "swapping", "processor-hot")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 34)])
+def test_enter_opens_an_area_with_why_and_limits_arrows_scroll_it_and_escape_closes_it(size: tuple[int, int]) -> None:
+    model = model_of(by_cause())
+    model.go_to("preflight")
+    model.select(4 + list(Area).index(Area.INTERRUPTS))
+    model.toggle_check()
+    seen = ""
+    for _ in range(60):
+        seen += _text(model, *size)
+        model.select(1)
+    words = " ".join(seen.replace("│", " ").split())
+    for check in CATALOGUE:
+        if check.area == Area.INTERRUPTS:
+            assert check.question in words
+            assert f"why: {check.why}" in words
+    assert model.area == Area.INTERRUPTS
+    model.go_back()
+    assert (model.opens_check, model.area, model.screen) == (False, Area.INTERRUPTS, "preflight")
+
+
+def test_v_tells_every_check_with_its_answer_and_again_none() -> None:
+    model = model_of(by_cause())
+    model.go_to("preflight")
+    model.toggle_all_checks()
+    seen = ""
+    for _ in range(len(CATALOGUE) + len(Area)):
+        seen += _text(model, 140, 40)
+        model.select(1)
+    assert [check.id for check in CATALOGUE if check.id not in seen] == []
+    assert "hog (pid 7): 48% of CPU 3 (limit 0.5%)" in seen
+    model.toggle_all_checks()
+    assert "what to do" in _text(model, 140, 40)
+
+
+def test_on_the_largest_screen_all_areas_stand_open() -> None:
+    model = model_of(by_cause())
+    model.go_to("preflight")
+    shown = _text(model, 300, 80)
+    assert [check.id for check in CATALOGUE if check.id not in shown] == []
+    assert "Is any device's interrupt routed to a target CPU?" in shown
