@@ -108,7 +108,7 @@ def _tell(reason: str) -> int:
 def _sample(options: SamplerOptions) -> int:
     # Imported here, as the monitor imports this module too, and its first picture comes first.
     from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
-    from noisewatch.operations.frame.frame import encode_frame
+    from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
     from noisewatch.operations.idle_probe import IdleProbe
     from noisewatch.operations.machines import open_machine, snapshot_options
     from noisewatch.operations.sampling import ClockRequest, sample_frames
@@ -122,11 +122,13 @@ def _sample(options: SamplerOptions) -> int:
             remove_stale_where_mounted()
         clock = ClockRequest()
         inbox = Inbox(sys.stdin.fileno(), {"idle_probe": idle_probe.want, "clock": clock.want})
+        told = NOTHING_TOLD
         for frame in sample_frames(machine, read_options, options.interval_s, inbox.wait, idle_probe, clock):
             if inbox.is_abandoned:
                 break
-            sys.stdout.buffer.write(encode_frame(frame))
+            sys.stdout.buffer.write(encode_frame(frame, told))
             sys.stdout.buffer.flush()
+            told = standing_of(frame)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from noisewatch.operations.frame.frame import CpuLine, Frame, decode_frame
+from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.operations.frame.line import decode_frame
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from tests.live.noise import CPU, LOOP, noise

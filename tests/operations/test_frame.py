@@ -25,9 +25,8 @@ from noisewatch.operations.frame.frame import (
     Frame,
     Temperature,
     Throttled,
-    decode_frame,
-    encode_frame,
 )
+from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, encode_frame, standing_of
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.operations.frame.places import PlaceLine
 from tests.judgement.judging import judged
@@ -99,10 +98,47 @@ _FRAMES = st.builds(
 )
 
 
+_CAUSES = st.sampled_from(((), (CauseLine((("now", "a"),), ("b",)),), (CauseLine(said="c", is_open=True),)))
+_GRAVITIES = st.sampled_from(("", "010", "011"))
+
+
 @settings(max_examples=50)
 @given(_FRAMES)
 def test_a_frame_comes_out_as_it_went_in(whole: Frame) -> None:
     assert decode_frame(encode_frame(whole)) == whole
+
+
+@settings(max_examples=30)
+@given(st.lists(_FRAMES, max_size=4), st.lists(_CAUSES, min_size=4, max_size=4), st.lists(_GRAVITIES, min_size=4))
+def test_frames_come_out_as_they_went_in_where_lines_leave_out_what_is_as_before(
+    frames: list[Frame], causes: list[tuple[CauseLine, ...]], gravities: list[str]
+) -> None:
+    told = heard = NOTHING_TOLD
+    for plain, some, places in zip(frames, causes, gravities, strict=False):
+        whole = replace(plain, causes=some, gravities=places)
+        decoded = decode_frame(encode_frame(whole, told), heard)
+        assert decoded == whole
+        told, heard = standing_of(whole), standing_of(decoded)
+
+
+def test_causes_and_gravities_are_told_when_they_change() -> None:
+    cause = CauseLine((("now", "systemctl stop hog"),), ("tasks-on-target",))
+    first = frame(causes=(cause,), gravities="012")
+    lines = [
+        encode_frame(first, NOTHING_TOLD),
+        encode_frame(first, standing_of(first)),
+        encode_frame(replace(first, gravities="010"), standing_of(first)),
+    ]
+    assert [(b"stop hog" in line, b'"gravities"' in line) for line in lines] == [
+        (True, True),
+        (False, False),
+        (False, True),
+    ]
+
+
+def test_names_of_figures_are_not_told_of_each_cpu() -> None:
+    one, two = (len(encode_frame(frame(tuple(cpu_line(cpu) for cpu in range(count))))) for count in (1, 2))
+    assert two - one < 100
 
 
 @settings(max_examples=50)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,3 @@ class CauseLine:
     def by_hand(self) -> str | None:
         """What else is to be done, in words or as options of noisewatch."""
         return next((line for purpose, line in self.steps if purpose in ("try", "keep", "by hand")), None)
-
-
-def decoded_cause(found: dict[str, Any]) -> CauseLine:
-    """The line of decoded JSON. Raises TypeError or KeyError for anything else."""
-    found["steps"] = tuple((purpose, line) for purpose, line in found["steps"])
-    found["settles"] = tuple(found["settles"])
-    return CauseLine(**found)

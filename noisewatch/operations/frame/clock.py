@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +81,3 @@ class ClockFigures:
 
 
 SPARSE = (ClockCpu, ClockPackage)  # little is known of most of them: a line leaves out what is None
-
-
-def decoded_clock(found: dict[str, Any]) -> ClockFigures:
-    """The figures of decoded JSON. Raises TypeError or KeyError for anything else."""
-    return ClockFigures(
-        groups=tuple(ClockGroup(**each) for each in found["groups"]),
-        cpus=tuple(_decoded_cpu(each) for each in found["cpus"]),
-        packages=tuple(ClockPackage(**each) for each in found["packages"]),
-        sensors=tuple(ClockSensor(**each) for each in found["sensors"]),
-        idle_names=tuple(found["idle_names"]),
-        packages_age_s=found["packages_age_s"],
-        reasons=dict(found["reasons"]),
-    )
-
-
-def _decoded_cpu(found: dict[str, Any]) -> ClockCpu:
-    shares = found.get("idle_shares")
-    return ClockCpu(**{**found, "idle_shares": None if shares is None else tuple(shares)})

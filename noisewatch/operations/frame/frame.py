@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
-from noisewatch.operations.frame.causes import CauseLine, decoded_cause
-from noisewatch.operations.frame.clock import SPARSE, ClockFigures, decoded_clock
-from noisewatch.operations.frame.irqs import IrqLine, IrqSetting, decoded_irq, decoded_irq_setting
-from noisewatch.operations.frame.places import PlaceLine, decoded_place
+from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.clock import ClockFigures
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.places import PlaceLine
 
 MOST_CULPRITS = 64
 KINDS = (
@@ -201,63 +198,3 @@ class Frame:
         if line is None or line.stolen_ns_per_s is None:
             return False
         return not self.is_cut or (line.role != Role.HOUSEKEEPING and self.culprits[-1].role == Role.HOUSEKEEPING)
-
-
-def encode_frame(frame: Frame) -> bytes:
-    """The frame as one line."""
-    return json.dumps(frame, separators=(",", ":"), default=_fields).encode() + b"\n"
-
-
-def _fields(of: Any) -> dict[str, Any]:
-    """Without the copies of dataclasses.asdict, which take longer than all else that a frame needs."""
-    fields = {name: getattr(of, name) for name in of.__slots__}
-    return {name: value for name, value in fields.items() if value is not None} if isinstance(of, SPARSE) else fields
-
-
-def _decoded_cpu(found: dict[str, Any]) -> CpuLine:
-    taken = found["taken_ns_per_s"]
-    found["taken_ns_per_s"] = None if taken is None else tuple(taken)
-    found["role"] = Role(found["role"])
-    return CpuLine(**found)
-
-
-def _decoded_culprit(found: dict[str, Any]) -> CulpritLine:
-    found["kind"], found["role"] = Kind(found["kind"]), Role(found["role"])
-    return CulpritLine(**found)
-
-
-def _decoded_conditions(found: dict[str, Any]) -> Conditions:
-    return Conditions(
-        mains_power=found["mains_power"],
-        clock_limits=tuple(ClockLimits(**each) for each in found["clock_limits"]),
-        throttled=tuple(Throttled(**each) for each in found["throttled"]),
-        cooling=None if found["cooling"] is None else tuple(CoolingLine(**each) for each in found["cooling"]),
-        temperatures=tuple(Temperature(**each) for each in found["temperatures"]),
-    )
-
-
-_DECODED_BY_NAME: Mapping[str, Callable[[Any], object]] = {
-    "places": decoded_place,
-    "irqs": decoded_irq,
-    "irq_settings": decoded_irq_setting,
-}
-
-
-def decode_frame(line: bytes) -> Frame:
-    """The frame of a line that encode_frame made. Raises ValueError for any other line."""
-    found = json.loads(line)
-    try:
-        found["cpus"] = tuple(_decoded_cpu(cpu) for cpu in found["cpus"])
-        found["culprits"] = tuple(_decoded_culprit(culprit) for culprit in found["culprits"])
-        found["findings"] = tuple(FindingLine(**finding) for finding in found["findings"])
-        found["causes"] = tuple(map(decoded_cause, found["causes"]))
-        found["counts"] = None if found["counts"] is None else Counts(**found["counts"])
-        for name in ("target", "housekeeping"):
-            found[name] = tuple(found[name])
-        found["conditions"] = _decoded_conditions(found["conditions"])
-        found["clock"] = None if found["clock"] is None else decoded_clock(found["clock"])
-        for name, decoded in _DECODED_BY_NAME.items():
-            found[name] = None if found[name] is None else tuple(map(decoded, found[name]))
-        return Frame(**found)
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"no frame: {error}") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from noisewatch.kinds import Kind
 
@@ -48,15 +47,3 @@ class IrqSetting:
     def irq(self) -> int | None:
         """Its number; None of the architecture's own."""
         return int(self.label) if self.label.isdecimal() else None
-
-
-def decoded_irq(found: dict[str, Any]) -> IrqLine:
-    """The line of decoded JSON. Raises TypeError or KeyError for anything else."""
-    found["cpus"], found["rates"] = tuple(found["cpus"]), tuple(found["rates"])
-    return IrqLine(**found)
-
-
-def decoded_irq_setting(found: dict[str, Any]) -> IrqSetting:
-    """The line of decoded JSON. Raises TypeError, KeyError or ValueError for anything else."""
-    found["kind"] = Kind(found["kind"])
-    return IrqSetting(**found)

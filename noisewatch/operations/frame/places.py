@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.topology import CpuPlace
@@ -36,10 +36,3 @@ def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str
         for cpu, place in sorted(topology.items())
     )
     return lines if any(line != PlaceLine(line.cpu) for line in lines) else None
-
-
-def decoded_place(found: dict[str, Any]) -> PlaceLine:
-    """The line of decoded JSON. Raises TypeError or KeyError for anything else."""
-    siblings = found["siblings"]
-    found["siblings"] = None if siblings is None else tuple(siblings)
-    return PlaceLine(**found)

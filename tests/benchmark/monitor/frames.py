@@ -7,7 +7,7 @@ from pathlib import Path
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import encode_frame
+from noisewatch.operations.frame.line import encode_frame
 from noisewatch.operations.sampling import sample_frames
 
 _FIRST = 3  # what is read once, and later only now and then

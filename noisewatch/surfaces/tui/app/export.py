@@ -13,7 +13,8 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import UsageError
 from noisewatch.judgement.terms import label_of
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame, encode_frame
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
+from noisewatch.operations.frame.line import described_frame
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
 from noisewatch.surfaces.tui.draw.clock_help import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
@@ -75,7 +76,7 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
     window = {"intervals": len(numbers), "lost_ns_per_s_by_cpu": lost}
     described = {
         _EXPORTED_NAMES.get(name, name): value
-        for name, value in json.loads(encode_frame(frame)).items()
+        for name, value in described_frame(frame).items()
         if name not in _TOLD_ON_CHANGE
     }
     return json.dumps({"schema": 1, **described, "window": window}, indent=1) + "\n"

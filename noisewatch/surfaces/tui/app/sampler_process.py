@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
-from noisewatch.operations.frame.frame import Frame, decode_frame
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, standing_of
 from noisewatch.text import printable
 
 _LONGEST_LINE = 1 << 24  # a frame of thousands of CPUs
@@ -58,11 +59,11 @@ class SamplerProcess:
         self._requests = requests = await _writer_to(process.stdin)
         if self.asked:
             self._send(self.asked)
-        is_last = False
+        is_last, told = False, NOTHING_TOLD
         try:
             while line := await frames.readline():
-                frame = decode_frame(line)
-                is_last = frame.is_last
+                frame = decode_frame(line, told)
+                is_last, told = frame.is_last, standing_of(frame)
                 show(frame, line)
                 await self._may_read.wait()
         except ValueError:  # a frame that was cut short, or is longer than any machine's

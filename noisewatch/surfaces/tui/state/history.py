@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import zlib
 from array import array
-from collections import defaultdict
+from bisect import bisect_right
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import KINDS, Frame, decode_frame, encode_frame
+from noisewatch.operations.frame.frame import KINDS, Frame
+from noisewatch.operations.frame.line import Standing, decode_frame, encode_frame, standing_of
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 
 # Two minutes, at an interval a second: what lasts less than a quarter of them is not usual yet, and what goes on for
@@ -62,6 +64,7 @@ class History:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self._lines: list[bytes] = []
+        self._standing: deque[tuple[int, Standing]] = deque()  # what lines leave out, and since which interval
         self._noise_by_cpu: dict[int, array[float]] = {}
         self._worst = _column(capacity)
         self._noisy = array("L", [0]) * capacity  # intervals up to this one with too much
@@ -80,6 +83,7 @@ class History:
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Takes in the next frame that has rates; `line` is what it came as."""
         at = self.count % self.capacity
+        self._keep_standing(standing_of(frame))
         line = zlib.compress(line or encode_frame(frame), _FASTEST)
         if at < len(self._lines):
             self._lines[at] = line
@@ -98,6 +102,12 @@ class History:
         self._noisy[at], self._unknown[at] = self._total_noisy, self._total_unknown
         self.count += 1
 
+    def _keep_standing(self, standing: Standing) -> None:
+        if not self._standing or self._standing[-1][1] != standing:
+            self._standing.append((self.count, standing))
+        while len(self._standing) > 1 and self._standing[1][0] <= self.first:
+            self._standing.popleft()
+
     def frame(self, number: int) -> Frame:
         """The frame of an interval that is kept. Raises IndexError for another."""
         if not self.first <= number < self.count:
@@ -107,7 +117,8 @@ class History:
         return self._shown[1]
 
     def _decoded(self, number: int) -> Frame:
-        return decode_frame(zlib.decompress(self._lines[number % self.capacity]))
+        at = bisect_right(self._standing, number, key=lambda since: since[0]) - 1
+        return decode_frame(zlib.decompress(self._lines[number % self.capacity]), self._standing[at][1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
         """The noise of each kind on the CPU, ns/s; None where a frame may not tell. Frames are looked into once."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.operations.frame.frame import encode_frame
+from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.line import encode_frame, standing_of
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -76,6 +78,18 @@ def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
         await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
 
     assert with_monitor(steps, sampler_program(program)).model.history.count == 2
+
+
+def test_what_the_sampler_does_not_repeat_is_as_it_was() -> None:
+    first = frame(causes=(CauseLine(settles=("tasks-on-target",)),), gravities="04")
+    second = replace(first, culprits=(culprit("latecomer"),))
+    lines = encode_frame(first) + encode_frame(second, standing_of(first))
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
+
+    model = with_monitor(steps, sampler_program(f"os.write(1, {lines!r}); time.sleep(60)")).model
+    assert (model.newest, model.history.frame(0), model.history.frame(1)) == (second, first, second)
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])

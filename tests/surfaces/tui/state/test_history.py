@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_NS
 from noisewatch.surfaces.tui.state.history import History
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
@@ -59,3 +64,30 @@ def test_noisy_and_unknown_intervals_are_counted_within_any_others() -> None:
         history.add(frame((cpu_line(1, "target", lost_ns),)))
     windows = [range(1, 5), range(1, 2), range(2, 3), range(2, 4), range(3, 5), range(4, 4)]
     assert [history.noisy_within(each) for each in windows] == [(2, 1), (0, 0), (1, 0), (1, 1), (1, 1), (0, 0)]
+
+
+def _told(frames: list[Frame], capacity: int = 10) -> History:
+    """From lines that leave out what is as in the line before."""
+    history, told = History(capacity), NOTHING_TOLD
+    for each in frames:
+        history.add(each, encode_frame(each, told))
+        told = standing_of(each)
+    return history
+
+
+def test_each_interval_has_the_causes_of_its_own_time() -> None:
+    calm, hog, thief = frame(gravities="44"), CauseLine(settles=("tasks-on-target",)), CauseLine(settles=("stolen",))
+    causes = [(), (hog,), (hog,), (hog, thief), (), ()]
+    frames = [replace(calm, causes=each, gravities=f"4{len(each)}") for each in causes]
+    history = _told(frames)
+    assert [history.frame(number) for number in (5, 0, 3, 1, 2, 4)] == [frames[at] for at in (5, 0, 3, 1, 2, 4)]
+
+
+def test_the_causes_of_the_oldest_interval_are_kept_though_they_were_told_before_it() -> None:
+    hog = CauseLine(settles=("tasks-on-target",))
+    frames = [replace(frame(second=second), causes=(hog,) if second < 30 else ()) for second in range(36)]
+    history = _told(frames)
+    assert [history.frame(number) for number in range(26, 36)] == frames[26:]
+    changing = [replace(each, gravities=str(number % 2)) for number, each in enumerate(frames)]
+    history = _told(changing)
+    assert [history.frame(number) for number in range(26, 36)] == changing[26:]

@@ -14,8 +14,9 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kinds import Kind
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import Frame, decode_frame, encode_frame
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.line import decode_frame, encode_frame
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.tui.state import irq_history
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
@@ -202,7 +203,7 @@ def test_more_irqs_than_there_is_room_for_are_unknown_and_the_silent_give_way(mo
 
 
 @pytest.mark.parametrize(
-    "field", ['"irqs":[1]', '"irqs":[{"label":"1"}]', '"irq_settings":[{"kind":"boo"}]', '"places":[{"cpu":1}]']
+    "field", ['"irqs":[1]', '"irqs":[["1"]]', '"irq_settings":[["1","boo","","","","",true,true]]', '"places":[[1]]']
 )
 def test_a_line_that_is_no_frame_is_refused(field: str) -> None:
     name = field.partition(":")[0]

@@ -1,0 +1,168 @@
+"""A frame as a line of JSON: records as arrays of their fields, without what is as in the line before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from noisewatch.judgement.terms import Counts
+from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.clock import SPARSE, ClockCpu, ClockFigures, ClockGroup, ClockPackage, ClockSensor
+from noisewatch.operations.frame.frame import (
+    ClockLimits,
+    Conditions,
+    CoolingLine,
+    CpuLine,
+    CulpritLine,
+    FindingLine,
+    Frame,
+    Temperature,
+    Throttled,
+)
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.operations.frame.places import PlaceLine
+
+Standing = Mapping[str, object]  # fields of a frame that seldom change, by name
+_STANDING = ("causes", "gravities")
+NOTHING_TOLD: Standing = {}
+
+
+def standing_of(frame: Frame) -> Standing:
+    """What the next line need not tell again."""
+    return {name: getattr(frame, name) for name in _STANDING}
+
+
+def encode_frame(frame: Frame, told: Standing = NOTHING_TOLD) -> bytes:
+    """The frame as one line, without what was `told` already."""
+    fields = {name: getattr(frame, name) for name in Frame.__slots__}
+    for name, value in told.items():
+        if fields[name] == value:
+            del fields[name]
+    return json.dumps(fields, separators=(",", ":"), default=_values).encode() + b"\n"
+
+
+def _values(of: Any) -> object:
+    """Without the copies of dataclasses.astuple, which take longer than all else that a frame needs."""
+    return _named_values(of) if isinstance(of, SPARSE) else _values_of(of.__slots__)(of)
+
+
+@cache
+def _values_of(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:
+    return attrgetter(*names)
+
+
+def _named_values(of: Any) -> dict[str, object]:
+    fields = {name: getattr(of, name) for name in of.__slots__}
+    return {name: value for name, value in fields.items() if value is not None} if isinstance(of, SPARSE) else fields
+
+
+def described_frame(frame: Frame) -> dict[str, Any]:
+    """All of it by name, as documents have it."""
+    described: dict[str, Any] = json.loads(json.dumps(frame, default=_named_values))
+    return described
+
+
+def decode_frame(line: bytes, told: Standing = NOTHING_TOLD) -> Frame:
+    """The frame of a line that encode_frame made with the same `told`. Raises ValueError for any other line."""
+    fields = json.loads(line)
+    try:
+        for name in fields.keys() & _DECODED_BY_NAME.keys():
+            fields[name] = _DECODED_BY_NAME[name](fields[name])
+        return Frame(**{**told, **fields})
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"no frame: {error}") from error
+
+
+def _named(kind: type[Any], values: Any) -> dict[str, Any]:
+    return dict(zip(kind.__slots__, values, strict=True))
+
+
+def _cpu(values: Any) -> CpuLine:
+    fields = _named(CpuLine, values)
+    taken = fields["taken_ns_per_s"]
+    fields["role"], fields["taken_ns_per_s"] = Role(fields["role"]), None if taken is None else tuple(taken)
+    return CpuLine(**fields)
+
+
+def _culprit(values: Any) -> CulpritLine:
+    fields = _named(CulpritLine, values)
+    fields["kind"], fields["role"] = Kind(fields["kind"]), Role(fields["role"])
+    return CulpritLine(**fields)
+
+
+def _cause(values: Any) -> CauseLine:
+    fields = _named(CauseLine, values)
+    fields["steps"] = tuple((purpose, line) for purpose, line in fields["steps"])
+    fields["settles"] = tuple(fields["settles"])
+    return CauseLine(**fields)
+
+
+def _conditions(values: Any) -> Conditions:
+    fields = _named(Conditions, values)
+    for name, kind in _CONDITIONS.items():
+        fields[name] = None if fields[name] is None else tuple(kind(*each) for each in fields[name])
+    return Conditions(**fields)
+
+
+_CONDITIONS = {"clock_limits": ClockLimits, "throttled": Throttled, "cooling": CoolingLine, "temperatures": Temperature}
+
+
+def _place(values: Any) -> PlaceLine:
+    fields = _named(PlaceLine, values)
+    siblings = fields["siblings"]
+    fields["siblings"] = None if siblings is None else tuple(siblings)
+    return PlaceLine(**fields)
+
+
+def _irq(values: Any) -> IrqLine:
+    label, cpus, rates = values
+    return IrqLine(label, tuple(cpus), tuple(rates))
+
+
+def _irq_setting(values: Any) -> IrqSetting:
+    fields = _named(IrqSetting, values)
+    fields["kind"] = Kind(fields["kind"])
+    return IrqSetting(**fields)
+
+
+def _clock(values: Any) -> ClockFigures:
+    fields = _named(ClockFigures, values)
+    fields["groups"] = tuple(ClockGroup(*each) for each in fields["groups"])
+    fields["cpus"] = tuple(_clock_cpu(each) for each in fields["cpus"])
+    fields["packages"] = tuple(ClockPackage(**each) for each in fields["packages"])
+    fields["sensors"] = tuple(ClockSensor(*each) for each in fields["sensors"])
+    fields["idle_names"], fields["reasons"] = tuple(fields["idle_names"]), dict(fields["reasons"])
+    return ClockFigures(**fields)
+
+
+def _clock_cpu(found: Mapping[str, Any]) -> ClockCpu:
+    shares = found.get("idle_shares")
+    return ClockCpu(**{**found, "idle_shares": None if shares is None else tuple(shares)})
+
+
+def _each(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda found: tuple(map(decoded, found))
+
+
+def _unless_none(decoded: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda found: None if found is None else decoded(found)
+
+
+_DECODED_BY_NAME: Mapping[str, Callable[[Any], Any]] = {
+    "target": tuple,
+    "housekeeping": tuple,
+    "cpus": _each(_cpu),
+    "culprits": _each(_culprit),
+    "findings": _each(lambda values: FindingLine(*values)),
+    "causes": _each(_cause),
+    "counts": _unless_none(lambda values: Counts(*values)),
+    "conditions": _conditions,
+    "places": _unless_none(_each(_place)),
+    "irqs": _unless_none(_each(_irq)),
+    "irq_settings": _unless_none(_each(_irq_setting)),
+    "clock": _unless_none(_clock),
+}
