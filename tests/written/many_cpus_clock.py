@@ -30,7 +30,7 @@ def clock_files(second: int, at_home: Sequence[int], packages: Sequence[Sequence
         }
         for cpu in cpus:
             folder = f"{CPUS}/cpu{cpu}"
-            files[f"{folder}/cpufreq/base_frequency"] = "2500000\n"
+            files[f"{folder}/cpufreq/base_frequency"] = "3000000\n"
             files[f"{folder}/thermal_throttle/package_power_limit_count"] = f"{7 + limited * (package == 0)}\n"
             shares = _AWAKE if cpu in at_home else _ASLEEP
             for index, (name, _, _) in enumerate(STATES):

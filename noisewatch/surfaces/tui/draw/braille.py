@@ -21,6 +21,25 @@ def braille_line(values: Sequence[float | None], height: int, low: float, high: 
     return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
 
 
+def braille_dots(lines: Sequence[Sequence[float | None]], height: int, low: float, high: float) -> list[str]:
+    """Several of them in one picture, without the ways between neighbours."""
+    cells = [[0] * (-(-len(lines[0]) // 2)) for _ in range(height)]
+    for at, values in enumerate(zip(*lines, strict=True)):
+        for value in set(values) - {None}:
+            dot = row_of(value or 0.0, height * _TALL, low, high)
+            cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
+    return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
+
+
+def plain_dots(lines: Sequence[Sequence[float | None]], height: int, low: float, high: float) -> list[str]:
+    """The same in ASCII, a character for two values."""
+    rows = [[" "] * (-(-len(lines[0]) // 2)) for _ in range(height)]
+    for at, values in enumerate(zip(*lines, strict=True)):
+        for value in set(values) - {None}:
+            rows[row_of(value or 0.0, height, low, high)][at // 2] = "*"
+    return ["".join(row) for row in rows]
+
+
 def plain_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
     """The same in ASCII, a character for two values: `*` where the second is, `|` on the way to it."""
     rows = [[" "] * (-(-len(values) // 2)) for _ in range(height)]

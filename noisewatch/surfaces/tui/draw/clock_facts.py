@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from noisewatch.cpus import format_cpu_list, parse_cpu_list
+from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.clock import ClockGroup, ClockPackage
@@ -108,11 +108,11 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     frame = model.frame
     if frame is None or frame.clock is None:
         return [_fact(name, None, why=why_no_figures(model)) for name in ("heat", "power", "slowed")]
-    packages = packages_of_target(frame)
+    packages = packages_in_order(frame)
     rows = _package(packages[0] if packages else ClockPackage(0, ""), frame, width, glyphs)
-    for package in packages[1:]:
+    for at, package in enumerate(packages[1:], start=2):  # below heat and power
         told = [_degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)]
-        rows.append(_fact(f"pkg {package.package}", ", ".join(each for each in told if each) or None))
+        rows.insert(at, _fact(f"package {package.package}", ", ".join(each for each in told if each) or None))
     if packages and packages[0].celsius is None:
         for each in frame.clock.sensors:
             heat = _degrees(each.celsius, each.critical_celsius, glyphs)
@@ -120,10 +120,10 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     return rows
 
 
-def packages_of_target(frame: Frame) -> list[ClockPackage]:
-    """Those that target CPUs are of, that of the first target CPU first."""
+def packages_in_order(frame: Frame) -> list[ClockPackage]:
+    """All of them: that of the first target CPU first, those without a target CPU last."""
     cpus = [(frozenset(parse_cpu_list(each.cpus)), each) for each in (frame.clock.packages if frame.clock else ())]
-    found = [each for cpu in frame.target for its, each in cpus if cpu in its]
+    found = [each for cpu in frame.target for its, each in cpus if cpu in its] + [each for _, each in cpus]
     return list({each.package: each for each in found}.values())
 
 
@@ -220,8 +220,7 @@ def settings_rows(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
         return _fact(name, said, _mark(frame, glyphs, *checks), why.get(figure, missing))
 
     rows = [
-        fact("driver", group.driver if group is not None else None, "governor"),
-        fact("governor", governor, "governor", "governor-not-performance"),
+        fact("governor", _with_driver(governor, group), "governor", "governor-not-performance"),
         fact("turbo", frame.turbo, "turbo", "turbo-enabled"),
         fact("window", window, "window", "frequency-window-open", "clock-capped"),
         fact("EPP", group.preference if group is not None else None, "preference", "energy-preference-not-performance"),
@@ -229,6 +228,11 @@ def settings_rows(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
     ]
     others = _others(frame, group)
     return [*rows, *([_fact("other", f"settings on CPU {others}", ("!", "notable"))] if others else [])]
+
+
+def _with_driver(governor: str | None, group: ClockGroup | None) -> str | None:
+    driver = group.driver if group is not None else None
+    return f"{governor}, {driver}" if governor is not None and driver is not None else governor or driver
 
 
 def _window(group: ClockGroup) -> str | None:
@@ -257,6 +261,9 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
     frame = model.frame
     reasons: Mapping[str, str] = frame.clock.reasons if frame is not None and frame.clock is not None else {}
     names_by_reason: dict[str, list[str]] = {}
+    asked = [each.cpu for each in (frame.clock.cpus if frame and frame.clock else ()) if each.awake_share is not None]
+    if frame is not None and 0 < len(asked) < frame.online_count and "idle_shares" not in reasons:
+        reasons = {**reasons, "idle_shares": f"asked of {name_cpus(asked)} only"}
     for figure, reason in reasons.items():
         names_by_reason.setdefault(reason, []).append(_NAMES.get(figure, figure))
     return [

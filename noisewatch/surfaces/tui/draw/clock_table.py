@@ -200,9 +200,13 @@ def _clock(line: CpuLine, known: _Known) -> Piece:
 
 
 def _age(found: ClockRange | None) -> Piece:
-    """Of a clock that is not of the last interval; one without a tick may be as old as the session."""
+    """Of a clock that is not of the last interval; one without a tick may be as old as the session, and
+    nobody knows how old where ticks are unknown.
+    """
     if found is None or found.age_s == 0:
         return "", "faint"
+    if found.age_s is None and not found.knows_ticks:
+        return "unknown", "unknown"
     return ("no tick" if found.age_s is None else f"{found.age_s:.0f} s"), "faint"
 
 

@@ -80,13 +80,13 @@ def in_sight(model: ScreenModel, width: int) -> range:
 def _ends(model: ScreenModel, window: _Window) -> tuple[str, str]:
     """When the first interval in sight ended, and the last one."""
     numbers = window.numbers(model.history.first)
-    begin = _time_of(model, numbers[0])
+    begin = time_of(model, numbers[0])
     if window.last < model.history.count - 1 or model.is_recorded:
-        return begin, _time_of(model, window.last)
+        return begin, time_of(model, window.last)
     return begin, "last" if model.is_stale else "now"
 
 
-def _time_of(model: ScreenModel, number: int) -> str:
+def time_of(model: ScreenModel, number: int) -> str:
     """The time of day; where that is not known, how far into the recording, or how long ago."""
     at_ns = round((model.clocks.taken_at_s(number) or 0.0) * 1e9)
     wall_clock = model.wall_clock(at_ns)

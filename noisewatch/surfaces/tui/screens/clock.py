@@ -5,13 +5,11 @@ from __future__ import annotations
 import textwrap
 
 from noisewatch.cpus import name_cpus
-from noisewatch.surfaces.tui.draw.clock_chart import chart_rows, in_sight
+from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, chart_rows, lane_count, slowed_marks
 from noisewatch.surfaces.tui.draw.clock_facts import (
-    base_khz,
     has_clock,
-    highest_khz,
     package_rows,
-    packages_of_target,
+    packages_in_order,
     reason_rows,
     settings_rows,
     why_no_figures,
@@ -21,15 +19,18 @@ from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, ta
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
+from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.headlines import clock_headline
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.clock_history import DROP
+from noisewatch.surfaces.tui.state.screen_model import ClockGraph, ScreenModel
 
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
     ("space", "freeze"),
-    ("[ ]", "spikes"),
+    ("[ ]", "clock drops"),
+    ("g", "graph"),
     ("w", "zoom"),
     ("y", "copy fix"),
     ("c", "measure the clock"),
@@ -37,8 +38,13 @@ _KEYS = (
     ("esc", "back"),
 )
 _SIDE = 40  # columns: package and settings
-_SIDE_ROWS = 14  # of package and settings, with edges
-_LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 7, 5, 4  # rows with edges
+_SIDE_ROWS = 13  # of package and settings, with edges
+_LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 6, 5, 4  # rows with edges; heat and power come on top
+_TITLES = {
+    ClockGraph.SLOWEST: "clock of the slowest target CPU, GHz",
+    ClockGraph.EACH: "clock of each target CPU, GHz",
+    ClockGraph.MEAN: "mean clock of the target CPUs, GHz",
+}
 _LOW = 9  # rows of a body without frames that has no room for a chart
 _READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
 
@@ -53,7 +59,8 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
     room, count = heights(width, height).body, len(model.frame.cpus) if model.frame is not None else 1
     if not has_frames(width, height):
         return clock_room(count, width, room - _chart_height(room))
-    return clock_room(count, width - _SIDE - 4, _parts(model, width, room)[1] - 2)
+    wide = width - _SIDE - 4
+    return clock_room(count, wide, _table_height(model, wide, _parts(model, width, room)[1] - 2))
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -81,7 +88,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     above, middle, below = _parts(model, width, height)
     numbers = in_sight(model, width - 4)
     line = chart_rows(model, width - 4, above - 2, glyphs)
-    chart = panel("clock of the slowest target CPU, GHz", line, width, above, glyphs, _told(model, numbers))
+    chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _told(model, width - 4))
     cpus = _cpus(model, width - _SIDE, middle, numbers, glyphs)
     fix = panel("what helps", help_rows(model, glyphs), width, below, glyphs, _help_keys(model))
     return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *fix]
@@ -101,20 +108,28 @@ def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
         above = min(len(chart_rows(model, width - 4, height, UNICODE)) + 2, height - least_help - _LEAST_MIDDLE)
         below = max(min(helps, height - above - needed), least_help)
         return above, height - above - below, below
-    middle = max(min(needed, height - least_help - _LEAST_CHART), _LEAST_MIDDLE)
-    below = max(min(helps, height - middle - _LEAST_CHART), least_help)
+    least_chart = _LEAST_CHART + lane_count(model, width - 4)
+    middle = max(min(needed, height - least_help - least_chart), _LEAST_MIDDLE)
+    below = max(min(helps, height - middle - least_chart), least_help)
     return height - middle - below, middle, below
 
 
 def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: Glyphs) -> list[Row]:
-    rows = clock_table(model, numbers, width - 4, height - 2, glyphs)
-    rows += [[], *_remarks(model, width - 4)]
+    room = _table_height(model, width - 4, height - 2)
+    rows = clock_table(model, numbers, width - 4, room, glyphs)
+    rows += [*([] if room < height - 2 else [[]]), *_remarks(model, width - 4)]
     shown = f"range in {len(numbers)} intervals" if len(numbers) > 1 else "clock now"
     count = len(model.frame.cpus) if model.frame is not None else 0
-    room = clock_room(count, width - 4, height - 2)
+    room = clock_room(count, width - 4, room)
     first = max(min(model.offset, count - room), 0)
     title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
-    return panel(title, rows, width, height, glyphs, f"{shown} · T target · s sibling")
+    return panel(title, rows, width, height, glyphs, f"T target · s sibling · {shown}")
+
+
+def _table_height(model: ScreenModel, width: int, height: int) -> int:
+    """Rows of the CPUs: where not all find room, one is left for the first reason why figures are unknown."""
+    count = len(model.frame.cpus) if model.frame is not None else 1
+    return height - (clock_room(count, width, height) < count and bool(reason_rows(model, width)))
 
 
 def _remarks(model: ScreenModel, width: int) -> list[Row]:
@@ -135,7 +150,7 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
     told = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
     packages, settings = package_rows(model, _SIDE - 4, glyphs), settings_rows(model, glyphs)
     above = min(len(packages) + 2, max(height - len(settings) - 1, 3))
-    found = packages_of_target(frame) if frame is not None else []
+    found = packages_in_order(frame) if frame is not None else []
     upper = panel(f"package {found[0].package}" if found else "package", packages, _SIDE, above, glyphs, told)
     title = f"settings of {name_cpus(frame.target[:1])}" if frame is not None and frame.target else "settings"
     return joined(upper, panel(title, settings, _SIDE, height - above + 1, glyphs), glyphs)
@@ -151,9 +166,9 @@ def _help_keys(model: ScreenModel) -> str:
     return " · ".join([*(["y copies the first", f"{count} found"] if count else []), *measures])
 
 
-def _told(model: ScreenModel, numbers: range) -> str:
-    """The clock of the snapshot that is shown, its range, and the references."""
-    told = []
+def _told(model: ScreenModel, width: int) -> str:
+    """The clock of the snapshot that is shown, its range, what keys do here, and the marks on the axis."""
+    told, numbers = [], in_sight(model, width)
     clocks = [khz for khz in model.clocks.slowest(numbers) if khz is not None]
     at = next(iter(model.clocks.slowest([model.number])), None) if model.number >= 0 else None
     if at is not None:
@@ -161,6 +176,6 @@ def _told(model: ScreenModel, numbers: range) -> str:
     if clocks and max(clocks) - min(clocks) >= 5000:
         low, high = min(clocks), max(clocks)
         told.append(f"{low / 1e6:.2f} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
-    told += [f"base {khz / 1e6:.2f}" for khz in (base_khz(model),) if khz is not None]
-    told += [f"highest {khz / 1e6:.2f}" for khz in (highest_khz(model),) if khz is not None]
-    return " · ".join(told)
+    words = {BY_HEAT: "slowed by heat", BY_POWER: "at the power limit"}
+    marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
+    return " · ".join([*told, f"[ ] drops over {DROP:.0%}", *marks, "g graph"] if told else [])

@@ -8,11 +8,11 @@ from statistics import median
 
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.clock_chart import LABEL, in_sight, time_row
+from noisewatch.surfaces.tui.draw.clock_chart import LABEL, time_row
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length
-from noisewatch.surfaces.tui.draw.timeline import last_in_sight
+from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, busiest_first, culprits_of, goes_to, movable_word
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_seconds

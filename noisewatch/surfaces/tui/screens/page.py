@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.draw.headline import Headline, headline_row
 from noisewatch.surfaces.tui.draw.panel import panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 
 _LOWEST_WITH_TIMELINE, _LOWEST_WITH_EVENTS = 16, 20
 _FRAMED_TIMELINE = 5
@@ -111,7 +111,8 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
         return timeline_rows(model, width, height, glyphs)
     rows = timeline_rows(model, width - 4, height - 2, glyphs)
     arrows = _ARROWS["left right"] if glyphs.has_braille else "left right"
-    keys = f"[ ] spikes · {{ }} events · {arrows} step · w zoom"
+    found = "clock drops" if model.screen == Screen.CLOCK else "spikes"
+    keys = f"[ ] {found} · {{ }} events · {arrows} step · w zoom"
     return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model, width - 4), keys]))
 
 

@@ -1,4 +1,4 @@
-"""The clock of each CPU, interval after interval: four bytes of each, 7 MB after an hour of 512 CPUs.
+"""The clock of each CPU, interval after interval: four bytes of each, 7 MB after an hour of 512 CPUs; heat and power.
 
 From Linux 5.19 on x86 tells the clock that was counted up to a CPU's last tick. Of a CPU without a tick in the interval
 it is old, or only what the driver asked for: such clocks are kept, and said to be stale.
@@ -6,17 +6,23 @@ it is old, or only what the driver asked for: such clocks are kept, and said to 
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.clock import ClockPackage
 from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
+DROP = 0.05  # of the clock: what falls by more, within as many intervals as these, is a drop
+_DROPS_WITHIN = 10
 _UNKNOWN = 0
+_KNOWS_TICKS, _BY_HEAT, _BY_POWER = 1, 2, 4
 N = TypeVar("N", int, float)
 
 
@@ -24,14 +30,15 @@ N = TypeVar("N", int, float)
 class ClockRange:
     """Clocks of one CPU in some intervals, in kHz; `age_s` is the time since its last tick, 0 in the last interval.
 
-    None is unknown, and of the age: no tick was seen as far back as is kept. Lowest and highest are those of intervals
-    with a tick, where there is any.
+    None is unknown, and of the age: no tick was seen as far back as is kept, where `knows_ticks`. Lowest and highest
+    are those of intervals with a tick, where there is any.
     """
 
     lowest_khz: int
     highest_khz: int
     last_khz: int
     age_s: float | None
+    knows_ticks: bool = True  # whether it is known of all these intervals whether the CPU had one
 
 
 class ClockHistory:
@@ -43,16 +50,20 @@ class ClockHistory:
         self._at_s = array("d")
         self._khz_by_cpu: dict[int, array[int]] = {}  # negative: stale
         self._slowest = array("i")
+        self._flags = array("B")
+        self._heat, self._power = array("f"), array("f")  # of what is critical, and of the limit
+        self._limited: int | None = None  # times that the power limit was reached, since boot
 
     def add(self, frame: Frame, irqs: IrqHistory) -> None:
         """Takes in the next interval of the history; `irqs` know which interrupts are ticks."""
         at, self.count = self.count % self.capacity, self.count + 1
-        ticked = {
-            cpu
-            for line in frame.irqs or ()
-            if (setting := irqs.settings.get(line.label)) is not None and setting.kind == Kind.TICK
-            for cpu in line.cpus
-        }
+        ticks = {label for label, setting in irqs.settings.items() if setting.kind == Kind.TICK}
+        ticked = {cpu for line in frame.irqs or () if line.label in ticks for cpu in line.cpus}
+        flags = _KNOWS_TICKS if ticks and frame.irqs is not None else 0
+        flags |= _BY_HEAT if any(each.times for each in frame.conditions.throttled) else 0
+        _put(self._flags, at, flags | (_BY_POWER if self._is_limited(frame) else 0))
+        _put(self._heat, at, _share_of_heat(frame))
+        _put(self._power, at, _share_of_power(frame))
         khz_by_cpu = {
             line.cpu: line.current_khz if line.cpu in ticked else -line.current_khz
             for line in frame.cpus
@@ -78,6 +89,42 @@ class ClockHistory:
         column = self._slowest if cpu is None else self._khz_by_cpu.get(cpu)
         return [khz < 0 for khz in self._read(column, numbers)]
 
+    def means(self, cpus: Iterable[int], numbers: Iterable[int]) -> list[float | None]:
+        """The mean clock of the CPUs in kHz, of those that had a tick, where any had."""
+        by_interval = zip(*(self._read(self._khz_by_cpu.get(cpu), numbers) for cpu in cpus), strict=True)
+        return [_mean(clocks) for clocks in by_interval]
+
+    def drops(self) -> list[int]:
+        """The intervals that are kept in which the slowest target CPU's clock began to lie more than DROP below what it
+        was lately. Stale clocks tell nothing.
+        """
+        found: list[int] = []
+        first, lately, was_low = max(self.count - self.capacity, 0), list[int](), False
+        for number, khz in enumerate(self._read(self._slowest, range(first, self.count)), start=first):
+            if khz <= 0:
+                continue
+            is_low = bool(lately) and khz < (1 - DROP) * max(lately)
+            found += [number] if is_low and not was_low else []
+            lately, was_low = [*lately[1 - _DROPS_WITHIN :], khz], is_low
+        return found
+
+    def heat(self, numbers: Iterable[int]) -> list[float | None]:
+        """How hot the hottest package of the target CPUs was, as a share of what is critical."""
+        return _known(self._read(self._heat, numbers))
+
+    def power(self, numbers: Iterable[int]) -> list[float | None]:
+        """The same of what they used, as a share of PL1."""
+        return _known(self._read(self._power, numbers))
+
+    def slowed_by(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:
+        """Whether heat slowed a target CPU in that interval, and whether a power limit was reached."""
+        return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._read(self._flags, numbers)]
+
+    def _is_limited(self, frame: Frame) -> bool:
+        """Whether a power limit was reached since the frame before, where both tell."""
+        before, self._limited = self._limited, _times_limited(frame)
+        return before is not None and self._limited is not None and self._limited > before
+
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
         """The CPU's clocks in these intervals, up to the last of them in which one is known; None where none is."""
         read = self._read(self._khz_by_cpu.get(cpu), numbers)
@@ -86,7 +133,9 @@ class ClockHistory:
             return None
         fresh = [khz for khz in known if khz > 0] or [-khz for khz in known]
         last = max(number for number, khz in zip(numbers, read, strict=True) if khz)
-        return ClockRange(min(fresh), max(fresh), abs(known[-1]), self._age_s(cpu, last))
+        kept = range(max(numbers.start, self.count - self.capacity), last + 1)
+        knows_ticks = all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
+        return ClockRange(min(fresh), max(fresh), abs(known[-1]), self._age_s(cpu, last), knows_ticks)
 
     def taken_at_s(self, number: int) -> float | None:
         """When the interval ended, CLOCK_MONOTONIC in seconds; None where it is not kept."""
@@ -101,11 +150,12 @@ class ClockHistory:
             return None
         return self._at_s[number % self.capacity] - self._at_s[ticked % self.capacity]
 
-    def _read(self, column: array[int] | None, numbers: Iterable[int]) -> list[int]:
+    def _read(self, column: array[N] | None, numbers: Iterable[int]) -> list[N]:
         first, count, capacity = max(self.count - self.capacity, 0), self.count, self.capacity
+        nothing: N = _UNKNOWN
         if column is None:
-            return [_UNKNOWN for _ in numbers]
-        return [column[number % capacity] if first <= number < count else _UNKNOWN for number in numbers]
+            return [nothing for _ in numbers]
+        return [column[number % capacity] if first <= number < count else nothing for number in numbers]
 
 
 def _is_target(line: CpuLine, khz_by_cpu: Mapping[int, int]) -> bool:
@@ -116,6 +166,42 @@ def _slowest(clocks: Iterable[int]) -> int:
     """That of those with a tick; else of the stale ones; negative then."""
     known = [khz for khz in clocks if khz]
     return min((khz for khz in known if khz > 0), default=max(known, default=_UNKNOWN))
+
+
+def _mean(clocks: Iterable[int]) -> float | None:
+    known = [khz for khz in clocks if khz]
+    found = [khz for khz in known if khz > 0] or [-khz for khz in known]
+    return sum(found) / len(found) if found else None
+
+
+def _known(shares: Iterable[float]) -> list[float | None]:
+    return [share if share > 0 else None for share in shares]  # no NaN is
+
+
+def _packages(frame: Frame) -> list[ClockPackage]:
+    """Those of the target CPUs."""
+    packages, target = frame.clock.packages if frame.clock is not None else (), set(frame.target)
+    return [each for each in packages if not target.isdisjoint(parse_cpu_list(each.cpus))]
+
+
+def _share_of_heat(frame: Frame) -> float:
+    """NaN where it is unknown."""
+    degrees = [(each.celsius, each.critical_celsius) for each in _packages(frame)]
+    degrees += [(each.celsius, each.critical_celsius) for each in frame.conditions.temperatures]
+    return max((celsius / critical for celsius, critical in degrees if celsius and critical), default=math.nan)
+
+
+def _share_of_power(frame: Frame) -> float:
+    limited = [(each.watts, each.long_limit_w or each.rated_w) for each in _packages(frame)]
+    return max((watts / limit for watts, limit in limited if watts and limit), default=math.nan)
+
+
+def _times_limited(frame: Frame) -> int | None:
+    """Of the packages of the target CPUs, and of their cores."""
+    counts = [each.power_limit_count for each in _packages(frame)]
+    counts += [each.power_limit_count for each in (frame.clock.cpus if frame.clock else ()) if each.cpu in frame.target]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _put(column: array[N], at: int, value: N) -> None:

@@ -35,6 +35,14 @@ class Screen(StrEnum):
     CULPRITS = "culprits"
 
 
+class ClockGraph(StrEnum):
+    """Whose clock is drawn over time: that of the slowest target CPU, of each of them, or their mean."""
+
+    SLOWEST = "slowest"
+    EACH = "each"
+    MEAN = "mean"
+
+
 SCREENS = tuple(Screen)
 WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens that list culprits, one of them selected
 
@@ -62,6 +70,7 @@ class ScreenModel(TimeTravel):
     folds: bool = True  # culprits that are the same on several CPUs into one line
     groups_irqs: bool = False  # all of a device into one row
     shows_silent_irqs: bool = False
+    clock_graph: ClockGraph = ClockGraph.SLOWEST
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     own_cost: OwnCost | None = None
@@ -70,6 +79,13 @@ class ScreenModel(TimeTravel):
         """Stays at that interval, with its first row selected unless another was chosen."""
         self.selection = self.selection if self.selection.chosen is not None else Selection()
         TimeTravel.go_to_number(self, number)
+
+    def step_to_spike(self, direction: int) -> None:
+        """Goes that way to where the next spike began; on the clock screen to where the next drop of the clock did."""
+        if self.screen == Screen.CLOCK:
+            self.step_among(self.clocks.drops(), direction, "clock drop")
+        else:
+            TimeTravel.step_to_spike(self, direction)
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
@@ -217,9 +233,14 @@ class ScreenModel(TimeTravel):
         self.shows_all_cpus = not self.shows_all_cpus
 
     def toggle_folding(self) -> None:
-        """Shows a culprit once for all its CPUs, or a device once for all its IRQs; or once for each."""
+        """Shows a culprit once for all its CPUs, or a device once for all its IRQs; or once for each. Of clocks: the
+        next graph.
+        """
         if self.screen == Screen.IRQS:
             self.groups_irqs = not self.groups_irqs
+        elif self.screen == Screen.CLOCK:
+            graphs = tuple(ClockGraph)
+            self.clock_graph = graphs[(graphs.index(self.clock_graph) + 1) % len(graphs)]
         else:
             self.folds = not self.folds
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from noisewatch.operations.frame.frame import Frame
@@ -83,11 +84,15 @@ class TimeTravel(Collected):
 
     def step_to_spike(self, direction: int) -> None:
         """Goes that way to where the next spike of a target CPU began; stays where there is none, and says so."""
-        beyond = [number for number in self.history.spikes() if (number - self.number) * direction > 0]
+        self.step_among(self.history.spikes(), direction, "spike")
+
+    def step_among(self, numbers: Sequence[int], direction: int, what: str) -> None:
+        """Goes that way to the next of these intervals; stays where there is none, and says so."""
+        beyond = [number for number in numbers if (number - self.number) * direction > 0]
         if beyond:
             self.go_to_number(beyond[0] if direction > 0 else beyond[-1])
         else:
-            self.notice = f"no {'later' if direction > 0 else 'earlier'} spike"
+            self.notice = f"no {'later' if direction > 0 else 'earlier'} {what}"
 
     def next_zoom(self) -> None:
         self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]

@@ -88,8 +88,8 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "shift+right": _same(cursor=25),
     "home": _same(cursor=0),
     "end": _same(cursor=None),
-    "left_square_bracket": _same(cursor=10),
-    "right_square_bracket": _same(cursor=20),
+    "left_square_bracket": lambda screen: {"cursor": 12 if screen == Screen.CLOCK else 10},
+    "right_square_bracket": lambda screen: {"cursor": 22 if screen == Screen.CLOCK else 20},
     "left_curly_bracket": _same(cursor=14),
     "right_curly_bracket": _same(cursor=16),
     "H": _same(cursor=None, pauses_on_spike=True),
@@ -100,7 +100,11 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "S": _same(notice="no idle probe"),
     "a": _same(shows_all_cpus=True),
     "g": lambda screen: (
-        {"groups_irqs": True, "row": 0, "chosen": "card"} if screen == Screen.IRQS else {"folds": False}
+        {"groups_irqs": True, "row": 0, "chosen": "card"}
+        if screen == Screen.IRQS
+        else {"clock_graph": "each"}
+        if screen == Screen.CLOCK
+        else {"folds": False}
     ),
     "z": _same(shows_silent_irqs=True),
     "v": _same(tells_all_checks=True),
@@ -178,7 +182,7 @@ UNSEEN: dict[str, tuple[str, ...]] = {
     Screen.OVERVIEW: ("g", "z", "v"),
     Screen.MAP: ("2", "s", "a", "g", "z", "v"),
     Screen.IRQS: ("a", "v"),
-    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "g", "z", "v"),
+    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "z", "v"),
     Screen.CPU: ("a", "g", "z", "v"),
     Screen.EVENTS: ("s", "a", "g", "z", "v"),
     Screen.PREFLIGHT: ("s", "a", "g", "z"),

@@ -67,6 +67,7 @@ class _Look:
     folds: bool
     groups_irqs: bool
     shows_silent_irqs: bool
+    clock_graph: str
     filter: str
     is_typing: bool
     advice: str | None
@@ -99,6 +100,7 @@ def _look(app: MonitorApp) -> _Look:
         model.folds,
         model.groups_irqs,
         model.shows_silent_irqs,
+        model.clock_graph,
         model.filter,
         model.is_typing,
         model.advice.about.name if model.advice is not None else None,
@@ -125,7 +127,7 @@ def _sixth(model: ScreenModel) -> Selection:
 @cache
 def _thirty_intervals() -> ScreenModel:
     """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, twenty findings, and as many
-    IRQs of one device, of which one is silent.
+    IRQs of one device, of which one is silent. The clock of the last CPU drops twice.
     """
     hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=Role.TARGET) for at in range(60))
     finding = tuple(
@@ -136,12 +138,16 @@ def _thirty_intervals() -> ScreenModel:
         IrqSetting(f"{100 + at}", Kind.IRQ, f"queue {at}", "card", allowed=f"{30 + at}", effective=f"{30 + at}")
         for at in range(20)
     )
+    tick = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
     lines = tuple(IrqLine(f"{100 + at}", (30 + at,), (50.0,)) for at in range(19))
+    ticks = IrqLine("LOC", (*range(64),), (1.0,) * 64)
 
     def interval(second: int) -> Frame:
         lost_ns = 50e6 if second in (11, 21) else 1e3 * second
+        khz = 2_000_000 if second in (13, 23) else 3_000_000
         cpus = tuple(cpu_line(cpu, Role.TARGET if cpu >= 30 else Role.HOUSEKEEPING, lost_ns) for cpu in range(64))
-        return frame(cpus, hogs, second=second, findings=finding, irqs=lines, irq_settings=settings)
+        cpus = (*cpus[:-1], replace(cpus[-1], current_khz=khz))
+        return frame(cpus, hogs, second=second, findings=finding, irqs=(*lines, ticks), irq_settings=(*settings, tick))
 
     model = model_of(*(interval(second) for second in range(1, 31)))
     for at in range(30):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -12,7 +14,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockGroup, ClockPackage
-from noisewatch.operations.frame.frame import FindingLine, Frame
+from noisewatch.operations.frame.frame import Conditions, FindingLine, Frame, Throttled
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -106,8 +108,8 @@ def test_the_clock_its_spread_and_its_references_are_told() -> None:
     text = _text(_model())
     assert "now 4.87" in text
     assert "3.58 to 4.87, spread 26%" in text
-    assert "base 2.50 · highest 4.90" in text
-    assert "┄┄┄" in text
+    assert "┄ highest 4.90 ┄" in text
+    assert "┄ base 2.50 ┄" in text
 
 
 def test_the_snapshot_that_is_shown_stands_out_in_the_line() -> None:
@@ -115,7 +117,7 @@ def test_the_snapshot_that_is_shown_stands_out_in_the_line() -> None:
     model.cursor = 30
     rows = rows_of_screen(model, 120, 34, UNICODE)
     columns = {
-        sum(len(piece) for piece, _ in row[: [style for _, style in row].index("selected")]) for row in rows[4:8]
+        sum(len(piece) for piece, _ in row[: [style for _, style in row].index("selected")]) for row in rows[4:7]
     }
     assert len(columns) == 1
     assert "then 3.58" in _text(model)
@@ -195,3 +197,99 @@ def test_the_figures_are_asked_for_while_the_screen_is_open(tmp_path: Path) -> N
 
     with_monitor(open_and_leave)
     assert asked == [True, True, False]
+
+
+def _slowing(second: int, **rest: Any) -> Frame:
+    """The clock of CPU 2 falls in steps, by 30 % and by 3 %, and all ticks are seen."""
+    khz = {**dict.fromkeys(range(1, 10), 4_000_000), **dict.fromkeys(range(10, 15), 2_800_000)}.get(second, 3_880_000)
+    cpus = tuple(
+        cpu_line(cpu, Role.TARGET if cpu > 1 else Role.HOUSEKEEPING, current_khz=khz if cpu == 2 else 4_000_000)
+        for cpu in range(4)
+    )
+    ticks = IrqLine("LOC", (0, 1, 2, 3), (1.0,) * 4)
+    return frame(cpus, second=second, irqs=(ticks,), irq_settings=(_TICK,), **rest)
+
+
+def _slowed(seconds: int = 30, **rest: Any) -> ScreenModel:
+    model = model_of(*(_slowing(second, **rest) for second in range(1, seconds + 1)))
+    model.go_to(Screen.CLOCK)
+    return model
+
+
+def test_brackets_go_to_drops_of_the_clock_and_the_screen_says_which_are_called_so() -> None:
+    model = _slowed()
+    assert "[ ] drops over 5%" in _text(model)
+    assert "[ ] clock drops" in _text(model)
+    model.step_to_spike(-1)
+    assert model.cursor == 9
+    model.step_to_spike(-1)
+    assert (model.cursor, model.notice) == (9, "no earlier clock drop")
+    model.go_to(Screen.OVERVIEW)
+    model.step_to_spike(1)
+    assert model.notice == "no later spike"
+
+
+def test_a_stale_clock_is_no_drop() -> None:
+    model = model_of(*(replace(_slowing(second), irqs=()) for second in range(1, 30)))
+    assert model.clocks.drops() == []
+
+
+def test_the_graph_is_of_the_slowest_of_each_or_their_mean() -> None:
+    model = _slowed(12)
+    assert "clock of the slowest target CPU, GHz" in _text(model)
+    model.toggle_folding()
+    assert "clock of each target CPU, GHz" in _text(model)
+    each = _text(model).partition("└")[0].splitlines()
+    assert len([line for line in each if re.search(r"[\u2801-\u28ff]\s*│$", line)]) == 2
+    model.toggle_folding()
+    assert "mean clock of the target CPUs, GHz" in _text(model)
+    assert model.clocks.means((2, 3), [0, 11]) == [4_000_000, 3_400_000]
+    model.toggle_folding()
+    assert model.clock_graph == "slowest"
+    assert model.folds
+
+
+def test_the_figures_of_the_axis_are_round_and_stand_where_the_line_has_them() -> None:
+    lines = _text(_slowed(9), 120, 60).splitlines()
+    row = next(line for line in lines if "4.00 ┤" in line)
+    assert re.search(r"[\u2801-\u28ff]{9} │$", row)
+    labels = [match[1] for line in lines if (match := re.search(r"([\d.]+) ┤", line))]
+    assert len(labels) > 1
+    assert all(re.fullmatch(r"\d\.\d5?0?", label) for label in labels)
+
+
+def test_heat_and_power_stand_below_the_clock_and_the_axis_tells_what_slowed_it() -> None:
+    def at(second: int) -> Frame:
+        limited = 7 + (second > 5)
+        package = ClockPackage(0, "0-3", 50.0, 100.0, 60.0 if second < 6 else 125.0, 125.0, power_limit_count=limited)
+        hot = Conditions(throttled=(Throttled("core", "2", 3),) if second == 9 else ())
+        clock = ClockFigures((), (), (package,)) if second > 2 else None
+        return _slowing(second, clock=clock, conditions=hot)
+
+    model = model_of(*(at(second) for second in range(1, 13)))
+    model.go_to(Screen.CLOCK)
+    lines = _text(model).splitlines()
+    assert any(re.search(r"heat +\?\?▄{10} │$", line) for line in lines)
+    assert any(re.search(r"power +\?\?▄▄▄█{7} │$", line) for line in lines)
+    axis = next(line for line in lines if "└" in line)
+    assert axis[-14:-2] == "─────P──hnow"
+    assert "P at the power limit · h slowed by heat" in _text(model, 200)
+
+
+def test_where_ticks_are_unknown_nobody_is_said_to_have_none() -> None:
+    model = model_of(*(replace(_slowing(second), irqs=None) for second in range(1, 5)))
+    model.go_to(Screen.CLOCK)
+    assert "no tick" not in _text(model)
+    assert re.search(r"T +2 .*unknown", _text(model))
+    without = model_of(*(replace(_slowing(second), irqs=()) for second in range(1, 5)))
+    without.go_to(Screen.CLOCK)
+    assert "no tick" in _text(without)
+
+
+def test_both_packages_are_told_and_why_idle_states_of_some_cpus_are_unknown() -> None:
+    packages = (ClockPackage(0, "0-1", 50.0, 90.0, 40.0, 95.0), ClockPackage(1, "2-3", 60.0, 90.0, 80.0, 95.0))
+    figures = ClockFigures((), (ClockCpu(2, 0.5, (0.5,)),), packages, idle_names=("C6",))
+    text = _text(_slowed(3, clock=figures))
+    assert "80 of 95 W" in text
+    assert re.search(r"package 0 +50 of 90 °C, 40 of 95 W", text)
+    assert "? C-states: asked of CPU 2 only" in text
