@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from noisewatch.cpus import CpuSet, format_cpu_list
+from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.causes import Cause, Way
 from noisewatch.judgement.finding_words import culprit_line, sentence, unnamed_culprits
@@ -19,6 +20,7 @@ _LONGEST_LINE = 200  # of commands on one line
 _LONGEST_TITLE = 150
 _LONG_LIST = 40
 _MOST_CULPRITS = 6
+_ABSENT = f": {NO_SUCH_FILE}"
 _SCRIPTS = "--fix-script FILE --undo-script FILE"
 
 
@@ -126,8 +128,17 @@ def _with_reasons(cause: Cause) -> Iterator[str]:
     findings_by_reason: dict[str, list[Finding]] = {}
     for finding in cause.findings:
         findings_by_reason.setdefault(sentence(finding), []).append(finding)
+    if cause.way == Way.NONE:
+        yield from map(_ids, findings_by_reason.values())
+        return
+    absent = {reason: found for reason, found in findings_by_reason.items() if reason.endswith(_ABSENT)}
+    absent = absent if len(absent) > 1 else {}  # said once for all of them
     for reason, findings in findings_by_reason.items():
-        yield _ids(findings) + (f" ({reason})" if cause.way != Way.NONE else "")
+        if reason not in absent:
+            yield f"{_ids(findings)} ({reason})"
+    if absent:
+        named = (f"{_ids(findings)} ({reason.removesuffix(_ABSENT)})" for reason, findings in absent.items())
+        yield f"{NO_SUCH_FILE}: {', '.join(named)}"
 
 
 def _ids(findings: Iterable[Finding]) -> str:

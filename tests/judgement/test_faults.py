@@ -23,7 +23,7 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 @pytest.fixture
 def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Faults are contained, as they are outside of tests."""
+    """Faults are contained, as they are outside tests."""
     monkeypatch.delenv(RAISED)
 
 

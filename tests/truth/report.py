@@ -32,7 +32,7 @@ class Row:
 
     @property
     def badness(self) -> float:
-        """How far outside of the interval it lies, as a factor; 1 or less is inside."""
+        """How far outside the interval it lies, as a factor; 1 or less is inside."""
         below = self.floor.cv_low / self.measured_cv if self.measured_cv > 0 else math.inf
         above = self.measured_cv / self.floor.cv_high if self.floor.cv_high > 0 else math.inf
         return max(below, above)

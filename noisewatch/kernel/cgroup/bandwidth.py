@@ -97,7 +97,7 @@ class Cgroup:
     folder: str | None = None  # this process's own
     known_quota_share: float = UNLIMITED  # of the levels that could be read
     levels: tuple[CgroupLevel, ...] = ()  # that can be seen, from this process's own to the root of what is mounted
-    reaches_root: bool = False  # False: this process lies outside of what is mounted
+    reaches_root: bool = False  # False: this process lies outside what is mounted
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
                         cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
     /proc/self/mountinfo    30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw
                         the fourth field is what the mount shows, seen from the root of this cgroup namespace: `/..`
-                        lies outside of it
+                        lies outside it
     /proc/self/cgroup   0::/user.slice/session-1.scope     seen from there as well
                         1:cpu,cpuacct:/docker/4f…
 

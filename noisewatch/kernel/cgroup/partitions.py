@@ -107,7 +107,7 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
 
 
 def _has_none(reader: Reader) -> bool:
-    """Whether there are none, where no cgroup v2 is mounted: it may be elsewhere, as outside of a chroot.
+    """Whether there are none, where no cgroup v2 is mounted: it may be elsewhere, as outside a chroot.
 
     Each process has a group in it from the first mount on, and version 1 may have taken the controller.
     """

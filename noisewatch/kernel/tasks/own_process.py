@@ -179,7 +179,7 @@ def read_own_process(reader: Reader) -> OwnProcess:
 
 
 def ask_parent() -> Json:
-    """Number, nice value and policy; null where the parent lies outside of the container. OSError where it is gone.
+    """Number, nice value and policy; null where the parent lies outside the container. OSError where it is gone.
 
     Its stat is read for the list of tasks, and no file is read twice.
     """

@@ -33,7 +33,7 @@ KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS)
 def configure(parser: ArgumentParser, path: str | None) -> str | None:
     """Makes what the file says the defaults of the parser, and returns the file's path; None where there is none.
 
-    Without a `path` it is looked for here and above, up to the top of the repository; outside of one just here.
+    Without a `path` it is looked for here and above, up to the top of the repository; outside one, just here.
     Raises UsageError.
     """
     found = _read(Path(path)) if path is not None else _nearest()
@@ -103,7 +103,7 @@ def _nearest() -> tuple[Path, dict[str, Any]] | None:
 
 
 def _places() -> list[Path]:
-    """This folder, and those above up to the top of the repository; outside of one, what lies above is another's."""
+    """This folder, and those above up to the top of the repository; outside one, what lies above is another's."""
     try:
         folder = Path.cwd()
     except OSError:  # it was removed

@@ -249,7 +249,7 @@ def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -
 def test_open_questions_that_block_are_named_and_others_only_to_those_who_ask(run: Run, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "bare", {"/proc/stat": quiet_files()["/proc/stat"]})
     said = run(*_SETTINGS, root).out
-    assert re.search(r" open .*governor-not-performance \(/sys/.*: no such file\)", " ".join(said.split()))
+    assert re.search(r" open .*no such file: .*governor-not-performance \(/sys/[^ :]*\)", " ".join(said.split()))
     assert "turbo-enabled" not in said
     assert "neither no_turbo, boost nor cpb can be read" in run(*_SETTINGS, root, "--verbose").out
 
@@ -264,3 +264,8 @@ def test_everything_but_commands_is_wrapped_at_the_terminals_width(
     commands = ("now ", "undo ", "keep ", "try ", "by hand ")
     prose = [line for line in lines if not line.strip().startswith(commands) and "noisewatch " not in line]
     assert [line for line in prose if len(line) > width] == []
+
+
+def test_what_the_characters_mean_stands_on_one_line(run: Run, tmp_path: Path) -> None:
+    lines = run(*_SETTINGS, quiet_tree(tmp_path)).out.splitlines()
+    assert [line for line in lines if "fails, blocks" in line and line.endswith("not asked, or n/a")]

@@ -209,7 +209,7 @@ def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
 
 
 def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
-    """To the base frequency; acpi-cpufreq, which does not tell it, keeps turbo outside of its limits."""
+    """To the base frequency; acpi-cpufreq, which does not tell it, keeps turbo outside its limits."""
     is_acpi = driver == "acpi-cpufreq"
     values = {cpu: clock.base_khz or (clock.hardware_max_khz if is_acpi else None) for cpu, clock in clocks.items()}
     wanted = {cpu: value for cpu, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Area `frequency`: limits that lie outside of cpufreq's own window."""
+"""Area `frequency`: limits that lie outside cpufreq's own window."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _LEGEND: Mapping[Gravity, str] = {
     Gravity.NOTED: "note",
     Gravity.OPEN: "unknown",
     Gravity.PASSED: "passes",
-    Gravity.LEFT_OUT: "not asked, or does not apply",
+    Gravity.LEFT_OUT: "not asked, or n/a",
 }
 _NAME = max(map(len, Area)) + 1
 _GAP = 3

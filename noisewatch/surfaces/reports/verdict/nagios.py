@@ -101,7 +101,7 @@ def _datum(finding: Finding, value: float) -> str:
 
 
 def _threshold(finding: Finding, value: float, factor: float) -> str:
-    """The range outside of which Nagios would complain, where that is what the check says of the value too."""
+    """The range outside which Nagios would complain, where that is what the check says of the value too."""
     limit = finding.answer.limit
     if limit is None or value < 0 or limit < 0 or finding.severity == Severity.INFORMATION:
         return ""

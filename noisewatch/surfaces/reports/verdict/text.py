@@ -92,11 +92,9 @@ def _to_do(verdict: Verdict, causes: Sequence[Cause], occasion: RenderOptions) -
     for number, cause in enumerate(causes, start=1):
         yield from _cause(number, cause, verdict, margin, occasion)
     script = script_hint(verdict)
-    hints = [f"{'script':<{STEP}}{script}"] if script is not None else []
-    hints += (
-        [f"{'explain':<{STEP}}noisewatch explain CHECK: what helps otherwise"] if any(map(is_one_line, causes)) else []
-    )
-    yield from ["", *(f"{' ' * margin}{hint}" for hint in hints)] if hints else []
+    hints = [f"all of this as a script: {script}"] if script is not None else []
+    hints += ["what helps otherwise: noisewatch explain CHECK"] if any(map(is_one_line, causes)) else []
+    yield from (f" {hint}" for hint in hints)
 
 
 def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, occasion: RenderOptions) -> Iterator[str]:

@@ -218,11 +218,11 @@ def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
 
 
 def _by_hand(what: str | None) -> tuple[None, str]:
-    return _nothing("no command is known to fix it" if what is None else f"do this by hand: {what}")
+    return _nothing("none is known to fix it") if what is None else (None, f"to be done by hand: {what}")
 
 
 def _nothing(why: str) -> tuple[None, str]:
-    return None, f"nothing to copy: {why}"
+    return None, f"no command to copy: {why}"
 
 
 def _copied(command: str, others: int, purpose: str) -> tuple[str, str]:

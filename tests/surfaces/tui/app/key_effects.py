@@ -121,7 +121,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     ),
     "f": lambda screen: _ASKED.get(screen, {"notice": "no culprit is selected here"}),
     "e": _same(notice="written"),
-    "y": _same(notice="nothing to copy"),
+    "y": _same(notice="no command to copy"),
     "enter": lambda screen: _ENTERED.get(screen, {"screen": Screen.CPU}),
     "escape": _same(screen=Screen.OVERVIEW),
     "question_mark": _same(shows_help=True),

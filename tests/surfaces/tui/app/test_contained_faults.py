@@ -27,7 +27,7 @@ from tests.surfaces.tui.framing import culprit, frame
 
 @pytest.fixture
 def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Faults are contained, as they are outside of tests."""
+    """Faults are contained, as they are outside tests."""
     monkeypatch.delenv(RAISED)
 
 

@@ -126,7 +126,7 @@ def test_what_needs_no_words_gets_none() -> None:
             "copied (now, 2 more shown), not run: one",
         ),
         ((("persist", "one"),), "one", "copied (persist), not run: one"),
-        ((), None, "nothing to copy: no command is known to fix it"),
+        ((), None, "no command to copy: none is known to fix it"),
     ],
 )
 def test_the_first_command_is_copied(commands: tuple[tuple[str, str], ...], command: str | None, notice: str) -> None:
@@ -140,12 +140,12 @@ def test_what_only_people_can_do_is_shown_and_not_copied_as_if_a_shell_could() -
     model = model_of(frame(4, (tick,)))
     model.advice = _advice(tick, {"/sys/devices/system/cpu/nohz_full": "\n"})
     assert model.advice.lines[-1] == f"persist: {_BY_HAND}"
-    assert command_to_copy(model) == (None, f"nothing to copy: do this by hand: {_BY_HAND}")
+    assert command_to_copy(model) == (None, f"to be done by hand: {_BY_HAND}")
 
 
 def test_what_was_not_asked_for_is_not_copied() -> None:
     model = model_of(frame(4, (_HOG,)))
-    assert command_to_copy(model) == (None, "nothing to copy: press f for a fix")
+    assert command_to_copy(model) == (None, "no command to copy: press f for a fix")
 
 
 def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it_is_closed() -> None:
@@ -158,7 +158,7 @@ def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it
     model.select(1)
     assert command_to_copy(model)[0] == "one"
     model.go_back()
-    assert (model.screen, command_to_copy(model)) == ("culprits", (None, "nothing to copy: press f for a fix"))
+    assert (model.screen, command_to_copy(model)) == ("culprits", (None, "no command to copy: press f for a fix"))
 
 
 def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further() -> None:
@@ -199,9 +199,9 @@ def test_of_a_check_its_fix_is_copied() -> None:
     model.go_to("preflight")
     assert command_to_copy(model) == ("sudo fix", "copied, not run: sudo fix")
     model.select(1)
-    assert command_to_copy(model) == (None, "nothing to copy: no command is known to fix it")
+    assert command_to_copy(model) == (None, "no command to copy: none is known to fix it")
     model.select(1)
-    assert command_to_copy(model) == (None, f"nothing to copy: do this by hand: {_BY_HAND}")
+    assert command_to_copy(model) == (None, f"to be done by hand: {_BY_HAND}")
 
 
 def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None:

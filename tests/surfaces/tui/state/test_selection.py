@@ -200,7 +200,7 @@ def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix
     assert "two" in _highlighted(model)
     assert command_to_copy(model) == (
         None,
-        "nothing to copy: in this snapshot it neither fails nor warns, and is not unknown",
+        "no command to copy: in this snapshot it neither fails nor warns, and is not unknown",
     )
 
 
