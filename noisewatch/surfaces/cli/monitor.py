@@ -48,10 +48,14 @@ def run(arguments: Namespace) -> int:
     )
     sampler = SamplerProcess(options.command())
     sampler.begin()  # it gets ready while Textual is imported
+    from rich.console import Console  # after the sampler was started, as Textual, which needs it as well
+
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
     from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
 
-    glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
+    terminal = Console(stderr=True)
+    colours = None if terminal.no_color else terminal.color_system
+    glyphs = ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""), colours)
     app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval)
     app.run(mouse=not arguments.no_mouse)
     return 0

@@ -110,11 +110,11 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
 async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) -> str:
     """The screen after all frames and keys, as SVG; the same input makes the same bytes."""
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
-    from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+    from noisewatch.surfaces.tui.draw.glyphs import TONED
 
     machine = open_machine(machine_options(arguments))
     read_options = snapshot_options(machine_options(arguments), machine)
-    app = MonitorApp(glyphs=UNICODE, access=machine_access(arguments))
+    app = MonitorApp(glyphs=TONED, access=machine_access(arguments))
     async with app.run_test(size=(width, height)) as pilot:
 
         async def pressed() -> None:

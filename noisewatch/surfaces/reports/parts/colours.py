@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Literal, NewType
 
 from noisewatch.kinds import Kind
 
 Meaning = Literal["calm", "notable", "grave", "unknown", "good", "bad", "doubt"]
 KindStyle = Literal["irq", "softirq", "tick", "ipi", "thread", "kernel-thread", "outside"]
+Halves = NewType("Halves", str)  # two tones
 
 # By meaning, of the sixteen colours that every terminal has. Cyan, yellow and magenta can be told apart by those who
 # cannot tell red from green.
@@ -41,6 +42,25 @@ STYLE_BY_KIND: Mapping[Kind, KindStyle] = {
     Kind.KERNEL_THREAD: "kernel-thread",
     **dict.fromkeys((Kind.NMI, Kind.QUOTA, Kind.OUTSIDE), "outside"),
 }
+# A level by its lightness alone, from none to the highest, of the 256 colours: each is lighter than the one before it,
+# for everybody (simulated after Machado et al., 2009). They bring their own background: no theme of the terminal turns
+# their order round.
+TONES = tuple(f"color({number})" for number in (233, 17, 54, 126, 203, 215, 229))
+NO_TONE = "default"
+_TONE_BY_LEVEL = (0, 1, 2, 2, 3, 3, 4, 5, 6)  # of the nine levels
+_HALVES = (*TONES, NO_TONE)
+
+
+def tone_of(level: int | None) -> str:
+    """The colour of a level; None for what has none, and shows the background of the terminal."""
+    return NO_TONE if level is None else TONES[_TONE_BY_LEVEL[level]]
+
+
+def halves_style(upper: int | None, lower: int | None) -> Halves:
+    """The name of the style of `▀`, the halves of which have these levels."""
+    return Halves(f"{tone_of(upper)} on {tone_of(lower)}")
+
+
 # The styles of rows, by the names that stand in them. Meaning never hangs on colour alone: a figure, a glyph or a word
 # stands beside it.
 ROW_STYLES: Mapping[str, str] = {
@@ -53,6 +73,7 @@ ROW_STYLES: Mapping[str, str] = {
     "selected": "bold reverse",
     **STYLES,
     **KIND_STYLES,
+    **{halves: halves for halves in (f"{upper} on {lower}" for upper in _HALVES for lower in _HALVES)},
 }
 _CODES = {
     "bold": "1",

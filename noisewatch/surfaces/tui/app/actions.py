@@ -18,6 +18,7 @@ from noisewatch.surfaces.tui.screens.clock import rows_of_cpus
 from noisewatch.surfaces.tui.screens.culprits import begin_filter
 from noisewatch.surfaces.tui.screens.overview import cpu_room
 from noisewatch.surfaces.tui.screens.page import has_frames
+from noisewatch.surfaces.tui.state.map_view import MapView
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection, is_same
 
@@ -175,7 +176,11 @@ class ActingApp(KeyedApp):
 
     def action_start(self) -> None:
         if self._overlays.shown is None:
-            openers = {Screen.EVENTS: lambda: show_event(self.model), Screen.PREFLIGHT: self.model.toggle_check}
+            openers = {
+                Screen.MAP: self._open_pointed,
+                Screen.EVENTS: lambda: show_event(self.model),
+                Screen.PREFLIGHT: self.model.toggle_check,
+            }
             self._changed(openers.get(self.model.screen, self.model.drill_in))
         else:
             self._overlays.start()
@@ -199,8 +204,31 @@ class ActingApp(KeyedApp):
             return
         if self.model.screen in _SELECTING or (self.model.screen == Screen.OVERVIEW and abs(lines) == 1):
             self._changed(lambda: self.model.select(lines))
-        elif self.model.screen != Screen.MAP:
+        elif self.model.screen == Screen.MAP:
+            self._changed(lambda: self._look_at_map(self.model.map.moved(self.model, lines)))
+        else:
             self._changed(lambda: self.model.scroll(lines, _room(self.model, *self.size)))
+
+    def action_scroll_or_choose(self) -> None:
+        """On the map the next quantity; elsewhere a row up."""
+        if self._shows_help or self._overlays.shown is not None or self.model.screen != Screen.MAP:
+            self.action_scroll(-1)
+        else:
+            self._changed(lambda: self._look_at_map(self.model.map.with_next_quantity()))
+
+    def action_toggle_hidden(self) -> None:
+        """On the map all that is not beside the CPU that is pointed at; elsewhere silent IRQs."""
+        if self.model.screen == Screen.MAP:
+            self._changed(lambda: self._look_at_map(self.model.map.with_part_toggled()))
+        else:
+            self._changed(self.model.toggle_silent_irqs)
+
+    def _look_at_map(self, view: MapView) -> None:
+        self.model.map = view
+
+    def _open_pointed(self) -> None:
+        self.model.cpu = self.model.map.pointed(self.model)
+        self.model.go_to(Screen.CPU)
 
 
 def _written(scripts: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.overlays.host import OverlayHost
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import type_key
 from noisewatch.surfaces.tui.screens.page import number_at
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 
 class KeyedApp(App[None]):
@@ -120,7 +120,7 @@ class KeyedApp(App[None]):
         self.draw()
 
     def _ask_for_clock(self) -> None:
-        """What only the clock screen shows is read while it is open."""
-        is_open = self.model.screen == Screen.CLOCK
+        """What only the clock screen and the map of heat show is read while they are open."""
+        is_open = self.model.shows_clock_figures
         if self._sampler is not None and self._sampler.asked.get("clock", False) is not is_open:
             self._sampler.ask("clock", is_open)

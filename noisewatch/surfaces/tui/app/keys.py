@@ -30,7 +30,7 @@ BINDINGS = [
     Binding("M", "do('forget_baseline')", "clear baseline"),
     Binding("a", "do('toggle_all_cpus')", "all CPUs"),
     Binding("g", "do('toggle_folding')", "group culprits, IRQs; graph"),
-    Binding("z", "do('toggle_silent_irqs')", "silent IRQs"),
+    Binding("z", "toggle_hidden", "silent IRQs, map's rest"),
     Binding("v", "do('toggle_all_checks')", "all checks"),
     Binding("c", "ask('calibration')", "calibrate"),
     Binding("t", "ask('trace')", "trace"),
@@ -48,13 +48,16 @@ BINDINGS = [
     Binding("escape", "leave", "back"),
     Binding("question_mark,h,f1", "help", "help"),
     Binding("down,j", "scroll(1)", "scroll"),
-    Binding("up,k", "scroll(-1)", "scroll"),
+    Binding("up", "scroll(-1)", "scroll"),
+    Binding("k", "scroll_or_choose", "scroll, map's quantity"),
     Binding("pagedown", "scroll(10)", "scroll"),
     Binding("pageup", "scroll(-10)", "scroll"),
 ]
 SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
-IN_OVERLAY = frozenset({"quit", "leave_at_once", "start", "leave", "scroll", "export", "fix_script"})
+IN_OVERLAY = frozenset(
+    {"quit", "leave_at_once", "start", "leave", "scroll", "scroll_or_choose", "export", "fix_script"}
+)
 _PALETTE = ("ctrl+p", "command_palette", "command palette")  # bound by Textual
 KEYS_IN_HELP = [*((each.key, each.action, each.description) for each in BINDINGS if each.show), _PALETTE]
 KEY_NAMES = tuple(key.value for key in Keys)  # of those that are no characters

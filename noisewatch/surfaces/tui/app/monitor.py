@@ -200,7 +200,7 @@ class MonitorApp(ActingApp):
     @property
     def is_in_unicode(self) -> bool:
         """Whether the terminal shows more than ASCII."""
-        return self._glyphs is UNICODE
+        return self._glyphs.has_braille
 
     def rows(self, width: int, height: int) -> list[Row]:
         """The screen as it is now."""

@@ -18,7 +18,7 @@ _KEY, _NAME = 12, 26
 # What else one may call it, by what a key's action begins with.
 _WORDS = {
     "do('go_to', 'overview')": "screen: all CPUs, noise, culprits, summary, home",
-    "do('go_to', 'map')": "screen: heat map of all CPUs over time",
+    "do('go_to', 'map')": "screen: noise, interrupts, clock, heat of all CPUs over time, heat map",
     "do('go_to', 'irqs')": "screen: interrupts, devices, affinity, softirqs",
     "do('go_to', 'clock')": "screen: frequency, turbo, temperature, heat, power, throttling, governor",
     "do('go_to', 'cpu')": "screen: one CPU, its culprits by kind",
@@ -37,7 +37,7 @@ _WORDS = {
     "do('forget_baseline": "forget baseline, compare no longer",
     "do('toggle_all_cpus": "housekeeping CPUs, too",
     "do('toggle_folding": "fold, unfold, by device",
-    "do('toggle_silent_irqs": "interrupts that never come",
+    "toggle_hidden": "interrupts that never come; one cache, one node of the map",
     "do('toggle_all_checks": "verbose, what each check says",
     "ask('calibration')": "noise floor, gaps, microbenchmark, measure",
     "ask('trace')": "follow threads and interrupts with the kernel's tracer",

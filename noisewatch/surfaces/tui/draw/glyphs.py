@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row
@@ -31,7 +31,11 @@ class Glyphs:
     failing: str
     passing: str
     siblings: str  # beside CPUs of one core: the first, one between, the last
+    line: str  # down over several rows
+    halves: str  # two values in one character: of the upper one alone, of the lower one alone
+    over: str  # in such a character, which is over the limit: the upper one, the lower one, both
     has_braille: bool  # dots in two columns of four: two levels in one character
+    has_tones: bool = False  # whether the terminal shows 256 colours, so that a level can be a tone
 
 
 UNICODE = Glyphs(
@@ -47,6 +51,9 @@ UNICODE = Glyphs(
     failing="✗",
     passing="✓",
     siblings="┐┤┘",
+    line="┃",
+    halves="▀▄",
+    over="▴▾◆",
     has_braille=True,
 )
 ASCII = Glyphs(
@@ -62,17 +69,26 @@ ASCII = Glyphs(
     failing="X",
     passing="+",
     siblings="\\|/",
+    line="|",
+    halves='"_',
+    over="^v#",
     has_braille=False,
 )
+TONED = replace(UNICODE, has_tones=True)
 
 
+_WITH_TONES = ("256", "truecolor")
 _FEW_GLYPHS = ("linux", "vt", "ansi", "cons")  # consoles whose fonts lack most block characters
 
 
-def glyphs_for(encoding: str | None, terminal: str = "") -> Glyphs:
-    """Block characters where the terminal's encoding, and its font, have them. `terminal` is TERM."""
+def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = None) -> Glyphs:
+    """Block characters where the terminal's encoding, and its font, have them. `terminal` is TERM, `colours` the name
+    that rich has for its colour system.
+    """
     is_utf8 = (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
-    return UNICODE if is_utf8 and not terminal.startswith(_FEW_GLYPHS) else ASCII
+    if not is_utf8 or terminal.startswith(_FEW_GLYPHS):
+        return ASCII
+    return TONED if colours in _WITH_TONES else UNICODE
 
 
 def worst_of(noise: Iterable[float | None]) -> float | None:

@@ -7,10 +7,10 @@ from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
-from noisewatch.surfaces.reports.parts.colours import KindStyle, Meaning
+from noisewatch.surfaces.reports.parts.colours import Halves, KindStyle, Meaning
 
 # The names of styles; what a terminal makes of them, the widget knows that draws them.
-Style = Literal[Meaning, KindStyle, "plain", "title", "strong", "faint", "heading", "key", "selected"]
+Style = Literal[Meaning, KindStyle, "plain", "title", "strong", "faint", "heading", "key", "selected"] | Halves
 Piece = tuple[str, Style]
 Row = list[Piece]
 

@@ -2,83 +2,205 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, columns_of, greatest_of, level_pieces
-from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits
-from noisewatch.surfaces.tui.draw.timeline import last_in_sight
-from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.places import brackets
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits
+from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
+from noisewatch.surfaces.tui.screens.headlines import map_headline
+from noisewatch.surfaces.tui.screens.map_lanes import lane_rows, pair_legend, pair_row, style_of_label
+from noisewatch.surfaces.tui.screens.map_layout import Lane, Layout, MapPart, layout_of
+from noisewatch.surfaces.tui.screens.map_panel import pointed_height, pointed_line, pointed_rows, pointed_title
+from noisewatch.surfaces.tui.screens.map_scales import Scale, Values, scale_of
+from noisewatch.surfaces.tui.screens.page import has_frames, page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import short_duration
 
+_KEYS = (
+    ("q", "quit"),
+    ("?", "help"),
+    ("k", "quantity"),
+    ("enter", "CPU"),
+    ("up down", "point at a CPU"),
+    ("left right", "step"),
+    ("end", "newest"),
+    ("[ ]", "spikes"),
+    ("w", "zoom"),
+    ("z", "cache alone"),
+    ("space", "freeze"),
+    ("esc", "back"),
+)
 _MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.OFFLINE: OFFLINE_MARK}
 _WIDEST_LABEL = 14
 
 
 def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body)
+    numbers = in_sight(model, width - (4 if has_frames(width, height) else 0))
+    return page(
+        model, width, height, glyphs, _body, _KEYS, framed=_framed, headline=partial(map_headline, numbers=numbers)
+    )
+
+
+def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    if model.frame is None:
+        return panel("map", [], width, height, glyphs)
+    scale, found, drawn = _drawn(model, width - 4, height - 2, glyphs)
+    frames = [
+        panel(
+            _title(scale, part, is_first=at == 0),
+            rows,
+            width,
+            len(rows) + 2,
+            glyphs,
+            _right(model, scale, found, glyphs) if at == 0 else "",
+        )
+        for at, (part, rows) in enumerate(zip(found.parts, drawn, strict=True))
+    ]
+    if found.panel > 1:
+        rows = pointed_rows(model, width - 4, found.panel - 1, glyphs)
+        frames.append(
+            panel(pointed_title(model), rows, width, found.panel + 1, glyphs, "enter opens it · up down another")
+        )
+    return reduce(lambda upper, lower: joined(upper, lower, glyphs), frames)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A row a CPU, or a row for as many CPUs of one role as there have to be."""
-    lines = model.frame.cpus if model.frame is not None else ()
-    if not lines or height < 2:
+    """The same with headings instead of frames."""
+    if model.frame is None or height < 2:
         return []
-    groups = _groups(in_topology_order(model, lines), height - 1)
-    signs = brackets(model, [group[0] for group in groups], glyphs) if len(groups) == len(lines) else {}
-    labels = [_label(group) + signs.get(group[0].cpu, "") for group in groups]
-    wide = min(max(len(label) for label in labels), _WIDEST_LABEL)
-    room = max(width - wide - 1, 1)
-    last, behind = last_in_sight(model, width)
-    numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
-    rows = [_heading(max(map(len, groups)), model, width, room, glyphs)]
-    for label, group in zip(labels, groups, strict=True):
-        noise = greatest_of([model.history.lane(line.cpu, numbers) for line in group])
-        shown = columns_of(noise, model.zoom)[-room:]
-        style: Style = "strong" if any(line.role == Role.TARGET for line in group) else "faint"
-        padding = " " * (room - len(shown))
-        named = label if len(label) <= wide else label[: wide - 1] + "…"
-        rows.append([(f"{named:<{wide}} ", style), (padding, "plain"), *_pieces(model, shown, behind, glyphs)])
+    scale, found, drawn = _drawn(model, width, height - 1, glyphs)
+    rows: list[Row] = []
+    for at, (part, lanes) in enumerate(zip(found.parts, drawn, strict=True)):
+        heading = f" {_title(scale, part, is_first=at == 0)}"
+        if at == 0:
+            parts = _right(model, scale, found, glyphs).split(" · ")
+            said = [f"{heading}   {' · '.join(parts[:count])}" for count in range(len(parts), 0, -1)]
+            heading = first_that_fits([*said, heading], width)
+        rows += [[(heading, "heading")], *lanes]
+    if found.panel > 1:
+        rows.append([(f" {pointed_title(model)}", "heading")])
+        rows += pointed_rows(model, width, found.panel - 1, glyphs)
     return rows
 
 
-def _pieces(model: ScreenModel, shown: Sequence[float | None], behind: int, glyphs: Glyphs) -> Row:
-    """The lane; stepped back, the column of the snapshot that is shown stands out, above the timeline's mark."""
-    at = len(shown) - 1 - behind
-    if model.cursor is None or at < 0:
-        return level_pieces(shown, glyphs)
-    ((mark, _),) = level_pieces(shown[at : at + 1], glyphs)
-    return [*level_pieces(shown[:at], glyphs), (mark, "selected"), *level_pieces(shown[at + 1 :], glyphs)]
+def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[Scale, Layout, list[list[Row]]]:
+    """In so many rows: the layout, and the rows of each of its parts."""
+    scale = scale_of(model, model.map.quantity)
+    why = _why_unknown(model, scale, width)
+    panel_rows = pointed_height(model)
+    found = layout_of(model, room - len(why), glyphs, panel_rows)
+    legend = [pair_legend(scale, width, glyphs)] if found.is_paired else []
+    if legend:
+        found = layout_of(model, room - len(why) - 1, glyphs, panel_rows)
+    drawn = _lanes(model, found, scale, width, glyphs)
+    drawn[0] = [*why, *drawn[0]]
+    drawn[-1] = [*drawn[-1], *legend, *([pointed_line(model, width, glyphs)] if found.panel == 1 else [])]
+    return scale, found, drawn
 
 
-def _groups(lines: Sequence[CpuLine], room: int) -> list[Sequence[CpuLine]]:
-    """In the order of their first CPUs. Roles share no row: what keeps house is loud, and would hide the target."""
-    roles = dict.fromkeys(line.role for line in lines)
-    parts = [[line for line in lines if line.role == role] for role in roles] if len(roles) <= room else [lines]
-    each = -(-len(lines) // room)
-    while sum(-(-len(part) // each) for part in parts) > room:
-        each += 1
-    groups = [part[first : first + each] for part in parts for first in range(0, len(part), each)]
-    places = {line.cpu: at for at, line in enumerate(lines)}
-    return sorted(groups, key=lambda group: places[group[0].cpu])
+def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
+    """Where nothing is known of any CPU in sight."""
+    cpus = [line.cpu for line in model.frame.cpus] if model.frame is not None else []
+    numbers = in_sight(model, width)
+    if scale.why_unknown is None or any(
+        value is not None and value >= 0 for cpu in cpus for value in scale.values(cpu, numbers)
+    ):
+        return []
+    return [cut([(f" {scale.why_unknown}", "doubt")], width)]
 
 
-def _label(group: Sequence[CpuLine]) -> str:
-    """The mark of the most important CPU among them, and their numbers."""
-    mark = next((sign for role, sign in _MARKS.items() if any(line.role == role for line in group)), " ")
-    return f" {mark} {format_cpu_list(line.cpu for line in group)}"
+def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
+    """The rows of each part, with their labels; the newest interval in sight stands at the right edge."""
+    labels = _Labels.of(model, found, glyphs)
+    room = max(width - labels.width - 1, 1)
+    last, behind = last_in_sight(model, width)
+    numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
+    drawn: list[list[Row]] = []
+    for part in found.parts:
+        rows: list[Row] = []
+        for row in part.rows:
+            values = [_columns([scale.values(line.cpu, numbers) for line in lane], scale, model.zoom) for lane in row]
+            kept = len(values[0])
+            cursor = kept - 1 - behind if model.cursor is not None and behind < kept else None
+            if found.is_paired:
+                lower = values[1] if len(values) > 1 else None
+                lanes = [pair_row(values[0], lower, scale, cursor, glyphs)]
+            else:
+                lanes = lane_rows(values[0], scale, found.lines, cursor, glyphs)
+            gap = " " * (room - kept)
+            rows += [[*labels.of_line(row, at), (gap, "plain"), *lane] for at, lane in enumerate(lanes)]
+        drawn.append(rows)
+    return drawn
 
 
-def _heading(most: int, model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> Row:
-    """As much of it as finds room, the meaning of the levels first to go."""
-    together = f", worst of up to {most} CPUs a row" if most > 1 else ""
-    column = f", worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
-    short = f" CPU by time, noise/s, {room * model.zoom} intervals"
-    whole = f" CPU by time: noise/s in the last {room * model.zoom} intervals{together}{column}"
-    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
-    return [(first_that_fits([f"{whole}   from {levels}", whole, short], width), "heading")]
+def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
+    """Of the CPUs of a lane, and of the intervals of a column, the one value to know; counted from the newest."""
+    each = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
+    if zoom == 1:
+        return list(each)
+    return [scale.one_of(each[max(end - zoom, 0) : end]) for end in range(len(each), 0, -zoom)][::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """What stands before the lanes of a row: the mark of the role, and the CPUs."""
+
+    width: int
+    pointed: int | None
+    signs: Mapping[int, str]
+
+    @classmethod
+    def of(cls, model: ScreenModel, found: Layout, glyphs: Glyphs) -> _Labels:
+        lanes = found.lanes
+        alone = [lane[0] for lane in lanes] if all(len(lane) == 1 for lane in lanes) and not found.is_paired else []
+        signs = brackets(model, alone, glyphs)
+        labels = cls(_WIDEST_LABEL, model.map.pointed(model), signs)
+        wide = max((len(labels._text(row)) for part in found.parts for row in part.rows), default=0)
+        return cls(min(wide, _WIDEST_LABEL), labels.pointed, signs)
+
+    def of_line(self, row: Sequence[Lane], line: int) -> Row:
+        """Of the first line of a row; the others of it have none."""
+        if line > 0:
+            return [(" " * (self.width + 1), "plain")]
+        text = self._text(row)
+        text = text if len(text) <= self.width else f"{text[: self.width - 1]}…"
+        lines = [each for lane in row for each in lane]
+        is_target = any(each.role == Role.TARGET for each in lines)
+        style = style_of_label(is_target, any(each.cpu == self.pointed for each in lines))
+        return [(f"{text:<{self.width}}", style), (" ", "plain")]
+
+    def _text(self, row: Sequence[Lane]) -> str:
+        """The mark of the most important CPU among them, and their numbers."""
+        lines = [line for lane in row for line in lane]
+        mark = next((sign for role, sign in _MARKS.items() if any(line.role == role for line in lines)), " ")
+        return f"{mark} {format_cpu_list(line.cpu for line in lines)}{self.signs.get(lines[0].cpu, '')}"
+
+
+def _title(scale: Scale, part: MapPart, is_first: bool) -> str:
+    return " · ".join([*([scale.title] if is_first else []), *([part.title] if part.title else [])])
+
+
+def _right(model: ScreenModel, scale: Scale, found: Layout, glyphs: Glyphs) -> str:
+    """What a level means, what stands together, and the keys; the last ones go first where there is no room."""
+    each = max((len(lane) for lane in found.lanes), default=1)
+    worst = "lowest" if scale.is_best_high else "worst"
+    levels = "  ".join(f"{glyphs.ramp[level]} {text}" for level, text in scale.legend())
+    following = model.map.with_next_quantity().quantity
+    opened = ["z all CPUs"] if model.map.opens_part else ["z its cache alone"] if len(found.parts) > 1 else []
+    pointed = model.map.pointed(model)
+    return " · ".join(
+        [
+            *([f"enter CPU {pointed}"] if not found.panel and pointed is not None else []),
+            *([f"{worst} of up to {each} CPUs {'in each half' if found.is_paired else 'a row'}"] if each > 1 else []),
+            *([levels] if not found.is_paired else ["two CPUs a row"] if each == 1 else []),
+            *([f"{worst} of {model.zoom} intervals a column"] if model.zoom > 1 else []),
+            f"k {following}",
+            *opened,
+        ]
+    )

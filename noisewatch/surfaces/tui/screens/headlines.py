@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
+from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_clock, describe_clocks, describe_rate
+from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_duration, short_share
 
 _RANGE_INTERVALS = 120
 _STEADY = 0.01  # of the clock: what varies by less holds it
 _FRESH_S = 5.0
+_LIMIT = short_share(GRAVE_NS / 1e9)
 _LOUD_PER_S = 1000  # interrupts of one device
 
 
@@ -87,6 +90,27 @@ def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequ
     first = next((each.id for each in frame.findings if each.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
     return [[*said, *tail, *named], [*said, *tail], said]
+
+
+def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: range) -> Sequence[Row]:
+    """How much of these intervals was over the limit, on which target CPUs, and when it was worst."""
+    if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
+        return []
+    count, unread = model.history.noisy_within(numbers)
+    doubt: Row = [(f", {unread} unknown", "unknown")] if unread else []
+    if not count:
+        return [[(f"no target CPU over {_LIMIT} in {len(numbers)} intervals", "calm"), *doubt]]
+    lost = [each or 0.0 for each in model.history.worst(numbers)]
+    noisy = [number for number, each in zip(numbers, lost, strict=True) if each >= GRAVE_NS]
+    most, worst_at = max(zip(lost, numbers, strict=True))
+    noise_by_cpu = {line.cpu: model.history.noise(line.cpu, noisy) for line in frame.cpus if line.role == Role.TARGET}
+    cpus = [cpu for cpu, values in noise_by_cpu.items() if any((each or 0) >= GRAVE_NS for each in values)]
+    where = f" on {name_cpus(cpus)}" if cpus else ""
+    said: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
+    at_ns = round((model.clocks.taken_at_s(worst_at) or 0.0) * 1e9)
+    when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
+    worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_duration(most)}/s at {when}", "plain")]
+    return [[*said, *worst], said]
 
 
 def _checks(count: int, what: str) -> str:

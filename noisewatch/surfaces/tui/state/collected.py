@@ -12,6 +12,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
+from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
@@ -30,6 +31,7 @@ class Collected:
     wall_times: WallTimes = field(default_factory=WallTimes)
     irqs: IrqHistory = field(default_factory=IrqHistory)
     clocks: ClockHistory = field(default_factory=ClockHistory)
+    cpu_readings: CpuReadings = field(default_factory=CpuReadings)
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
     pace_s: float = 1.0  # at which frames are to come
     trouble: str | None = None
@@ -49,6 +51,7 @@ class Collected:
             self.history.add(frame, line)
             self.irqs.add(frame)
             self.clocks.add(frame, self.irqs)
+            self.cpu_readings.add(frame)
 
     @property
     def frame(self) -> Frame | None:

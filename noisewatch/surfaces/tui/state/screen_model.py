@@ -13,6 +13,7 @@ from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
+from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
 from noisewatch.surfaces.tui.state.time_travel import TimeTravel
@@ -71,9 +72,15 @@ class ScreenModel(TimeTravel):
     groups_irqs: bool = False  # all of a device into one row
     shows_silent_irqs: bool = False
     clock_graph: ClockGraph = ClockGraph.SLOWEST
+    map: MapView = MapView()  # noqa: RUF009 - frozen
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     own_cost: OwnCost | None = None
+
+    @property
+    def shows_clock_figures(self) -> bool:
+        """Whether what is shown needs more than is always read."""
+        return self.screen == Screen.CLOCK or (self.screen == Screen.MAP and self.map.quantity == Quantity.HEAT)
 
     def go_to_number(self, number: int) -> None:
         """Stays at that interval, with its first row selected unless another was chosen."""

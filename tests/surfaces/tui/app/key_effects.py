@@ -36,7 +36,7 @@ def _moved(by: int) -> Callable[[str], Change]:
         if screen == Screen.EVENTS:
             return {"event": min(24 - by, 29)}
         if screen == Screen.MAP:
-            return {}
+            return {"map": f"noise {30 + by} False"}
         row = max(5 + by, 0)
         if screen == Screen.PREFLIGHT:
             return {"row": row, "chosen": f"check-{row}"}
@@ -106,7 +106,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
         if screen == Screen.CLOCK
         else {"folds": False}
     ),
-    "z": _same(shows_silent_irqs=True),
+    "z": lambda screen: {"map": "noise None True"} if screen == Screen.MAP else {"shows_silent_irqs": True},
     "v": _same(tells_all_checks=True),
     "F": _same(notice="no fix script"),
     "c": _same(above="CalibrationOverlay announced"),
@@ -130,7 +130,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "down": _moved(1),
     "j": _moved(1),
     "up": _moved(-1),
-    "k": _moved(-1),
+    "k": lambda screen: {"map": "interrupts None False"} if screen == Screen.MAP else _moved(-1)(screen),
     "pagedown": _moved(10),
     "pageup": _moved(-10),
 }

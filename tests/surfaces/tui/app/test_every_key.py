@@ -68,6 +68,7 @@ class _Look:
     groups_irqs: bool
     shows_silent_irqs: bool
     clock_graph: str
+    map: str
     filter: str
     is_typing: bool
     advice: str | None
@@ -101,6 +102,7 @@ def _look(app: MonitorApp) -> _Look:
         model.groups_irqs,
         model.shows_silent_irqs,
         model.clock_graph,
+        f"{model.map.quantity} {model.map.cpu} {model.map.opens_part}",
         model.filter,
         model.is_typing,
         model.advice.about.name if model.advice is not None else None,

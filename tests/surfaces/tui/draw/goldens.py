@@ -13,12 +13,13 @@ from functools import partial
 from noisewatch.operations.advise import Advice
 from noisewatch.surfaces.tui.app.help import help_rows
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.glyphs import TONED, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.baseline import baseline_of
+from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 from tests.surfaces.goldens import Draw, Goldens
 from tests.surfaces.tui.crowd import crowded
@@ -35,6 +36,19 @@ _ADVICE = (
 def _screen(name: str, count: int, width: int, height: int) -> list[Row]:
     model = copy(crowded(count))
     model.go_to(name)
+    return rows_of_screen(model, width, height, UNICODE)
+
+
+def _in_half_blocks(width: int, height: int) -> list[Row]:
+    model = copy(crowded(64))
+    model.go_to(Screen.MAP)
+    return rows_of_screen(model, width, height, TONED)
+
+
+def _map_of(quantity: Quantity, width: int, height: int) -> list[Row]:
+    model = copy(crowded(16))
+    model.go_to(Screen.MAP)
+    model.cursor, model.map = 45, MapView(quantity)
     return rows_of_screen(model, width, height, UNICODE)
 
 
@@ -78,6 +92,11 @@ def _trace(width: int, height: int) -> list[Row]:
 
 DRAWN: dict[str, Draw] = {
     **{f"{name}-{count}": partial(_screen, name, count) for name in SCREENS for count in COUNTS},
+    "map-64-half-blocks": _in_half_blocks,
+    **{
+        f"map-16-{quantity}": partial(_map_of, quantity)
+        for quantity in (Quantity.INTERRUPTS, Quantity.CLOCK, Quantity.HEAT)
+    },
     "overview-16-stepped-back": _stepped_back,
     "overview-16-baseline": _compared,
     "cpu-16-advised": _advised,

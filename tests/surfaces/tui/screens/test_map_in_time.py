@@ -7,7 +7,7 @@ import pytest
 from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of
 
 _LOUD = 900e6
 
@@ -35,9 +35,14 @@ def test_a_spike_stands_overlays_its_place_on_the_timeline(width: int, zoom: int
     model.go_to_number(shown)
     lines = screen_of(model, "map", width)
     (timeline,) = [line for line in lines if line.startswith("target ") and "█" in line]
-    rows = [line for line in lines[4:-4] if "█" in line]
-    assert rows
-    assert {line.index("█") for line in rows} == {timeline.index("█")} == {lines[-2].index("▲")}
-    marked = [row for row in rows_of_screen(model, width, 30, UNICODE) if any(style == "selected" for _, style in row)]
-    assert len(marked) == len(rows)
-    assert all(text_of(row).index("█") == timeline.index("█") for row in marked)
+    rows = [line for line in lines[4:-4] if "┃" in line]
+    assert len(rows) > 3
+    assert {line.index("┃") for line in rows} == {timeline.index("█")} == {lines[-2].index("▲")}
+    drawn = rows_of_screen(model, width, 30, UNICODE)
+    assert ("┃", "grave") in [piece for row in drawn for piece in row]
+    model.step(-1)
+    moved = screen_of(model, "map", width)
+    noisy = [line for line in moved[4:-4] if "█" in line]
+    assert {line.index("█") for line in noisy} == {
+        next(line for line in moved if line.startswith("target ") and "█" in line).index("█")
+    }

@@ -49,10 +49,10 @@ def test_every_screen_keeps_to_any_size(name: str, size: tuple[int, int], cpus: 
 
 def test_the_map_has_a_row_for_each_cpu_or_for_as_many_as_there_must_be() -> None:
     rows = screen_of(_model(4), "map")
-    assert [line[:5].strip() for line in rows[4:8]] == ["0", "1", "2", "T 3"]
+    assert [line[:4].strip() for line in rows[4:20] if line[:4].strip()] == ["0", "1", "2", "T 3"]
     rows = screen_of(_model(512), "map", 100, 31)
     assert "worst of up to 24 CPUs a row" in rows[3]
-    assert rows[4].startswith("   0-23 ")
+    assert rows[4].startswith("  0-23 ")
     assert [line[:8].strip() for line in rows if "T " in line[:4]] == ["T 511"]
 
 
@@ -68,13 +68,13 @@ def test_on_the_map_what_keeps_house_does_not_hide_the_target() -> None:
 def test_the_map_shows_the_worst_of_those_that_share_a_row() -> None:
     lines = tuple(cpu_line(cpu, lost_ns=200_000_000.0 if cpu == 100 else 0.0) for cpu in range(512))
     rows = screen_of(model_of(frame(lines)), "map", 100, 31)
-    assert [line[:12].strip() for line in rows if "█" in line] == ["92-114"]
+    assert [line[:12].strip() for line in rows[4:] if "█" in line] == ["92-114"]
 
 
 def test_on_the_map_a_cpu_that_is_offline_is_not_unknown() -> None:
     before, after = (cpu_line(1, Role.TARGET), cpu_line(1, Role.OFFLINE, None))
     model = model_of(*(frame((cpu_line(0), line), second=at) for at, line in enumerate((before, after, after), 1)))
-    assert screen_of(model, "map")[5].rstrip().endswith("▁xx")
+    assert any(line.rstrip().endswith("xx") for line in screen_of(model, "map"))
 
 
 def test_the_sources_are_those_of_all_cpus_and_can_be_filtered() -> None:
@@ -132,7 +132,7 @@ def test_cpus_that_share_a_row_or_a_cell_are_not_calm_where_one_is_unknown() -> 
     cpus[40] = cpu_line(40, "target", None)
     cpus[80], cpus[81] = cpu_line(80, "target", None), cpu_line(81, "target", 200_000_000.0)
     model = model_of(frame(tuple(cpus)))
-    rows = {line[:12].strip(): line.rstrip()[-1] for line in screen_of(model, "map", 100, 31) if line[1:3] == "T "}
+    rows = {line[:12].strip(): line.rstrip()[-1] for line in screen_of(model, "map", 100, 31) if line[:2] == "T "}
     assert (rows["T 23-45"], rows["T 69-91"]) == ("?", "█")
     assert model.history.worst([0]) == [200_000_000.0]
     assert model_of(frame(tuple(cpus[:60]))).history.worst([0]) == [None]
@@ -253,7 +253,7 @@ def test_the_exported_json_keeps_its_keys() -> None:
     whole = (
         "schema taken_at_ns seconds machine target target_chosen_by housekeeping online_count turbo verdict findings "
         "passed judged_s cpus culprits sampler_cpu_s source sampler_wakeups is_last remark conditions has_idle_probe "
-        "no_idle_probe_reason counts causes gravities wall_ns ahead_s irqs no_irqs_reason clock window"
+        "no_idle_probe_reason counts causes gravities wall_ns ahead_s irqs no_irqs_reason irq_balancer clock window"
     )
     assert sorted(found) == sorted(whole.split(" "))
     assert found["source"] == "replay of x.nw"

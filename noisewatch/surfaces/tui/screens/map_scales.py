@@ -1,0 +1,156 @@
+"""The quantities of the map: where their levels begin, what a level is called, and what is known of each CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock, why_no_figures
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS, worst_of
+from noisewatch.surfaces.tui.draw.text_row import Style
+from noisewatch.surfaces.tui.state.map_view import Quantity
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.units import short_duration, short_rate, short_share
+
+_RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per second
+_DEGREES = (1, 40, 50, 60, 70, 80, 90, 100)  # °C
+_CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the highest clock
+_HOT = 80  # °C
+LIMIT = short_share(GRAVE_NS / 1e9)
+_TOLD = (2, 4, 6, 8)  # the levels of the legend
+Values = list[float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One quantity: `levels` begin at these values, `styles` at those; what is at `limit` or more is marked.
+
+    `is_best_high`: of several values the lowest is the one to know.
+    """
+
+    title: str
+    levels: Sequence[float]
+    in_words: Callable[[float], str]
+    values: Callable[[int, range], Values]
+    styles: Mapping[Style, float]
+    limit: float | None = None
+    is_best_high: bool = False
+    why_unknown: str | None = None  # where nothing is known of any CPU
+
+    def level(self, value: float) -> int:
+        """0 for nothing, up to 8."""
+        return sum(value >= each for each in self.levels)
+
+    def height(self, value: float) -> float:
+        """Between the levels as well: for rows of several lines."""
+        level = self.level(value)
+        if not 0 < level < len(self.levels):
+            return level
+        low, high = self.levels[level - 1], self.levels[level]
+        return level + (value - low) / (high - low)
+
+    def style(self, value: float) -> Style:
+        return next((style for style, least in self.styles.items() if value >= least), "calm")
+
+    def is_over(self, value: float | None) -> bool:
+        return self.limit is not None and value is not None and value >= self.limit
+
+    def one_of(self, values: Iterable[float | None]) -> float | None:
+        """Of several the one to know; None where one that is unknown may be that."""
+        found = list(values)
+        if self.limit is not None:
+            return worst_of(found)
+        there = [value for value in found if value != OFFLINE_NS]
+        known = [value for value in there if value is not None]
+        if not there:
+            return OFFLINE_NS if found else None
+        return (min if self.is_best_high else max)(known) if len(known) == len(there) else None
+
+    def legend(self) -> list[tuple[int, str]]:
+        """Some levels, and from where on they are."""
+        return [(level, self.in_words(self.levels[level - 1])) for level in _TOLD]
+
+
+def scale_of(model: ScreenModel, quantity: Quantity) -> Scale:
+    """The scale of the quantity that the map shows."""
+    return _SCALES[quantity](model)
+
+
+def _noise(model: ScreenModel) -> Scale:
+    return Scale(
+        title="noise/s",
+        levels=LEVELS_NS,
+        in_words=short_duration,
+        values=model.history.lane,
+        styles={"grave": GRAVE_NS, "notable": NOTABLE_NS},
+        limit=GRAVE_NS,
+    )
+
+
+def _interrupts(model: ScreenModel) -> Scale:
+    return Scale(
+        title="interrupts/s",
+        levels=_RATES,
+        in_words=short_rate,
+        values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.interrupts(cpu, numbers)),
+        styles={"notable": 1_000},
+        why_unknown="interrupts unknown: /proc/interrupts was not read",
+    )
+
+
+def _clock(model: ScreenModel) -> Scale:
+    highest = highest_khz(model) or _highest_now(model) or 1
+    least = base_khz(model) or _CLOCK_SHARES[-2] * highest
+    return Scale(
+        title="clock, GHz",
+        levels=[share * highest for share in _CLOCK_SHARES],
+        in_words=lambda khz: f"{khz / 1e6:.1f}",
+        values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.clocks.clocks(cpu, numbers)),
+        styles={"calm": least, "notable": 0},
+        is_best_high=True,
+        why_unknown=why_no_clock(model),
+    )
+
+
+def _highest_now(model: ScreenModel) -> int | None:
+    lines = model.frame.cpus if model.frame is not None else ()
+    return max((line.current_khz for line in lines if line.current_khz is not None), default=None)
+
+
+def _heat(model: ScreenModel) -> Scale:
+    return Scale(
+        title="heat, °C",
+        levels=_DEGREES,
+        in_words=lambda celsius: f"{celsius:.0f}",
+        values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.celsius(cpu, numbers)),
+        styles={"notable": _HOT},
+        why_unknown=f"heat unknown: {_why_no_heat(model)}",
+    )
+
+
+def _why_no_heat(model: ScreenModel) -> str:
+    frame = model.frame
+    if frame is None or frame.clock is None:
+        why = why_no_figures(model)
+        return (
+            "no figures yet"
+            if why is None
+            else why.replace("this screen was shut", "neither it nor the clock was shown")
+        )
+    reasons = frame.clock.reasons
+    told = reasons.get("celsius") or reasons.get("core_celsius")
+    return told or "no sensor of a core or a package tells it"
+
+
+def _with_offline(model: ScreenModel, cpu: int, numbers: range, values: Sequence[float | None]) -> Values:
+    """The history of noise knows when a CPU was offline."""
+    lane = model.history.lane(cpu, numbers)
+    return [OFFLINE_NS if lost == OFFLINE_NS else value for lost, value in zip(lane, values, strict=True)]
+
+
+_SCALES: Mapping[Quantity, Callable[[ScreenModel], Scale]] = {
+    Quantity.NOISE: _noise,
+    Quantity.INTERRUPTS: _interrupts,
+    Quantity.CLOCK: _clock,
+    Quantity.HEAT: _heat,
+}

@@ -1,0 +1,226 @@
+"""The map: its quantities, its parts by place, its two ways to draw a level, and the CPU that is pointed at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from rich.color import Color
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPackage
+from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.screens.map_lanes import lane_rows, pair_row
+from noisewatch.surfaces.tui.screens.map_scales import scale_of
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
+from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
+
+_QUIET, _LOUD = 1e3, 300e6
+
+
+def _cpus(count: int, loud: tuple[int, ...] = ()) -> tuple[CpuLine, ...]:
+    return tuple(cpu_line(cpu, Role.TARGET, _LOUD if cpu in loud else _QUIET) for cpu in range(count))
+
+
+def _two_nodes(count: int) -> tuple[PlaceLine, ...]:
+    half = count // 2
+    return tuple(PlaceLine(cpu, cpu // half, cpu // half, cpu, f"L3#{cpu // half}", (cpu,)) for cpu in range(count))
+
+
+def _model(*frames: Frame, quantity: Quantity = Quantity.NOISE) -> ScreenModel:
+    model = model_of(*frames)
+    model.go_to(Screen.MAP)
+    model.map = MapView(quantity)
+    return model
+
+
+def _drawn(model: ScreenModel, width: int = 120, height: int = 34, glyphs: Glyphs = UNICODE) -> list[Row]:
+    return rows_of_screen(model, width, height, glyphs)
+
+
+def _text(rows: list[Row]) -> str:
+    return "\n".join(map(text_of, rows))
+
+
+def test_cpus_stand_below_the_name_of_their_node_and_cache() -> None:
+    lines = list(map(text_of, _drawn(_model(frame(_cpus(16), places=_two_nodes(16))))))
+    (first,) = [at for at, line in enumerate(lines) if line.startswith("╭─ noise/s · node 0 · L3#0 ─")]
+    (rule,) = [at for at, line in enumerate(lines) if line.startswith("├─ node 1 · L3#1 ─") and line.endswith("─┤")]
+    labels = [line[2:7].strip() for line in lines]
+    assert labels.index("T 0") > first
+    assert labels.index("T 7") < rule < labels.index("T 8")
+
+
+def test_a_cpu_that_is_offline_and_has_no_place_stands_with_the_last_ones() -> None:
+    lines = (*_cpus(15), CpuLine(15, Role.OFFLINE))
+    text = _text(_drawn(_model(frame(lines, places=_two_nodes(16)[:15]))))
+    assert "noise/s · node 0" in text
+    assert text.index("node 1 · L3#1") < text.index("x 15")
+
+
+def test_no_rules_stand_where_they_would_cost_too_many_rows() -> None:
+    places = tuple(PlaceLine(cpu, 0, 0, cpu, f"L3#{cpu}", (cpu,)) for cpu in range(64))
+    assert "L3#1" not in _text(_drawn(_model(frame(_cpus(64), places=places))))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "title", "sign"),
+    [
+        (Quantity.NOISE, "noise/s", "█"),
+        (Quantity.INTERRUPTS, "interrupts/s", "▆"),
+        (Quantity.CLOCK, "clock, GHz", "▂"),
+        (Quantity.HEAT, "heat, °C", "▅"),
+    ],
+)
+def test_each_quantity_has_its_own_level(quantity: Quantity, title: str, sign: str) -> None:
+    line = replace(_cpus(1, (0,))[0], interrupts_per_s=12_000.0, current_khz=1_000_000)
+    others = _cpus(63)
+    clock = ClockFigures(cpus=(ClockCpu(0, celsius=71.0),), packages=(ClockPackage(0, "0-63", celsius=30.0),))
+    model = _model(frame((line, *(replace(each, cpu=each.cpu + 1) for each in others)), clock=clock), quantity=quantity)
+    text = _text(_drawn(model, height=90))
+    assert f"╭─ {title} ─" in text
+    row = next(line for line in text.splitlines() if line.startswith("│ T 0 "))
+    assert row.rstrip("│ ").endswith(sign)
+
+
+def test_rates_are_kept_closely_enough_and_unknown_as_unknown() -> None:
+    readings = CpuReadings(2)
+    for rate in (0.0, 41_235.0, None):
+        readings.add(frame((cpu_line(0, interrupts_per_s=rate),)))
+    assert readings.interrupts(0, [0, 1, 2, 3]) == [None, pytest.approx(41_235, rel=0.05), None, None]
+    assert readings.interrupts(7, [1]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("clock", "said"),
+    [
+        (None, "heat unknown: asked for: they come with the next look"),
+        (ClockFigures(reasons={"celsius": "no driver"}), "heat unknown: no driver"),
+        (ClockFigures(), "heat unknown: no sensor of a core or a package tells it"),
+    ],
+)
+def test_heat_that_is_unknown_is_not_drawn_as_none_and_the_reason_is_said(
+    clock: ClockFigures | None, said: str
+) -> None:
+    text = _text(_drawn(_model(frame(_cpus(4), clock=clock), quantity=Quantity.HEAT)))
+    assert said in text
+    assert sum(line.rstrip("│ ").endswith("?") for line in text.splitlines()) == 4
+
+
+def test_heat_of_some_cpus_leaves_the_others_unknown() -> None:
+    clock = ClockFigures(packages=(ClockPackage(0, "0", celsius=50.0), ClockPackage(1, "1", celsius=None)))
+    text = _text(_drawn(_model(frame(_cpus(40), clock=clock), quantity=Quantity.HEAT), height=90))
+    rows = {line.split()[2]: line.rstrip("│ ")[-1] for line in text.splitlines() if line.startswith("│ T ")}
+    assert (rows["0"], rows["1"]) == ("▃", "?")
+    assert "heat unknown" not in text
+
+
+def test_a_row_of_several_lines_is_as_high_as_its_level() -> None:
+    scale = scale_of(ScreenModel(), Quantity.NOISE)
+    columns = [text_of(row) for row in lane_rows([0.0, 1.0, 30e6, 1e9, None, OFFLINE_NS], scale, 4, None, UNICODE)]
+    assert columns[0] == "  ▂█  "
+    assert columns[-1][3:] == "█?x"
+    assert columns[-1][:2] == " ▄"
+
+
+def test_one_line_shows_the_level_as_everywhere() -> None:
+    scale = scale_of(ScreenModel(), Quantity.NOISE)
+    assert text_of(lane_rows([0.0, 2e3, 1e9], scale, 1, None, UNICODE)[0]) == " ▁█"
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "drawn"),
+    [
+        (_QUIET, _QUIET, ("▀", halves_style(1, 1))),
+        (_QUIET, 0.0, ("▀", halves_style(1, 0))),
+        (_LOUD, _QUIET, ("▴", halves_style(0, 8))),
+        (_QUIET, _LOUD, ("▾", halves_style(0, 8))),
+        (_LOUD, _LOUD, ("◆", halves_style(0, 8))),
+        (None, _LOUD, ("▾", halves_style(0, 8))),
+        (None, _QUIET, ("?", "unknown")),
+        (_QUIET, None, ("?", "unknown")),
+        (OFFLINE_NS, _QUIET, ("▄", halves_style(1, None))),
+        (_QUIET, OFFLINE_NS, ("▀", halves_style(1, None))),
+        (OFFLINE_NS, OFFLINE_NS, ("x", "faint")),
+    ],
+)
+def test_in_half_blocks_what_is_over_the_limit_or_unknown_has_a_sign(
+    upper: float | None, lower: float | None, drawn: tuple[str, str]
+) -> None:
+    assert pair_row([upper], [lower], scale_of(ScreenModel(), Quantity.NOISE), None, TONED) == [drawn]
+
+
+def test_half_blocks_are_for_terminals_with_tones_and_only_where_rows_are_too_few() -> None:
+    many, few = _model(frame(_cpus(64))), _model(frame(_cpus(16)))
+    assert "▀" in _text(_drawn(many, glyphs=TONED))
+    for model, glyphs in ((many, UNICODE), (many, ASCII), (few, TONED)):
+        assert not any("color(" in style for row in _drawn(model, glyphs=glyphs) for _, style in row)
+
+
+def test_with_half_blocks_64_cpus_have_32_rows_each_its_half() -> None:
+    text = _text(_drawn(_model(frame(_cpus(64, (3,)))), height=44, glyphs=TONED))
+    rows = [line for line in text.splitlines() if line.startswith("│ T ")]
+    assert len(rows) == 32
+    assert [line[2:9].strip() for line in rows if "▾" in line] == ["T 2-3"]
+
+
+def test_each_tone_is_lighter_than_the_one_before_it_for_everybody() -> None:
+    """Lightness after CIE 1976; deuteranopia and protanopia after Machado et al., 2009."""
+    eyes = (
+        ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+        ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+        ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    )
+    for eye in eyes:
+        lightness = []
+        for tone in TONES:
+            linear = [(value / 255) ** 2.2 for value in Color.parse(tone).get_truecolor()]
+            seen = [sum(a * b for a, b in zip(row, linear, strict=True)) for row in eye]
+            light = sum(a * max(b, 0) for a, b in zip((0.2126, 0.7152, 0.0722), seen, strict=True))
+            lightness.append(116 * light ** (1 / 3) - 16)
+        assert all(after - before > 4 for before, after in pairwise(lightness)), lightness
+
+
+def test_the_worst_target_cpu_is_pointed_at_until_another_one_is() -> None:
+    cpus, hog = _cpus(8, (5,)), culprit("hog", cpu=5)
+    model = _model(frame(cpus, (hog, culprit("other", cpu=6))))
+    assert "CPU 5, target, now" in _text(_drawn(model))
+    assert "hog [4711]" in _text(_drawn(model))
+    model.map = model.map.moved(model, 1)
+    text = _text(_drawn(model))
+    assert "CPU 6, target, now" in text
+    assert "other [4711]" in text
+    assert "hog" not in text.partition("CPU 6, target")[2]
+
+
+def test_a_cpu_that_is_gone_is_pointed_at_no_longer() -> None:
+    model = _model(frame(_cpus(4, (1,))))
+    model.map = MapView(cpu=77)
+    assert model.map.pointed(model) == 1
+
+
+def test_the_cache_of_the_cpu_that_is_pointed_at_can_be_seen_alone() -> None:
+    model = _model(frame(_cpus(16, (9,)), places=_two_nodes(16)))
+    model.map = model.map.with_part_toggled()
+    text = _text(_drawn(model))
+    assert "noise/s · node 1 · L3#1" in text
+    assert "T 9" in text
+    assert "T 7" not in text
+    assert "z all CPUs" in text
+
+
+def test_the_headline_says_how_much_was_over_the_limit_where_and_when() -> None:
+    frames = [frame(_cpus(4, (2,) if at == 7 else ()), second=at) for at in range(1, 21)]
+    lines = screen_of(model_of(*frames), Screen.MAP, 140, 34)
+    assert "over 0.5% in 1 of 20 intervals on CPU 2" in lines[1]
+    assert "worst: 300 ms/s at 6 s" in lines[1]
+    calm = screen_of(model_of(*(frame(_cpus(4), second=at) for at in range(1, 21))), Screen.MAP, 140, 34)
+    assert "no target CPU over 0.5% in 20 intervals" in calm[1]
