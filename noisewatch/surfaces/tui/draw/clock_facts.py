@@ -100,7 +100,7 @@ def why_no_figures(model: ScreenModel) -> str | None:
         return None
     if model.is_recorded:
         return "not recorded"
-    return "asked for: they come with the next look" if model.cursor is None else "not read then: this screen was shut"
+    return "read at the next look" if model.cursor is None else "not read then: this screen was shut"
 
 
 def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:

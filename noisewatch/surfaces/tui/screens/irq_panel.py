@@ -102,6 +102,8 @@ def _now(row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
     said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
     lately: Row = [(f"{said} in {len(rates)} interval{'s' * (len(rates) != 1)}", "plain")]
     now = _on_cpus(row)
+    if not rates:
+        return [now]
     if length(now) + length(lately) + 3 <= width:
         return [[*now, ("   ", "plain"), *lately]]
     return [now, [*_fact("history", ""), *lately]]
@@ -162,6 +164,8 @@ def _not_moved(model: ScreenModel, row: IrqRow) -> str:
     """For how long it is known to have stayed."""
     if goes_to(model, row) is None and row.allowed is None:
         return "unknown: the kernel does not tell where it goes"
+    if not model.history.count:
+        return "unknown: a single look tells of no move"
     return f"not in the {short_seconds(model.into_s())} before this; affinities are read every 10 s"
 
 

@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.state.irq_table import IrqRow, listed_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 
-_FACTS = 8  # rows of the lower frame
+_FACTS, _FACTS_OF_ONE_LOOK = 8, 5  # rows of the lower frame
 _OTHERS = "other interrupts"
 _KEYS = (
     ("q", "quit"),
@@ -83,7 +83,7 @@ def _facts(model: ScreenModel, row: IrqRow | None, width: int, height: int, glyp
 def _lower(model: ScreenModel, width: int) -> int:
     """Rows that the lower frame needs."""
     if model.advice is None:
-        return _FACTS
+        return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
     return max(_FACTS, 3 + sum(-(-text_width(line) // max(width - 8, 10)) for line in model.advice.lines))
 
 
@@ -105,7 +105,8 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
     """What is unknown, and why."""
     notes = []
     if frame.irqs is None:
-        why = frame.no_irqs_reason or ("no rates yet" if frame.seconds <= 0 else "/proc/interrupts was not read")
+        single = "a copied tree is a single snapshot" if frame.is_last and frame.origin is not None else "no rates yet"
+        why = frame.no_irqs_reason or (single if frame.seconds <= 0 else "/proc/interrupts was not read")
         notes.append(f"rates unknown: {why}")
     numbered = [setting for setting in model.irqs.settings.values() if setting.irq is not None]
     if not model.irqs.settings:

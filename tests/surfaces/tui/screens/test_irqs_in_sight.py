@@ -5,34 +5,37 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from textual.pilot import Pilot
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.app.piloting import shown, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
 
 _TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts", movable=False, is_managed=False)
 
 
-def _setting(number: int) -> IrqSetting:
-    cpu = str(number % 4)
+def _setting(number: int, cpus: int) -> IrqSetting:
+    cpu = str(number % cpus)
     device = "Network card (eth0)" if number < 310 else "SSD (nvme0)"
     return IrqSetting(str(number), Kind.IRQ, f"queue-{number}", device, cpu, cpu, movable=True, is_managed=False)
 
 
-def _model(count: int, seconds: int = 1) -> ScreenModel:
-    """So many IRQs from 300 on, IRQ n on CPU n % 4, where the last two are targets, and the tick."""
-    settings = (*map(_setting, range(300, 300 + count)), _TICK)
+def _model(count: int, seconds: int = 1, cpu_count: int = 4) -> ScreenModel:
+    """So many IRQs from 300 on, IRQ n on CPU n % 4, where CPUs 2 and 3 are targets, and the tick."""
+    settings = (*(_setting(number, cpu_count) for number in range(300, 300 + count)), _TICK)
     lines = (
-        *(IrqLine(str(number), (number % 4,), (50.0,)) for number in range(300, 300 + count)),
+        *(IrqLine(str(number), (number % cpu_count,), (50.0,)) for number in range(300, 300 + count)),
         IrqLine("LOC", (0, 1, 2, 3), (250.0, 250.0, 1.0, 1.0)),
     )
-    cpus = tuple(cpu_line(cpu, Role.TARGET if cpu > 1 else Role.HOUSEKEEPING) for cpu in range(4))
+    cpus = tuple(cpu_line(cpu, Role.TARGET if cpu > 1 else Role.HOUSEKEEPING) for cpu in range(cpu_count))
     model = model_of(
         *(
             frame(cpus, second=second, irqs=lines, irq_settings=settings if second == 1 else None)
@@ -178,3 +181,48 @@ def test_who_may_have_moved_it_is_a_conjecture(balancer: str | None, said: str) 
     assert f"moved     came to CPU 2, was on CPU 1 {said}  " in " ".join(_lines(model))
     event = next(event.text for event in model.log.events if "301" in event.text)
     assert event.endswith("came to CPU 2, was on CPU 1" + (f", by {balancer}?" if balancer else ""))
+
+
+def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
+    first = replace(_model(3).history.frame(0), seconds=0.0, irqs=None, origin="copied tree x", is_last=True)
+    model = model_of(first)
+    model.go_to(Screen.IRQS)
+    text = " ".join(_lines(model))
+    assert "rates unknown: a copied tree is a single snapshot" in text
+    assert "moved     unknown: a single look tells of no move" in text
+    assert "in 0 intervals" not in text
+
+
+@pytest.mark.parametrize(
+    ("count", "cpu_count", "size", "keys"),
+    [(4, 4, (120, 34), "3"), (90, 64, (120, 34), "3ss"), (90, 64, (80, 24), "3ss")],
+)
+def test_three_keys_tell_what_interrupts_cpu_1_how_often_where_it_may_go_and_whether_that_changed(
+    count: int, cpu_count: int, size: tuple[int, int], keys: str
+) -> None:
+    model = _model(count, seconds=20, cpu_count=cpu_count)
+    label = next(str(number) for number in range(300, 400) if number % cpu_count == 1)
+    settings = tuple(model.irqs.settings.values())
+    frames = [
+        replace(
+            model.history.frame(number),
+            irq_settings=tuple(replace(each, effective="3") if each.label == label else each for each in settings)
+            if number == 0
+            else settings
+            if number == 8
+            else None,
+        )
+        for number in range(20)
+    ]
+
+    async def look(app: MonitorApp, pilot: Pilot[None]) -> None:
+        for each in frames:
+            app.show_frame(each)
+        await pilot.press(*keys)
+        await pilot.pause()
+        row = next(line for line in shown(app) if line.split()[:1] == [label])
+        assert row.split()[1:3] == [f"queue-{label}", "50"]
+        assert "  1      yes   11 s, 3→1" in row
+
+    assert len(keys) <= 3
+    with_monitor(look, size=size)
