@@ -2,7 +2,7 @@
 
 `python -m noisewatch.operations.sampler OPTIONS` writes a frame a line to standard output until nobody reads it, and
 takes requests on standard input meanwhile: a line of JSON each, such as {"idle_probe": true}, or {"clock": true} for
-as long as the clock screen is open.
+as long as the clock screen is open, or {"answers": true} for that of preflight.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _sample(options: SamplerOptions) -> int:
     from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
     from noisewatch.operations.idle_probe import IdleProbe
     from noisewatch.operations.machines import open_machine, snapshot_options
-    from noisewatch.operations.sampling import ClockRequest, sample_frames
+    from noisewatch.operations.sampling import Request, sample_frames
 
     try:
         machine = open_machine(options.machine, own_pids=[options.observer])
@@ -120,10 +120,12 @@ def _sample(options: SamplerOptions) -> int:
         idle_probe.want(options.idle_probe)
         if machine.is_live:
             remove_stale_where_mounted()
-        clock = ClockRequest()
-        inbox = Inbox(sys.stdin.fileno(), {"idle_probe": idle_probe.want, "clock": clock.want})
+        clock, answers = Request(), Request()
+        wants = {"idle_probe": idle_probe.want, "clock": clock.want, "answers": answers.want}
+        inbox = Inbox(sys.stdin.fileno(), wants)
         told = NOTHING_TOLD
-        for frame in sample_frames(machine, read_options, options.interval_s, inbox.wait, idle_probe, clock):
+        frames = sample_frames(machine, read_options, options.interval_s, inbox.wait, idle_probe, clock, answers)
+        for frame in frames:
             if inbox.is_abandoned:
                 break
             sys.stdout.buffer.write(encode_frame(frame, told))

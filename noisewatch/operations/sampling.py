@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
@@ -42,14 +43,15 @@ def sample_frames(
     interval_s: float,
     sleep: Callable[[float], None] = time.sleep,
     idle_probe: IdleProbe | None = None,
-    clock: ClockRequest | None = None,
+    clock: Request | None = None,
+    answers: Request | None = None,
 ) -> Iterator[Frame]:
     """A frame without rates at once, then one an interval; the last one of a machine that stands still says so.
 
     Only this host can be spun on: of another machine an `idle_probe` is left alone. Of another machine all that was
-    recorded of its clock is told; of this host what `clock` wants.
+    recorded of its clock is told, and what every check says; of this host what `clock` and `answers` want.
     """
-    sampler = _Sampler(machine, options, TaskReader(), idle_probe if machine.is_live else None, clock)
+    sampler = _Sampler(machine, options, TaskReader(), idle_probe if machine.is_live else None, clock, answers)
     if isinstance(machine, Recording):
         yield from _replay(sampler, machine)
     elif not machine.is_live:
@@ -82,8 +84,8 @@ def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
     yield sampler.repeated(frame, recording.damage)
 
 
-class ClockRequest:
-    """Whether somebody looks at the clock screen, for which more is read."""
+class Request:
+    """Whether somebody looks at a screen for which more is read, or told."""
 
     def __init__(self) -> None:
         self.is_wanted = False
@@ -102,13 +104,14 @@ class _Sampler:
         options: SnapshotOptions,
         task_reader: TaskReader,
         idle_probe: IdleProbe | None = None,
-        clock: ClockRequest | None = None,
+        clock: Request | None = None,
+        answers: Request | None = None,
     ) -> None:
         self._machine = machine
         self._options = options
         self._task_reader = task_reader
         self._idle_probe = idle_probe
-        self._clock = clock or ClockRequest()
+        self._clock, self._answers = clock or Request(), answers or Request()
         self._recent: deque[Snapshot] = deque()
         self._pinned_off: CpuSet | None = None
         self._remark: str | None = None
@@ -153,9 +156,10 @@ class _Sampler:
         """The same frame as the last one there is."""
         return replace(frame, is_last=True, remark=remark or frame.remark)
 
-    def _rest(self, snapshot: Snapshot, is_last: bool) -> dict[str, object]:
+    def _rest(self, snapshot: Snapshot, is_last: bool) -> dict[str, Any]:
         return {
             **self._news.of(snapshot),
+            "tells_all": self._answers.is_wanted or not self._machine.is_live,
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
             "origin": self._origin(),

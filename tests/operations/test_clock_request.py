@@ -14,7 +14,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.record import RecordOptions, record
-from noisewatch.operations.sampling import ClockRequest, sample_frames
+from noisewatch.operations.sampling import Request, sample_frames
 from tests.operations.listening import SilentListener
 from tests.written import WrittenMachine, without
 from tests.written.clocked import intel_files
@@ -30,7 +30,7 @@ def _reads_of_host(target: frozenset[int], is_wanted: bool, monkeypatch: pytest.
     """What each look at a live machine reads, from the second on."""
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _Host(*(intel_files(at) for at in range(6)), answers=ANSWERS)
-    clock = ClockRequest()
+    clock = Request()
     clock.want(is_wanted)
     looks: list[list[str]] = []
 
@@ -80,7 +80,7 @@ def test_a_package_for_which_a_target_cpu_answers_is_left_alone(monkeypatch: pyt
 def test_a_package_that_is_left_alone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _Host(*(intel_files(at) for at in range(4)), answers=ANSWERS)
-    clock = ClockRequest()
+    clock = Request()
     clock.want(True)
     options = SnapshotOptions(frozenset({0, 3}))
     *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
@@ -96,7 +96,7 @@ def test_what_is_not_there_is_not_said_to_be_spared(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     gone = ("/sys/class/powercap", "/sys/class/hwmon", UNCORE.rpartition("/")[0])
     machine = _Host(*(without(intel_files(at), *gone) for at in range(4)), answers=ANSWERS)
-    clock = ClockRequest()
+    clock = Request()
     clock.want(True)
     options = SnapshotOptions(frozenset({0, 3}))
     *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
@@ -140,6 +140,23 @@ def test_recording_wakes_no_target_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 @pytest.mark.parametrize("wanted", [None, 1, "yes", {}, False])
 def test_only_true_opens_the_screen(wanted: object) -> None:
-    clock = ClockRequest()
+    clock = Request()
     clock.want(wanted)
     assert clock.is_wanted is False
+
+
+@pytest.mark.parametrize(("kind", "is_wanted"), [(_Host, False), (_Host, True), (WrittenMachine, False)])
+def test_what_checks_say_that_pass_is_told_while_somebody_looks_and_of_every_other_machine(
+    kind: type[WrittenMachine], is_wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    machine = kind(*(intel_files(at) for at in range(4)), answers=ANSWERS)
+    answers = Request()
+    answers.want(is_wanted)
+    frames = sample_frames(machine, SnapshotOptions(), 1.0, lambda _: machine.advance(), answers=answers)
+    *_, last = islice(frames, 4)
+    told = last.answers or {}
+    assert bool(told) == (is_wanted or not machine.is_live)
+    assert not told.keys() & {each.id for each in last.findings}
+    if is_wanted:
+        assert "performance" in told["governor-not-performance"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -178,7 +179,7 @@ def test_a_fix_that_no_shell_can_run_is_marked_as_none(fix: Fix | None, shown: s
         replace(each, answer=replace(each.answer, fix=fix)) if each.check.id == "tasks-on-target" else each
         for each in verdict.findings
     )
-    rest = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
+    rest: dict[str, Any] = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
     verdict = replace(verdict, findings=findings)
     lines = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest).findings
     (line,) = [each for each in lines if each.id == "tasks-on-target"]
@@ -189,7 +190,7 @@ def test_what_leaves_the_verdict_open_is_the_first_of_the_unknown() -> None:
     guest = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
     machine = WrittenMachine(quiet_files() | guest, quiet_files(3.0) | guest, answers=ANSWERS)
     verdict = judged(machine, is_calibrated=False)
-    rest = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
+    rest: dict[str, Any] = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
     shown = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest)
     assert shown.unknown[:2] == ("hypervisor-steal", "busy-cache-neighbour")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from noisewatch.judgement.terms import Counts, Gravity
@@ -159,6 +160,7 @@ class Frame:
     counts: Counts | None = None  # of all checks that were judged, by their status
     causes: tuple[CauseLine, ...] = ()  # of the findings, the gravest first
     gravities: str = ""  # of all checks in the order of the catalogue, by the place of each among Gravity
+    answers: Mapping[str, str] | None = None  # of checks that pass or do not apply, by id; None while nobody looks
     wall_ns: int | None = None  # since 1970 in UTC, at `taken_at_ns`
     ahead_s: int | None = None  # that local time on the machine is ahead of UTC
     places: tuple[PlaceLine, ...] | None = None  # where they changed, or have never been told; None: as before

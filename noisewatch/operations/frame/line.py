@@ -27,7 +27,7 @@ from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
 
 Standing = Mapping[str, object]  # fields of a frame that seldom change, by name
-_STANDING = ("causes", "gravities")
+_STANDING = ("causes", "gravities", "answers")
 NOTHING_TOLD: Standing = {}
 
 

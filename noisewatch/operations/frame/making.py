@@ -32,8 +32,10 @@ from noisewatch.operations.frame.making_irqs import irq_lines
 _ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
 
 
-def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | None, **rest: Any) -> Frame:
-    """The frame of one interval; `rest` is what only the sampler knows."""
+def frame_of(
+    snapshot: Snapshot, interval: Interval | None, verdict: Verdict | None, *, tells_all: bool = False, **rest: Any
+) -> Frame:
+    """The frame of one interval; `rest` is what only the sampler knows. `tells_all`: of checks that pass as well."""
     case = Case(snapshot, interval)
     roles = _roles(snapshot, case)
     lines: list[CpuLine] = []
@@ -65,7 +67,7 @@ def frame_of(snapshot: Snapshot, interval: Interval | None, verdict: Verdict | N
         clock=clock_figures(snapshot, interval),
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
-        **told_of(verdict),
+        **told_of(verdict, tells_all),
         **rest,
     )
 

@@ -23,8 +23,8 @@ _GRAVITIES = list(Gravity)
 _PLACES = {gravity: str(place) for place, gravity in enumerate(_GRAVITIES)}
 
 
-def told_of(verdict: Verdict | None) -> dict[str, Any]:
-    """The fields of a frame, by their names; nothing without a verdict."""
+def told_of(verdict: Verdict | None, tells_all: bool = False) -> dict[str, Any]:
+    """The fields of a frame, by their names; nothing without a verdict. `tells_all`: of what passes, too."""
     if verdict is None:
         return {}
     causes = causes_of(verdict)
@@ -37,6 +37,10 @@ def told_of(verdict: Verdict | None) -> dict[str, Any]:
     return {
         "findings": tuple(_finding_line(each, _GRAVITIES[int(place)], number) for place, number, each in telling),
         "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
+        "answers": {
+            each.check.id: _short(sentence(each)) for each, gravity in judged if tells_all and gravity not in _TELLING
+        }
+        or None,
         "gravities": _gravities({each.check.id: gravity for each, gravity in judged}),
     }
 

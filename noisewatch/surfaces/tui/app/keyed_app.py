@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.overlays.host import OverlayHost
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import type_key
 from noisewatch.surfaces.tui.screens.page import number_at
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 
 class KeyedApp(App[None]):
@@ -116,11 +116,12 @@ class KeyedApp(App[None]):
             change()
         if self._player is not None and self.model.is_recorded:
             self._player.read_on()
-        self._ask_for_clock()
+        self._ask_for_what_is_shown()
         self.draw()
 
-    def _ask_for_clock(self) -> None:
-        """What only the clock screen and the map of heat show is read while they are open."""
-        is_open = self.model.shows_clock_figures
-        if self._sampler is not None and self._sampler.asked.get("clock", False) is not is_open:
-            self._sampler.ask("clock", is_open)
+    def _ask_for_what_is_shown(self) -> None:
+        """What only some screens show is read, or told, while they are open."""
+        wants = {"clock": self.model.shows_clock_figures, "answers": self.model.screen == Screen.PREFLIGHT}
+        for name, is_wanted in wants.items():
+            if self._sampler is not None and self._sampler.asked.get(name, False) is not is_wanted:
+                self._sampler.ask(name, is_wanted)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from noisewatch.judgement.check import Check
 
 _LEAST_COLUMN, _GAP = 90, 3
-_NOT_ASKED = "not asked here (p asks it), or does not apply"
+_NOT_ASKED = "not asked here: p asks it"
+_MAY_APPLY = f"{_NOT_ASKED}, or it does not apply"
 _ORDER = list(Gravity)
 
 
@@ -41,10 +42,18 @@ def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]
     for check, gravity in found:
         text, style = mark(gravity, glyphs)
         name: Piece = (f"{check.id:<{widest}}  ", "strong" if check.id in said else "plain")
-        asked = _NOT_ASKED if gravity == Gravity.LEFT_OUT else check.question
-        told: Piece = (said[check.id], "plain") if check.id in said else (asked, "faint")
+        told: Piece = (said[check.id], "plain") if check.id in said else (_aside(frame, check, gravity), "faint")
         answers.append(([(f"{text} ", style), name], told))
     return answers
+
+
+def _aside(frame: Frame, check: Check, gravity: Gravity) -> str:
+    """What a check says that passes or does not apply; what it asks, where that is not known."""
+    if frame.answers is not None and check.id in frame.answers:
+        return frame.answers[check.id]
+    if gravity == Gravity.LEFT_OUT:
+        return _MAY_APPLY if frame.answers is None else _NOT_ASKED
+    return check.question
 
 
 def _of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:

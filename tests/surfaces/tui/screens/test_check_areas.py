@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from textual.pilot import Pilot
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Area
 from noisewatch.operations.frame.frame import FindingLine
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.app.piloting import key_of, with_monitor
 from tests.surfaces.tui.framing import model_of, text_of
 from tests.surfaces.tui.screens.causes import HOG_IN_TWO, by_cause
 
@@ -83,3 +89,26 @@ def test_on_the_largest_screen_all_areas_stand_open() -> None:
     shown = _text(model, 300, 80)
     assert [check.id for check in CATALOGUE if check.id not in shown] == []
     assert "Is any device's interrupt routed to a target CPU?" in shown
+
+
+def test_a_check_that_passes_says_what_it_found_where_that_is_known() -> None:
+    known = replace(by_cause(), answers={"irqbalance-may-move-irqs": "irqbalance is not running"})
+    model = model_of(known)
+    model.go_to("preflight")
+    model.select(4 + list(Area).index(Area.INTERRUPTS))
+    assert "irqbalance is not running" in _text(model, 120, 34)
+    assert "irqbalance is not running" in _text(model, 80, 24)
+
+
+def test_the_answers_are_asked_for_while_the_screen_is_open() -> None:
+    asked: list[object] = []
+
+    async def open_and_leave(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app._sampler = sampler = SamplerProcess(())
+        for key in (key_of(Screen.PREFLIGHT), key_of(Screen.OVERVIEW)):
+            await pilot.press(key)
+            asked.append(sampler.asked.get("answers"))
+        app._sampler = None
+
+    with_monitor(open_and_leave)
+    assert asked == [True, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -86,7 +87,7 @@ def test_without_softirqs_nobody_knows_what_a_cpu_lost() -> None:
         quiet_files() | {"/proc/softirqs": "rubbish"}, quiet_files(3.0) | {"/proc/softirqs": "rubbish"}, answers=ANSWERS
     )
     case = judged(machine, is_calibrated=False).case
-    rest = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
+    rest: dict[str, Any] = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
     shown = frame_of(case.snapshot, case.interval, None, **rest)
     assert {line.stolen_ns_per_s for line in shown.cpus} == {None}
     assert {line.taken_ns_per_s for line in shown.cpus} == {None}
