@@ -39,7 +39,7 @@ def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = R
         stolen_ns_per_s=lost_ns,
         is_estimate=False,
     )
-    return replace(line, **rest)
+    return replace(line, **{**rest, "kind": Kind(rest.get("kind", line.kind))})
 
 
 def findings(failed: tuple[str, ...] = (), unknown: tuple[str, ...] = ()) -> tuple[FindingLine, ...]:

@@ -17,10 +17,8 @@ from noisewatch.surfaces.tui.overlays.overlay import QuietListener, overlay_name
 from noisewatch.surfaces.tui.screens.clock import rows_of_cpus
 from noisewatch.surfaces.tui.screens.culprits import begin_filter
 from noisewatch.surfaces.tui.screens.overview import cpu_room
-from noisewatch.surfaces.tui.screens.page import has_frames
 from noisewatch.surfaces.tui.state.map_view import MapView
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
-from noisewatch.surfaces.tui.state.selection import Selection, is_same
 
 # The screens whose rows are moved through.
 _SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
@@ -31,6 +29,8 @@ _SCRIPTS = "fix script"
 
 class ActingApp(KeyedApp):
     """An application that changes its model as the bindings say."""
+
+    _fix_sought: int | None = None  # the number of the fix that is being read
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -92,9 +92,8 @@ class ActingApp(KeyedApp):
         return self.size.width * self.model.zoom
 
     def action_advise(self) -> None:
-        """Asks for a fix for the culprit that the user sees selected; the machine is read in a thread."""
-        selected, frame = self.model.selected(), self.model.frame
-        open_machine = self._access.open_machine
+        """Shows the fix for the culprit that the user sees selected, or closes it."""
+        selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
             said = "its fix, if any, is below: y copies it"
             self._tell(
@@ -102,24 +101,35 @@ class ActingApp(KeyedApp):
                 if self.model.screen == Screen.PREFLIGHT
                 else f"no culprit is selected here: screens {_listing_culprits()} list them"
             )
-        elif selected is not None and open_machine is not None and frame is not None:
-            from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
+        elif self.model.shows_fix:
+            self._changed(self.model.close_fix)
+        elif selected is not None and self._access.open_machine is not None:
+            self._changed(lambda: self.model.ask_for_fix(selected))
 
-            if self.model.screen == Screen.OVERVIEW and not has_frames(*self.size):
-                self.model.drill_in()
-            if self.model.screen == Screen.IRQS:
-                self.model.select(0)  # it is chosen now
-            else:
-                self.model.selection = Selection(selected)
-            target, beside = frozenset(frame.target), frame.culprits
-            self.run_worker(
-                lambda: contained(
-                    lambda: advise(open_machine, target, selected, beside),
-                    lambda reason: Advice(selected, (f"No advice: {reason}",)),
-                ),
-                thread=True,
-                name="advice",
-            )
+    def _changed(self, change: Callable[[], None]) -> None:
+        """A fix that is shown follows the selection."""
+        super()._changed(change)
+        self._find_fix()
+
+    def _find_fix(self) -> None:
+        """Of what is selected now; the machine is read in one thread at a time."""
+        selected, frame, open_machine = self.model.selected(), self.model.frame, self._access.open_machine
+        if not self.model.awaits_fix or self._fix_sought is not None:
+            return
+        if selected is None or frame is None or open_machine is None:
+            return
+        from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
+
+        self._fix_sought = self.model.fix_number
+        target, beside = frozenset(frame.target), frame.culprits
+        self.run_worker(
+            lambda: contained(
+                lambda: advise(open_machine, target, selected, beside),
+                lambda reason: Advice(selected, (f"No advice: {reason}",)),
+            ),
+            thread=True,
+            name="advice",
+        )
 
     def action_fix_script(self) -> None:
         """Writes what fixes all that fails or warns, and what undoes it, into the folder that we were started in."""
@@ -159,12 +169,13 @@ class ActingApp(KeyedApp):
         if event.worker.name == _SCRIPTS and found is not None:
             (self._overlays.shown or self.model).notice = found
             self.draw()
-        if event.worker.name != "advice" or found is None:
+        if event.worker.name != "advice" or not event.worker.is_finished:
             return
-        selected = self.model.selected()
-        if selected is not None and is_same(selected, found.about):
-            self.model.advice = found
+        is_wanted, self._fix_sought = self._fix_sought == self.model.fix_number, None
+        if is_wanted and self.model.awaits_fix and found is not None:
+            self.model.advice, self.model.awaits_fix = found, False
             self.draw()
+        self._find_fix()
 
     def action_ask(self, name: str) -> None:
         """Announces what it will cost; nothing is started yet."""
@@ -202,7 +213,9 @@ class ActingApp(KeyedApp):
             self._overlays.shown.offset += lines
             self.draw()
             return
-        if self.model.screen in _SELECTING or (self.model.screen == Screen.OVERVIEW and abs(lines) == 1):
+        if self.model.shows_fix and abs(lines) > 1:
+            self._changed(lambda: self.model.scroll_fix(lines))
+        elif self.model.screen in _SELECTING or (self.model.screen == Screen.OVERVIEW and abs(lines) == 1):
             self._changed(lambda: self.model.select(lines))
         elif self.model.screen == Screen.MAP:
             self._changed(lambda: self._look_at_map(self.model.map.moved(self.model, lines)))

@@ -187,6 +187,8 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     if model.screen == Screen.CLOCK:
         return _of_clock(model)
     advice = model.advice
+    if model.awaits_fix:
+        return None, "nothing to copy yet: what helps is being read"
     if advice is None:
         return _nothing("press f for a fix")
     if not advice.commands:

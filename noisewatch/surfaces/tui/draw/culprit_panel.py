@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import order_in_words
 from noisewatch.surfaces.tui.state.folding import cpus_of
+from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
@@ -20,18 +21,29 @@ from noisewatch.units import short_change, short_duration, short_rate, short_sha
 _WIDEST_NAME = 64  # so that on a wide screen the figures stay near the name
 _CPU, _CPUS = 4, 12  # characters of a CPU, and of a list of them
 _LEAST_WITH_LISTS = 60  # columns
+_USUAL_NAMED = 34
+_LEAST_NAMED = 20  # columns of a name beside a history
 _LEAST_NAME = 15  # of a long one, beside its numbers: the kernel gives a thread no longer one
-_WIDTHS = {"cpu": 5, "kind": 14, "rate": 8, "noise": 9, "share": 7, "change": 8}
+_LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before them
+_WIDTHS = {
+    "cpu": 5,
+    "kind": 14,
+    "rate": 8,
+    "noise": 9,
+    "share": 7,
+    "change": 8,
+    "history": _LEAST_HISTORY + _GAP,
+}
 # The columns that give way to the name, the first one first, where it would have fewer columns than that.
-_GIVE_WAY = (("share", 24), ("kind", 24), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
+_GIVE_WAY = (("share", 24), ("history", 20), ("kind", 24), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
 
 
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs, is_framed: bool = False) -> list[Row]:
     """The culprits on target CPUs, or on all CPUs if that is asked for; the title of a frame tells which."""
     listing = model.listing()
-    where = "all" if model.shows_all_cpus else "target"
-    who = "who" if is_framed else f"culprits on {where} CPUs, by {order_in_words(model.sort, model.folds)}"
-    rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
+    where = "all CPUs" if model.shows_all_cpus else "targets"
+    who = "who" if is_framed else f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
+    rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
     if not listing.lines and model.frame is not None:
         rows.append(_why_none(model.frame))
     return rows[: max(height, 0)]
@@ -49,6 +61,21 @@ def _why_none(frame: Frame) -> Row:
     return [("     no culprit seen", "calm")]
 
 
+# The last so many intervals of a culprit, its noise in ns/s; None is unknown.
+History = Callable[[CulpritLine, int], Sequence[float | None]]
+
+
+def history_of(model: ScreenModel) -> History:
+    """Up to the interval that is shown, on the CPUs that the screen is about, as far as intervals are kept."""
+    cpus, last = listed_cpus(model), model.number + 1
+
+    def noise(line: CulpritLine, count: int) -> Sequence[float | None]:
+        on = cpus if model.folds or line.tid is not None else frozenset({line.cpu})
+        return model.culprit_noise.noise(line, range(max(last - count, model.history.first), last), on)
+
+    return noise
+
+
 @dataclass(frozen=True, slots=True)
 class _Columns:
     """Those that find room beside the name, and what is left for it."""
@@ -56,27 +83,34 @@ class _Columns:
     shown: frozenset[str]
     name_width: int
     cpu_width: int
+    history_width: int
 
     def of(self, column: str, text: str) -> str:
         """The text, where its column is shown."""
         return text if column in self.shown else ""
 
 
-def _columns(width: int, listing: Listing[CulpritLine], has_baseline: bool) -> _Columns:
+def _columns(width: int, listing: Listing[CulpritLine], has_baseline: bool, has_history: bool) -> _Columns:
     """A baseline's change takes the share's place. Lists of CPUs take more room than one."""
     longest = max((len(_cpus(line)) for line in listing.lines), default=0)
     cpu_width = max(longest, _CPU) if width >= _LEAST_WITH_LISTS else _CPU
     width -= cpu_width - _CPU
-    shown = [name for name in _WIDTHS if name != ("share" if has_baseline else "change")]
+    left_out = ("share" if has_baseline else "change", "" if has_history else "history")
+    shown = [name for name in _WIDTHS if name not in left_out]
     for name, least in _GIVE_WAY:
         if name in shown and _left(width, shown) < least:
             shown.remove(name)
-    return _Columns(frozenset(shown), min(max(_left(width, shown), 1), _WIDEST_NAME), cpu_width)
+    left = max(_left(width, shown), 1)
+    if "history" not in shown:
+        return _Columns(frozenset(shown), min(left, _WIDEST_NAME), cpu_width, 0)
+    wanted = max(left - _WIDEST_HISTORY + _LEAST_HISTORY, (left + _LEAST_NAMED) // 2, min(left, _USUAL_NAMED))
+    named = min(wanted, _WIDEST_NAME)
+    return _Columns(frozenset(shown), named, cpu_width, min(_LEAST_HISTORY + left - named, _WIDEST_HISTORY))
 
 
 def _left(width: int, shown: Sequence[str]) -> int:
     """Of the width for the name; a screen that is wide enough for all has a margin."""
-    return width - sum(_WIDTHS[name] for name in shown) - (len(shown) == len(_WIDTHS) - 1)
+    return width - sum(_WIDTHS[name] for name in shown) - ("share" in shown or "change" in shown)
 
 
 def culprit_table(
@@ -86,6 +120,7 @@ def culprit_table(
     height: int,
     glyphs: Glyphs,
     baseline: Baseline | None = None,
+    history: History | None = None,
 ) -> list[Row]:
     """A heading, and as many rows as find room, the selected one among them. On a narrow screen columns give way to
     the names.
@@ -94,7 +129,7 @@ def culprit_table(
     """
     if height < 1:
         return []
-    columns = _columns(width, listing, baseline is not None)
+    columns = _columns(width, listing, baseline is not None, history is not None)
     room = height - 1
     first = listing.first_in(room)
     shown = listing.lines[first : first + room]
@@ -106,15 +141,28 @@ def culprit_table(
     if at < len(rows):
         row = _gone_row(shown[at], columns) if listing.is_gone else rows[at]
         rows[at] = [("".join(text for text, _ in row), "selected")]
-    return [[(_heading(who, columns), "heading")], *rows]
+    with_history = [[*row, *_history(line, columns, history, glyphs)] for row, line in zip(rows, shown, strict=True)]
+    return [[(_heading(who, columns), "heading")], *with_history]
 
 
 def _heading(who: str, columns: _Columns) -> str:
     parts = who.split(", ")
     said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
-    figures = (("rate", "      /s"), ("noise", "  noise/s"), ("share", "  share"), ("change", "  change"))
+    lately = f"{'':{_GAP}}{f'last {columns.history_width}':<{columns.history_width}}"
+    figures = (
+        *(("rate", "      /s"), ("noise", "  noise/s"), ("share", "  share"), ("change", "  change")),
+        ("history", lately),
+    )
     left = columns.of("cpu", f"{'CPU':>{columns.cpu_width}} ") + columns.of("kind", f"{'kind':<14}")
     return left + fitted(said, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
+
+
+def _history(line: CulpritLine, columns: _Columns, history: History | None, glyphs: Glyphs) -> Row:
+    """A character an interval, the newest at the right."""
+    if history is None or "history" not in columns.shown:
+        return []
+    lane = level_pieces(history(line, columns.history_width), glyphs)
+    return [(" " * (_GAP + columns.history_width - length(lane)), "plain"), *lane]
 
 
 def _gone_row(line: CulpritLine, columns: _Columns) -> Row:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import log
 
 from noisewatch.surfaces.reports.parts.colours import Meaning
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
 
 # Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
 NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
+_LEAST_NS = 1_000  # where the first level begins to grow
 OFFLINE_NS = -1.0  # in the place of noise: less than any, so that the worst of several CPUs is that of another
 OFFLINE_MARK = "x"
 
@@ -129,12 +131,44 @@ def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
     row: Row = []
     for lost in noise:
-        glyph, style = _mark_of(lost, glyphs)
-        if row and row[-1][1] == style:
-            row[-1] = (row[-1][0] + glyph, style)
-        else:
-            row.append((glyph, style))
+        _add(row, *_mark_of(lost, glyphs))
     return row
+
+
+def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:
+    """A bar each in so many rows, on the scale of the levels: half height from 1 ms/s, full height from 200 ms/s."""
+    if height == 1:
+        return [level_pieces(noise, glyphs)]
+    steps = len(glyphs.ramp) - 1
+    rows: list[Row] = []
+    for above in range(height - 1, -1, -1):
+        row: Row = []
+        for lost in noise:
+            glyph, style = _mark_of(lost, glyphs)
+            if lost is not None and lost != OFFLINE_NS:
+                glyph = glyphs.ramp[max(min(_height_of(lost, height * steps) - above * steps, steps), 0)]
+            elif above:
+                glyph = " "
+            _add(row, glyph, style)
+        rows.append(row)
+    return rows
+
+
+def _height_of(lost: float, most: int) -> int:
+    """Of `most`; whatever is more than nothing can be seen."""
+    level = level_of(lost)
+    if not 0 < level < len(LEVELS_NS):
+        return most if level else 0
+    low, high = max(LEVELS_NS[level - 1], _LEAST_NS), LEVELS_NS[level]
+    beyond = max(log(lost / low) / log(high / low), 0.0)
+    return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
+
+
+def _add(row: Row, text: str, style: Style) -> None:
+    if row and row[-1][1] == style:
+        row[-1] = (row[-1][0] + text, style)
+    else:
+        row.append((text, style))
 
 
 def _mark_of(lost: float | None, glyphs: Glyphs) -> Piece:

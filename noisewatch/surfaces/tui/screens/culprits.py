@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
-from dataclasses import replace
 
-from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
+from noisewatch.operations.frame.frame import MOST_CULPRITS, Frame
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table, history_of
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.filters import mistakes, order_in_words
+from noisewatch.surfaces.tui.state.listed_culprits import counted
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 _LONGEST = 60
@@ -59,7 +59,7 @@ def _change(model: ScreenModel, text: str) -> None:
         model.irq_filter = text
     else:
         model.filter = text
-    model.advice = None
+    model.close_fix()
     model.forget_selection()
 
 
@@ -72,21 +72,34 @@ _KEYS = (
     ("y", "copy fix"),
     ("esc", "back"),
 )
-LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
 
 
 def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS)
+    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    listed = model.listed()
-    advice = advice_rows(model, width, height - LEAST_TABLE)
+    who = f"{counted(model)}, by {order_in_words(model.sort, model.folds)}"
     top = filter_rows(model, width)
-    cut = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    who = f"{cut}{len(listed)} culprit{'s' * (len(listed) != 1)}, by {order_in_words(model.sort, model.folds)}"
-    return [*top, *selectable(model, who, width, height - len(top) - len(advice), glyphs), *advice]
+
+    def table(room: int) -> list[Row]:
+        return selectable(model, who, width, room, glyphs)
+
+    needed = 1 + max(len(model.listing().lines), 1)
+    return [*top, *with_selected(model, table, needed, width, height - len(top), glyphs)]
+
+
+def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    top = filter_rows(model, width - 4)
+
+    def table(room: int) -> list[Row]:
+        return [*top, *selectable(model, "who", width - 4, room - len(top), glyphs)]
+
+    needed = len(top) + 1 + max(len(model.listing().lines), 1)
+    title = f"culprits on all CPUs, by {order_in_words(model.sort, model.folds)}"
+    keys = f"{counted(model)} · s sort · g group · / filter"
+    return framed_with_selected(model, title, keys, table, needed, width, height, glyphs)
 
 
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:
@@ -111,41 +124,12 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
 def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The table of what is listed, scrolled so that the selected row can be seen."""
     listing = model.listing()
-    rows = culprit_table(listing, who, width, height, glyphs, model.baseline)
+    rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
     if not model.listed():
         is_cut = model.frame is not None and not _tells_all(model, model.frame)
         said = f"none among the {MOST_CULPRITS} costliest culprits: there may be others" if is_cut else "none"
         rows.append([(f"     {said}", "doubt" if is_cut else "faint")])
     return rows
-
-
-def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """The fix for the culprit that was asked about; scrolled, and with a sign, where it finds no room."""
-    advice = model.advice
-    if advice is None:
-        return []
-    about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
-    rows: list[Row] = [about, *_advised(advice.lines, width)]
-    if len(rows) < most:
-        return [[], *rows]
-    to_do = next((command for _, command in advice.commands), advice.by_hand)
-    if len(rows) > most and to_do is not None:  # what to do comes before why
-        others = [line for line in advice.lines if line.partition(": ")[2] != to_do]
-        rows = [about, *_advised([to_do, *others], width)]
-    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
-    shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
-    if shown and model.advice.offset + most < len(rows):
-        shown[-1] = [(" … down scrolls, esc closes", "faint")]
-    return shown
-
-
-def _advised(lines: Iterable[str], width: int) -> list[Row]:
-    wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""] for line in lines)
-    return [[(f" {part}", "plain")] for parts in wrapped for part in parts]
-
-
-def _named(line: CulpritLine) -> str:
-    return line.name + line.process_mark
 
 
 def _tells_all(model: ScreenModel, frame: Frame) -> bool:

@@ -76,6 +76,11 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
     return rows[: max(height, 0)]
 
 
+def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
+    """Where it goes and may go, and when that changed."""
+    return [_affinity(model, row), *_moves(model, row)]
+
+
 def _fact(name: str, said: str, style: Style = "plain") -> Row:
     return [(f"{name:<{_NAME}}", "faint"), (said, style)]
 

@@ -10,11 +10,12 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.irq_matrix import legend
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted, text_width
-from noisewatch.surfaces.tui.screens.culprits import advice_rows, filter_rows
+from noisewatch.surfaces.tui.screens.culprits import filter_rows
 from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
 from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.screens.selected_culprit import advice_rows
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, listed_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing

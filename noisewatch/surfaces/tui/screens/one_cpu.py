@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces, style_of
+from noisewatch.surfaces.tui.draw.clock_chart import LABEL, time_row
+from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, columns_of, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import place_title
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
-from noisewatch.surfaces.tui.screens.culprits import LEAST_TABLE, advice_rows, selectable
+from noisewatch.surfaces.tui.draw.timeline import last_in_sight
+from noisewatch.surfaces.tui.screens.culprits import selectable
 from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
+from noisewatch.surfaces.tui.state.listed_culprits import counted
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from noisewatch.units import describe_mhz, short_duration, short_rate, short_share
+from noisewatch.units import describe_clock, short_duration, short_rate, short_share
 
 _KEYS = (
     ("q", "quit"),
@@ -23,7 +30,14 @@ _KEYS = (
     ("[ ]", "spikes"),
     ("esc", "back"),
 )
-_LABEL = 15
+_LABELS = {  # where a kind's name has no room before its lane
+    Kind.SOFTIRQ: "sirq",
+    Kind.KERNEL_THREAD: "kernel",
+    Kind.UNATTRIBUTED: "unattr",
+    Kind.OUTSIDE: "steal",
+}
+_TALLEST = 3  # rows of a lane
+_MOST_LANES, _WITH_SELECTED = 0.55, 11  # of the body; rows of the selected culprit with all edges
 _NARROW = 40
 _LEAST_STRIP, _WIDEST_STRIP = 12, 60
 _LOWEST_WITH_LANES = 16  # rows: as many again are for who it was
@@ -36,35 +50,65 @@ def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
+    line = _line(model)
     if line is None:
         return [[(f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet", "faint")]]
-    lanes = _lanes(model, line.cpu, width, glyphs) if height >= _LOWEST_WITH_LANES else []
+    lanes = _lanes(model, line.cpu, width, 1, glyphs) if height >= _LOWEST_WITH_LANES else []
     lanes = lanes if 2 * len(lanes) <= height else []
-    measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
-    top = [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs), *lanes]
-    left = height - len(top)
-    advice = advice_rows(model, width, left - LEAST_TABLE)
-    table = selectable(model, f"culprits on CPU {line.cpu}, by {model.sort}", width, left - len(advice), glyphs)
-    return [*top, *table, *advice]
+    top = [*_known(model, line, width, glyphs), *lanes]
+    who = f"culprits on CPU {line.cpu}, by {model.sort}"
+
+    def table(room: int) -> list[Row]:
+        return selectable(model, who, width, room, glyphs)
+
+    return [*top, *with_selected(model, table, _needed(model), width, height - len(top), glyphs)]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    line = next((line for line in model.frame.cpus if line.cpu == model.cpu), None) if model.frame is not None else None
+    """The lanes as high as the culprits leave room for."""
+    line = _line(model)
     if line is None:
         return panel("cpu", _body(model, width - 4, height - 2, glyphs), width, height, glyphs)
-    measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
-    gaps = _gaps(model, line.cpu, width - 4, glyphs)
-    lanes = _lanes(model, line.cpu, width - 4, glyphs)[: height // 2]
-    top = [_figures(line, width - 4, glyphs), *measured, *gaps, *lanes]
-    upper = panel(place_title(model, [line], glyphs), top, width, len(top) + 2, glyphs, "tab next CPU · w zoom")
+    known = _known(model, line, width - 4, glyphs)
+    kinds = len(_lanes(model, line.cpu, width - 4, 1, glyphs)) - 1
+    room = min(height - _needed(model) - _WITH_SELECTED, int(height * _MOST_LANES)) - len(known) - 3
+    tall = max(min(room // max(kinds, 1), _TALLEST), 1)
+    lanes = _lanes(model, line.cpu, width - 4, tall, glyphs)
+    top = [*known, *lanes[: height // 2]]
+    upper = panel(place_title(model, [line], glyphs), top, width, len(top) + 2, glyphs, _keys(model, width, glyphs))
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(upper)
-    advice = advice_rows(model, left - 4, below - 2 - LEAST_TABLE)
-    table = selectable(model, "who", left - 4, below - 2 - len(advice), glyphs)
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
-    culprits = panel(title, [*table, *advice], left, below, glyphs, "f fix · y copy fix · s sort")
+
+    def table(room: int) -> list[Row]:
+        return selectable(model, "who", left - 4, room, glyphs)
+
+    culprits = framed_with_selected(
+        model, title, f"{counted(model)} · s sort", table, _needed(model), left, below, glyphs
+    )
     return [*upper, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
+
+
+def _line(model: ScreenModel) -> CpuLine | None:
+    lines = model.frame.cpus if model.frame is not None else ()
+    return next((line for line in lines if line.cpu == model.cpu), None)
+
+
+def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> list[Row]:
+    """The figures of this interval, of the idle probe, and of the last calibration."""
+    measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
+    return [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs)]
+
+
+def _needed(model: ScreenModel) -> int:
+    """Rows of the whole table; one says why there is none."""
+    return 1 + max(len(model.listing().lines), 1)
+
+
+def _keys(model: ScreenModel, width: int, glyphs: Glyphs) -> str:
+    """With the meaning of the levels, where there is room."""
+    levels = "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
+    return f"tab next CPU · w zoom · {levels}"
 
 
 def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
@@ -74,7 +118,7 @@ def _figures(line: CpuLine, width: int, glyphs: Glyphs) -> Row:
         f"{short_rate(line.interrupts_per_s)} irq/s",
         f"{short_rate(line.softirqs_per_s)} sirq/s",
         f"load {short_share(line.busy_share)}",
-        f"{describe_mhz(line.current_khz)} MHz" if line.current_khz is not None else "",
+        describe_clock(line.current_khz) if line.current_khz is not None else "",
         line.governor or "",
     ]
     role = f"  {line.role}   " if width >= _NARROW else " "
@@ -115,17 +159,50 @@ def _calibrated_ago_s(model: ScreenModel) -> float | None:
     return (model.frame.taken_at_ns - model.calibrated_at_ns) / 1e9
 
 
-def _lanes(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
-    """A lane for each kind of noise that there was."""
-    room = max(width - _LABEL, 1)
+def _lanes(model: ScreenModel, cpu: int, width: int, tall: int, glyphs: Glyphs) -> list[Row]:
+    """A lane of so many rows for all noise and one for each kind that there was, in the columns of the timeline; below
+    them the time.
+    """
+    room = max(width - LABEL, 1)
+    last, behind = last_in_sight(model, width)
     count = min(room * model.zoom, _MOST_INTERVALS)
-    numbers = range(max(model.number + 1 - count, model.history.first), model.number + 1)
-    kept = min(model.number + 1 - model.history.first, room * model.zoom)
-    unread = -(-(kept - len(numbers)) // model.zoom)  # columns of frames that are kept, and not looked into
+    numbers = range(max(last + 1 - count, model.history.first), last + 1)
+    kept = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
+    unread = -(-(len(kept) - len(numbers)) // model.zoom)  # columns of frames that are kept, and not looked into
+    cursor = room - 1 - behind if model.cursor is not None else None
+    all_noise = columns_of(model.history.lane(cpu, kept), model.zoom)[-room:]
+    rows = _lane("noise", all_noise, room, tall, cursor, glyphs)
+    lost_by_kind = model.history.noise_by_kind(cpu, numbers)
+    for kind in sorted(lost_by_kind, key=KINDS.index):
+        shown = [*(None for _ in range(unread)), *columns_of(lost_by_kind[kind], model.zoom)][-room:]
+        rows += _lane(_LABELS.get(Kind(kind), kind), shown, room, tall, cursor, glyphs)
+    return [*rows, time_row(model, kept, room, glyphs)] if kept else rows
+
+
+def _lane(
+    name: str, shown: Sequence[float | None], room: int, tall: int, cursor: int | None, glyphs: Glyphs
+) -> list[Row]:
+    """The column of the snapshot that is shown stands out."""
+    lane = tall_rows(shown, tall, glyphs)
+    pad = " " * (room - len(shown))
     rows: list[Row] = []
-    for kind, lost in model.history.noise_by_kind(cpu, numbers).items():
-        shown = [*(None for _ in range(unread)), *columns_of(lost, model.zoom)][-room:]
-        rows.append(
-            [(f" {kind:<{_LABEL - 1}}", "faint"), (" " * (room - len(shown)), "plain"), *level_pieces(shown, glyphs)]
-        )
-    return sorted(rows, key=lambda row: KINDS.index(row[0][0].strip()))
+    for at, row in enumerate(lane):
+        label = name if at == tall - 1 else ""
+        rows.append([(f"{label:<{LABEL}.{LABEL}}", "faint"), *_marked([(pad, "plain"), *row], cursor)])
+    return rows
+
+
+def _marked(row: Row, column: int | None) -> Row:
+    """The row with that column selected."""
+    if column is None:
+        return row
+    marked: Row = []
+    at = 0
+    for text, style in row:
+        inside = column - at
+        if 0 <= inside < len(text):
+            marked += [(text[:inside], style), (text[inside], "selected"), (text[inside + 1 :], style)]
+        else:
+            marked.append((text, style))
+        at += len(text)
+    return marked

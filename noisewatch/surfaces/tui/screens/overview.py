@@ -5,12 +5,13 @@ from __future__ import annotations
 from noisewatch.surfaces.tui.draw.cpu_panel import cpu_panel_height, cpu_rows, framed_cpus, panels_across, row_room
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
+from noisewatch.surfaces.tui.draw.panel import side_by_side
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.culprits import LEAST_TABLE, advice_rows
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
+from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.filters import order_in_words
+from noisewatch.surfaces.tui.state.listed_culprits import counted
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LEAST_CULPRITS = 12  # rows
@@ -23,21 +24,30 @@ def overview_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    cpu_height = _cpu_height(model, height)
+    cpu_height = _cpu_height(model, height // 2 if model.shows_fix else height)
     rows = cpu_rows(model, width, cpu_height, glyphs)
-    return rows + culprit_rows(model, width, height - cpu_height, glyphs)
+
+    def table(room: int) -> list[Row]:
+        return culprit_rows(model, width, room, glyphs)
+
+    return rows + with_selected(model, table, _needed(model), width, height - cpu_height, glyphs)
+
+
+def _needed(model: ScreenModel) -> int:
+    """Rows of the whole table; one says why there is none."""
+    return 1 + max(len(model.listing().lines), 1)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(cpus)
-    advice = advice_rows(model, left - 4, below - 2 - LEAST_TABLE)
-    rows = culprit_rows(model, left - 4, below - 2 - len(advice), glyphs, is_framed=True)
-    rows += [[] for _ in range(below - 2 - len(advice) - len(rows))]
-    culprits = panel(
-        _culprits_title(model), [*rows, *advice], left, below, glyphs, "f fix · s sort · g group · / filter"
-    )
+
+    def table(room: int) -> list[Row]:
+        return culprit_rows(model, left - 4, room, glyphs, is_framed=True)
+
+    keys = f"{counted(model)} · s sort · g group · / filter"
+    culprits = framed_with_selected(model, _culprits_title(model), keys, table, _needed(model), left, below, glyphs)
     return [*cpus, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 

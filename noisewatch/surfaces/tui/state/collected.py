@@ -13,6 +13,7 @@ from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.cpu_order import CpuPlaces
 from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
+from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.wall_times import WallTimes, wall_clock_of
@@ -32,6 +33,7 @@ class Collected:
     irqs: IrqHistory = field(default_factory=IrqHistory)
     clocks: ClockHistory = field(default_factory=ClockHistory)
     cpu_readings: CpuReadings = field(default_factory=CpuReadings)
+    culprit_noise: CulpritHistory = field(default_factory=CulpritHistory)
     cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
     pace_s: float = 1.0  # at which frames are to come
     trouble: str | None = None
@@ -50,6 +52,7 @@ class Collected:
         if frame.seconds > 0:
             self.history.add(frame, line)
             self.irqs.add(frame)
+            self.culprit_noise.add(frame)
             self.clocks.add(frame, self.irqs)
             self.cpu_readings.add(frame)
 

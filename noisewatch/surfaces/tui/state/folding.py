@@ -28,12 +28,12 @@ def folded(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
     """The lines in their order; those of one culprit on several CPUs are one, at the place of the first."""
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
-        groups.setdefault(_what(line), []).append(line)
+        groups.setdefault(what_is_same(line), []).append(line)
     return [_one(group) for group in groups.values()]
 
 
-def _what(line: CulpritLine) -> Hashable:
-    """What is the same on each CPU; a thread that has a name of its own stays alone."""
+def what_is_same(line: CulpritLine) -> Hashable:
+    """What is the same of a culprit on each CPU; a thread that has a name of its own stays alone."""
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 

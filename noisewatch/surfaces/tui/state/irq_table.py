@@ -83,6 +83,14 @@ def all_rows(model: ScreenModel) -> list[IrqRow]:
     return _by_device(rows) if model.groups_irqs else rows
 
 
+def row_of(model: ScreenModel, label: str) -> IrqRow | None:
+    """That of one IRQ; None where nothing tells of its settings."""
+    frame, setting = model.frame, model.irqs.settings.get(label)
+    if frame is None or setting is None:
+        return None
+    return _row(setting, next((line for line in frame.irqs or () if line.label == label), None), frame)
+
+
 def _row(setting: IrqSetting, line: IrqLine | None, frame: Frame) -> IrqRow:
     silent = None if frame.irqs is None else 0.0
     return IrqRow(

@@ -7,15 +7,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.terms import Area
-from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
+from noisewatch.surfaces.tui.state.listed_culprits import unfolded
 from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
-from noisewatch.surfaces.tui.state.selection import Listing, Selection
+from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
 from noisewatch.surfaces.tui.state.time_travel import TimeTravel
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class ScreenModel(TimeTravel):
     filter_before: str = ""  # what was there before the one that is typed
     is_typing: bool = False  # the filter
     advice: Advice | None = None  # that was asked for, until it is closed
+    awaits_fix: bool = False  # it was asked for, and is not known yet
+    fix_number: int = 0  # goes up whenever another one is wanted
     opens_check: bool = False  # whether it is told why the selected check matters, or all of the selected area
     area: Area | None = None  # of checks, that is selected in the place of a cause
     tells_all_checks: bool = False
@@ -96,25 +98,50 @@ class ScreenModel(TimeTravel):
 
     def go_to(self, screen: str) -> None:
         """Shows another screen, from its beginning; that of a CPU shows the worst target CPU if none was chosen."""
-        self.screen, self.advice = Screen(screen), None
+        self.screen = Screen(screen)
+        self.close_fix()
         self.forget_selection()
         if screen == Screen.CPU and self.cpu is None and self.frame is not None:
             self.cpu = filters.worst_cpu(self.frame.cpus)
 
     def go_back(self) -> None:
         """Closes the fix, where one is shown; else to the overview."""
-        if self.advice is not None or self.opens_check or self.tells_all_checks:
-            self.advice, self.opens_check, self.tells_all_checks = None, False, False
+        if self.shows_fix or self.opens_check or self.tells_all_checks:
+            self.opens_check = self.tells_all_checks = False
+            self.close_fix()
         else:
             self.go_to(Screen.OVERVIEW)
+
+    @property
+    def shows_fix(self) -> bool:
+        """Whether the selected culprit's fix is asked for, in the place of what is known about it."""
+        return self.advice is not None or self.awaits_fix
+
+    def ask_for_fix(self, selected: CulpritLine) -> None:
+        """Of what the user sees selected, which is chosen now."""
+        if self.screen == Screen.IRQS:
+            self._move_selection(0)
+        else:
+            self.selection = Selection(selected)
+        self.awaits_fix, self.fix_number = True, self.fix_number + 1
+
+    def close_fix(self) -> None:
+        """Shows what is known about the selected culprit again."""
+        self.advice, self.awaits_fix = None, False
+
+    def _renew_fix(self) -> None:
+        """Of what is selected now; nobody shall copy that of another."""
+        self.awaits_fix, self.fix_number = self.shows_fix, self.fix_number + 1
+        self.advice = None
 
     def next_cpu(self, direction: int) -> None:
         """The CPU beside the one that is shown."""
         cpus = [line.cpu for line in self.frame.cpus] if self.frame is not None else []
         if cpus:
             at = cpus.index(self.cpu) if self.cpu in cpus else 0
-            self.cpu, self.advice = cpus[(at + direction) % len(cpus)], None
+            self.cpu = cpus[(at + direction) % len(cpus)]
             self.selection = Selection()
+            self._renew_fix()
 
     def drill_in(self) -> None:
         """To the CPU of the selected culprit, which stays selected."""
@@ -135,31 +162,27 @@ class ScreenModel(TimeTravel):
 
     def listed(self) -> list[CulpritLine]:
         """The culprits that the screen lists, filtered and sorted."""
-        if self.frame is None:
-            return []
-        if self.screen == Screen.CPU:
-            shown = [line for line in self.frame.culprits if line.cpu == self.cpu]
-            return filters.culprits_in_order(shown, self.sort, self.baseline)
-        if self.screen == Screen.CULPRITS:
-            found = filters.matching(self.frame.culprits, self.filter)
-            found = filters.culprits_in_order(found, self.sort, self.baseline)
-        else:
-            found = self.target_culprits()
-        return folded(found) if self.folds else found
+        found = filters.culprits_in_order(unfolded(self), self.sort, self.baseline)
+        return folded(found) if self.folds and self.screen != Screen.CPU else found
 
-    def target_culprits(self) -> list[CulpritLine]:
-        """The culprits on target CPUs, or on all CPUs if that is asked for, sorted."""
-        culprits = self.frame.culprits if self.frame is not None else ()
-        shown = [line for line in culprits if self.shows_all_cpus or line.role != Role.HOUSEKEEPING]
-        return filters.culprits_in_order(shown, self.sort, self.baseline)
+    def scroll_fix(self, rows: int) -> None:
+        """Where it finds no room."""
+        if self.advice is not None:
+            self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
 
     def select(self, rows: int) -> None:
-        """Moves the selection; while its fix is shown, that is scrolled."""
+        """Moves the selection; a fix that is shown becomes that of what is selected then."""
         if self.screen == Screen.EVENTS:
             self.log.choose(rows)
-        elif self.advice is not None:
-            self.advice = replace(self.advice, offset=max(self.advice.offset + rows, 0))
-        elif self.screen == Screen.PREFLIGHT:
+            return
+        before = self.selected()
+        self._move_selection(rows)
+        after = self.selected()
+        if before is not None and after is not None and (before.cpu != after.cpu or not is_same(before, after)):
+            self._renew_fix()
+
+    def _move_selection(self, rows: int) -> None:
+        if self.screen == Screen.PREFLIGHT:
             self._select_check(rows)
         elif self.screen == Screen.IRQS:
             self.selection = self.selection.moved(self.irq_listing(), rows)

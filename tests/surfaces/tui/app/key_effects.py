@@ -72,7 +72,7 @@ _ENTERED: dict[str, Change] = {
     Screen.PREFLIGHT: {"opens_check": True},
 }
 _ASKED: dict[str, Change] = {
-    Screen.OVERVIEW: {**_DRILLED, "advice": "hog 5"},
+    Screen.OVERVIEW: {"advice": "hog 5"},
     Screen.CULPRITS: {"advice": "hog 5"},
     Screen.IRQS: {"advice": "queue 5"},
     Screen.CPU: {"advice": "hog 15"},

@@ -130,7 +130,7 @@ def test_a_screen_that_cannot_be_drawn_says_so_and_the_next_picture_may_work(key
         app.show_frame(frame(4, (undrawable,)))
         await pilot.pause()
         rows = shown(app)
-        assert f"could not draw the {app.model.screen}: internal error: TypeError: " in " ".join(rows)
+        assert f"could not draw the {app.model.screen}: internal error: ValueError: " in " ".join(rows)
         assert "the next picture may work" in " ".join(rows)
         assert not any("CPU" in row for row in rows)  # nothing of the picture before
         await pilot.press(key_of(Screen.EVENTS))

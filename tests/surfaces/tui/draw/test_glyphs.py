@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, LEVELS_NS, UNICODE, Glyphs, glyphs_for, level_of, style_of
+from noisewatch.surfaces.tui.draw.glyphs import (
+    ASCII,
+    LEVELS_NS,
+    OFFLINE_NS,
+    UNICODE,
+    Glyphs,
+    glyphs_for,
+    level_of,
+    style_of,
+    tall_rows,
+)
 
 # A CPU loses a second a second at most; estimates of a broken counter may claim some more.
 _LOSSES = st.floats(0, 1e12)
@@ -49,3 +59,11 @@ def test_the_encoding_decides(encoding: str | None, glyphs: Glyphs) -> None:
 
 def test_an_unknown_loss_has_a_style_of_its_own() -> None:
     assert style_of(None) not in {style_of(lost) for lost in (0.0, 500_000.0, 5_000_000.0)}
+
+
+def test_a_bar_of_several_rows_grows_on_the_scale_of_the_levels() -> None:
+    rows = tall_rows([0.0, 1_000_000.0, 200_000_000.0, 900_000_000.0, None, OFFLINE_NS], 2, UNICODE)
+    assert ["".join(text for text, _ in row) for row in rows] == ["  ██  ", " ███?x"]
+    assert tall_rows([1.0], 4, UNICODE)[-1] == [("▄", "calm")]
+    between = ["".join(text for text, _ in row) for row in tall_rows([1_000_000.0, 2_000_000.0, 3_000_000.0], 8, ASCII)]
+    assert between[3:5] == [" +@", "@@@"]

@@ -148,20 +148,24 @@ def test_what_was_not_asked_for_is_not_copied() -> None:
     assert command_to_copy(model) == (None, "no command to copy: press f for a fix")
 
 
-def test_what_was_said_stays_while_the_rows_move_and_arrows_are_pressed_until_it_is_closed() -> None:
+def test_what_was_said_stays_while_the_rows_move_until_another_is_selected_or_it_is_closed() -> None:
     model = model_of(frame(4, (_HOG,)))
     model.go_to("culprits")
-    model.advice = Advice(_HOG, ("said",), (("now", "one"),))
+    model.ask_for_fix(_HOG)
+    model.advice, model.awaits_fix = Advice(_HOG, ("said",), (("now", "one"),)), False
     model.add(frame(4, (replace(_HOG, name="louder", tid=1), _HOG), 2))
     assert command_to_copy(model)[0] == "one"
     assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in culprits_rows(model, 100, 30, UNICODE)]
-    model.select(1)
+    model.select(1)  # the last row: nothing else is selected
     assert command_to_copy(model)[0] == "one"
+    model.select(-1)
+    assert model.shows_fix
+    assert command_to_copy(model) == (None, "nothing to copy yet: what helps is being read")
     model.go_back()
     assert (model.screen, command_to_copy(model)) == ("culprits", (None, "no command to copy: press f for a fix"))
 
 
-def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further() -> None:
+def test_what_finds_no_room_is_scrolled_to_its_end_and_no_further() -> None:
     model = model_of(frame(4, (_HOG,)))
     model.go_to("culprits")
     model.advice = Advice(_HOG, tuple(f"line {number}" for number in range(40)), (("now", "one"),))
@@ -170,14 +174,14 @@ def test_what_finds_no_room_is_scrolled_by_the_arrows_to_its_end_and_no_further(
         return "\n".join(strip_of(row, 100).text for row in culprits_rows(model, 100, 30, UNICODE))
 
     assert "hog [900] on CPU 2" in drawn()
-    assert "down scrolls" in drawn()
+    assert "pgdn scrolls" in drawn()
     assert "line 39" not in drawn()
     for _ in range(100):
-        model.select(1)
+        model.scroll_fix(1)
         last = drawn()
     assert "line 39" in last
-    assert "down scrolls" not in last
-    model.select(-1)
+    assert "pgdn scrolls" not in last
+    model.scroll_fix(-1)
     assert "line 39" not in drawn()
 
 

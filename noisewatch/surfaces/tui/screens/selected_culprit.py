@@ -1,0 +1,222 @@
+"""Below a table of culprits the selected one: who it is, where it may go, since when, what it costs; or its fix."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from statistics import median
+
+from noisewatch.cpus import name_cpus
+from noisewatch.kinds import AFTER_AN_INTERRUPT, INTERRUPT_KINDS, Kind
+from noisewatch.model.vocabulary import explain_thread
+from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.surfaces.tui.draw.culprit_panel import history_of
+from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, tall_rows
+from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
+from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
+from noisewatch.surfaces.tui.state.folding import cpus_of, what_is_same
+from noisewatch.surfaces.tui.state.irq_table import row_of
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.units import describe_rate, short_duration, short_share
+
+LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
+Table = Callable[[int], list[Row]]  # in so many rows
+
+_FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one has, and needs, beside a table that finds no room
+_LEAST_WIDTH = 60  # columns
+_NAME = 10  # columns of what a row is about
+_MOST_CPUS = 4
+_TALLEST = 8  # rows of the chart
+_MOST_INTERVALS = 240
+
+
+def framed_with_selected(
+    model: ScreenModel, title: str, keys: str, table: Table, needed: int, width: int, height: int, glyphs: Glyphs
+) -> list[Row]:
+    """Two frames that share an edge; one, where there is no room or nobody to select.
+
+    `needed`: rows that the whole table has.
+    """
+    selected = model.listing().selected
+    below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
+    if below < 1 or selected is None:
+        return panel(title, table(height - 2), width, height, glyphs, keys)
+    upper = panel(title, table(height - 3 - below), width, height - 1 - below, glyphs, keys)
+    enter = "" if model.screen == Screen.CPU else " · enter its CPU"
+    what = "y copy · f, esc close" if model.shows_fix else f"f fix{enter}"
+    rows = _selected_rows(model, selected, width - 4, below, glyphs)
+    lower = panel(culprit_title(model, selected), rows, width, below + 2, glyphs, what)
+    return joined(upper, lower, glyphs)
+
+
+def with_selected(model: ScreenModel, table: Table, needed: int, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """The same without frames: the selected one has what rows the table leaves."""
+    selected = model.listing().selected
+    if model.shows_fix:
+        advice = _fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
+        return [*table(max(height - len(advice), 0)), *advice]
+    left = height - needed - 1
+    if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
+        return table(height)
+    title: Row = [(fitted(f" {culprit_title(model, selected)}", width), "heading")]
+    facts = _facts(model, selected, width - 1, left, glyphs)
+    return [*table(needed), title, *([(" ", "plain"), *row] for row in facts)]
+
+
+def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
+    """Of `room` rows those that the table does not need, or, where that is little, its share."""
+    free = room - needed
+    if model.shows_fix:
+        wanted = sum(len(textwrap.wrap(line, max(width - 2, 10))) for line in model.advice.lines) if model.advice else 0
+        return min(max(wanted, free, _LEAST_FACTS), room - LEAST_TABLE)
+    below = max(free, min(_FACTS, room // 2))
+    return below if below >= _LEAST_FACTS else 0
+
+
+def _selected_rows(model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    if not model.shows_fix:
+        return _facts(model, line, width, height, glyphs)
+    return _fix_rows(model, width, height + 1)[1:] if model.advice is not None else _fix_rows(model, width, height)
+
+
+def _fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
+    """What helps against it, as soon as that is known; the first row says against whom."""
+    if model.advice is None:
+        waiting: Row = [("reading what helps …", "faint")]
+        return [waiting][: max(most, 0)]
+    return [row for row in advice_rows(model, width, most) if row]
+
+
+def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
+    """The fix for the culprit that was asked about; scrolled, and with a sign, where it finds no room."""
+    advice = model.advice
+    if advice is None:
+        return []
+    about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
+    rows: list[Row] = [about, *_advised(advice.lines, width)]
+    if len(rows) < most:
+        return [[], *rows]
+    to_do = next((command for _, command in advice.commands), advice.by_hand)
+    if len(rows) > most and to_do is not None:  # what to do comes before why
+        others = [line for line in advice.lines if line.partition(": ")[2] != to_do]
+        rows = [about, *_advised([to_do, *others], width)]
+    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
+    shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
+    if shown and model.advice.offset + most < len(rows):
+        shown[-1] = [(" … pgdn scrolls, esc closes", "faint")]
+    return shown
+
+
+def _advised(lines: Iterable[str], width: int) -> list[Row]:
+    wrapped = (textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ") or [""] for line in lines)
+    return [[(f" {part}", "plain")] for parts in wrapped for part in parts]
+
+
+def _named(line: CulpritLine) -> str:
+    return line.name + line.process_mark
+
+
+def culprit_title(model: ScreenModel, line: CulpritLine) -> str:
+    """`IRQ 205 · eth0-TxRx-5 · Ethernet Controller`; `thread postgres [7/9] on CPU 5`."""
+    row = row_of(model, str(line.irq)) if line.irq is not None else None
+    if row is not None:
+        return irq_title(row)
+    return f"{line.kind.with_name(line.name)}{line.process_mark} on {name_cpus(cpus_of(line))}"
+
+
+def _facts(model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """As many as find room, and its noise over time where rows are left."""
+    rows = [*_where(model, line), *_costs(model, line, width - _NAME, glyphs)]
+    noise = history_of(model)(line, min(max(width - _NAME, 1), _MOST_INTERVALS))
+    rows += _lately(model, line, noise)
+    left = min(height - len(rows), _TALLEST)
+    if left > 0 and noise:
+        rows += _chart(noise, width, left, glyphs)
+    return rows[: max(height, 0)]
+
+
+def _fact(name: str, said: str) -> Row:
+    return [(f"{name:<{_NAME}}", "faint"), (said, "plain")]
+
+
+def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
+    """Of an IRQ where it goes and may go; of softirqs who is likely to raise them; of a kernel thread what it does."""
+    row = row_of(model, str(line.irq)) if line.irq is not None else None
+    if row is not None:
+        return place_rows(model, row)[:2]
+    if line.kind == Kind.KERNEL_THREAD:
+        does = explain_thread(line.name)
+        return [_fact("does", does)] if does is not None else []
+    if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT and model.frame is not None:
+        irqs = [each for each in model.frame.culprits if each.cpu == line.cpu and each.kind == Kind.IRQ]
+        if irqs:
+            most = max(irqs, key=lambda each: each.rate_per_s or 0)
+            name, rate = most.name.partition(" (")[0], describe_rate(most.rate_per_s)
+            said = f"IRQ {name}, {rate}: the most frequent one on CPU {line.cpu}"
+            return [_fact("likely by", said)]
+    return []
+
+
+def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
+    """Of each CPU, the costliest first; and whether that was measured."""
+    what, on = what_is_same(line), cpus_of(line)
+    culprits = model.frame.culprits if model.frame is not None else ()
+    same = [each for each in culprits if each.cpu in on and what_is_same(each) == what]
+    same = [each for each in same if len(on) > 1 or line.tid in (None, each.tid)]
+    found = sorted(same, key=lambda each: -each.stolen_ns_per_s)
+    if not found:
+        return [_fact("costs", "not seen in this interval")]
+    mark = glyphs.estimate
+    parts = [f"{_cost(found[0], glyphs)} ({short_share(found[0].stolen_ns_per_s / 1e9)})"]
+    parts += [f", {_cost(each, glyphs)}" for each in found[1:_MOST_CPUS]]
+    parts += [f", {len(found) - _MOST_CPUS} more"] if len(found) > _MOST_CPUS else []
+    parts += [f"   {describe_rate(line.rate_per_s)}"] if line.rate_per_s else []
+    if line.is_estimate:
+        is_counted = line.kind in (*INTERRUPT_KINDS, Kind.SOFTIRQ)
+        parts.append(f"   {mark} {'counted, at a typical cost' if is_counted else 'it may have been elsewhere'}")
+    return [_fact("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
+
+
+def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
+    return f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s of CPU {line.cpu}"
+
+
+def _lately(model: ScreenModel, line: CulpritLine, noise: Sequence[float | None]) -> list[Row]:
+    """Its usual and its highest noise, and since when it has been there."""
+    known = [each for each in noise if each is not None]
+    if not known:
+        return []
+    there = next((at for at, each in enumerate(reversed(noise)) if not each), len(noise))
+    count = f"{len(noise)} interval{'s' * (len(noise) != 1)}"
+    said = f"median {short_duration(median(known))}/s, most {short_duration(max(known))}/s in {count}"
+    unknown = len(noise) - len(known)
+    said += f" ({unknown} unknown)" if unknown else ""
+    if there == len(noise):
+        return [_fact("history", f"{said}, there in all of them")]
+    if not there:
+        return [_fact("history", said)]
+    first = model.number + 1 - there
+    taken_s = model.clocks.taken_at_s(first)
+    at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
+    since = f"since {at}" if at is not None else f"for {there} interval{'s' * (there != 1)}"
+    return [_fact("history", f"{said}, there {since}")]
+
+
+def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Its noise, the newest at the right; the scale at the left where there are rows for it."""
+    room = max(width - _NAME, 1)
+    shown = noise[-room:]
+    pad = " " * (room - len(shown))
+    rows = tall_rows(shown, height, glyphs)
+    return [
+        [(f"{_scale(height - at, height):>{_NAME - 2}}  ", "faint"), (pad, "plain"), *row]
+        for at, row in enumerate(rows)
+    ]
+
+
+def _scale(row: int, height: int) -> str:
+    """The noise at the upper edge of a row, counted from below, where a level begins there."""
+    level, rest = divmod(row * len(LEVELS_NS), height)
+    return short_duration(LEVELS_NS[level - 1]) if not rest and height > 1 else ""

@@ -1,0 +1,41 @@
+"""Which culprits a screen lists, and how many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.surfaces.tui.state import filters
+
+if TYPE_CHECKING:
+    from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+
+def unfolded(model: ScreenModel) -> list[CulpritLine]:
+    """Those that the screen is about, a line for each CPU."""
+    culprits = model.frame.culprits if model.frame is not None else ()
+    if model.screen == "cpu":
+        return [line for line in culprits if line.cpu == model.cpu]
+    if model.screen == "culprits":
+        return filters.matching(culprits, model.filter)
+    return [line for line in culprits if model.shows_all_cpus or line.role != Role.HOUSEKEEPING]
+
+
+def listed_cpus(model: ScreenModel) -> CpuSet | None:
+    """The CPUs whose culprits the screen lists; None is all."""
+    if model.screen == "cpu":
+        return frozenset() if model.cpu is None else frozenset({model.cpu})
+    if model.screen != "overview" or model.shows_all_cpus or model.frame is None:
+        return None
+    return frozenset(line.cpu for line in model.frame.cpus if line.role != Role.HOUSEKEEPING)
+
+
+def counted(model: ScreenModel) -> str:
+    """How many culprits the screen lists: `16 groups of 41`."""
+    count, groups = len(unfolded(model)), len(model.listed())
+    most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
+    if groups < count:
+        return f"{groups} group{'s' * (groups != 1)} of {most}{count}"
+    return f"{most}{count} culprit{'s' * (count != 1)}"

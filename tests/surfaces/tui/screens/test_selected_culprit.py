@@ -1,0 +1,126 @@
+"""The panel below the culprits: what is known of the selected one, and its fix in the same place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from noisewatch.kinds import Kind, Role
+from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations.advise import Advice
+from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
+from tests.surfaces.running import record
+from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
+from tests.written.quiet_machine import process, quiet_files
+
+_IRQ = culprit("205 eth0-TxRx-3 (Card)", 3, 9e7, kind=Kind.IRQ, pid=None, tid=None, irq=205, rate_per_s=41_200.0)
+_SOFTIRQ = culprit("NET_RX", 3, 2e8, kind=Kind.SOFTIRQ, pid=None, tid=None, rate_per_s=41_200.0, is_estimate=True)
+_SETTING = IrqSetting("205", Kind.IRQ, "eth0-TxRx-3", "Card (eth0)", "0-3", "1", movable=True, is_managed=False)
+
+
+def _model(*culprits: CulpritLine) -> ScreenModel:
+    """An IRQ that comes to CPU 3 in the third of four intervals, and the culprits from then on."""
+    cpus = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
+    lines = (IrqLine("205", (3,), (41_200.0,)),)
+    frames = [frame(cpus, (), second, irqs=lines, irq_settings=(_SETTING,)) for second in (1, 2)]
+    moved = (replace(_SETTING, effective="3"),)
+    frames += [frame(cpus, culprits, second, irqs=lines, irq_settings=moved) for second in (3, 4)]
+    return model_of(*frames)
+
+
+def _shown(model: ScreenModel, screen: str = Screen.OVERVIEW) -> str:
+    return "\n".join(screen_of(model, screen, 120, 34))
+
+
+@pytest.mark.parametrize("screen", WITH_CULPRITS)
+def test_of_an_irq_it_tells_where_it_goes_since_when_and_what_it_costs(screen: Screen) -> None:
+    model = _model(_IRQ)
+    model.cpu = 3
+    said = _shown(model, screen)
+    assert "IRQ 205 · eth0-TxRx-3 · Card (eth0)" in said
+    assert "CPU 3   may go to CPU 0-3   it can be moved" in said
+    assert "came to CPU 3, was on CPU 1 (1 s ago)" in said
+    assert "90 ms/s of CPU 3 (9.0%)   41 200/s" in said
+    assert "median 45 ms/s, most 90 ms/s in 4 intervals, there for 2 intervals" in said
+
+
+def test_softirqs_have_the_irq_that_is_likely_to_raise_them_and_an_estimate_says_so() -> None:
+    said = _shown(_model(_SOFTIRQ, _IRQ))
+    assert "softirq NET_RX on CPU 3" in said
+    assert "IRQ 205 eth0-TxRx-3, 41 200/s: the most frequent one on CPU 3" in said
+    assert "~200 ms/s of CPU 3 (20%)   41 200/s   ~ counted, at a typical cost" in said
+    assert "likely by" not in _shown(_model(replace(_SOFTIRQ, name="TIMER"), _IRQ))
+
+
+def test_a_kernel_thread_is_explained_and_a_culprit_of_several_cpus_has_the_cost_of_each() -> None:
+    worker = culprit("migration/3", 3, kind=Kind.KERNEL_THREAD, tid=21, pid=21)
+    assert "does " in _shown(_model(worker))
+    tick = culprit("tick", 3, 5e6, kind=Kind.TICK, pid=None, tid=None)
+    said = _shown(_model(tick, replace(tick, cpu=2, stolen_ns_per_s=4e6)))
+    assert "tick tick on CPUs 2-3" in said
+    assert "5.0 ms/s of CPU 3 (0.5%), 4.0 ms/s of CPU 2" in said
+
+
+def test_each_row_has_its_last_intervals_beside_it() -> None:
+    model = _model(_IRQ, _SOFTIRQ)
+    rows = [line for line in screen_of(model, Screen.OVERVIEW, 120, 34) if "eth0-TxRx" in line and "irq " in line]
+    assert any("  ▇▇" in row for row in rows)
+    assert "last 1" in _shown(model)
+
+
+def test_without_a_culprit_there_is_no_panel() -> None:
+    said = _shown(_model())
+    assert "no culprit seen" in said
+    assert "costs" not in said
+
+
+@pytest.mark.parametrize("size", [(120, 34), (80, 24)])
+def test_while_the_machine_is_read_the_panel_says_so(size: tuple[int, int]) -> None:
+    model = _model(_SOFTIRQ, _IRQ)
+    model.ask_for_fix(_SOFTIRQ)
+    said = "\n".join(text_of(row) for row in rows_of_screen(model, *size, UNICODE))
+    assert "reading what helps" in said
+    model.close_fix()
+    assert "reading what helps" not in "\n".join(text_of(row) for row in rows_of_screen(model, *size, UNICODE))
+
+
+def test_f_follows_the_selection_and_closes_where_it_opened(tmp_path: Path) -> None:
+    files = quiet_files() | process(900, "hog", 2, 5, allowed="0-3") | process(901, "cat", 2, 5, allowed="0-3")
+    recording = record(tmp_path / "machine.nw", files)
+    hog, cat = culprit("hog", 2, 9e6, pid=900, tid=900), culprit("cat", 2, 1e6, pid=901, tid=901)
+    seen: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        def names(tid: int) -> bool:
+            advice: Advice | None = app.model.advice
+            return advice is not None and advice.about.tid == tid
+
+        app.show_frame(frame(4, (hog, cat), target=(2, 3)))
+        await pilot.press(key_of(Screen.OVERVIEW), "f")
+        await until(pilot, lambda: names(900))
+        seen.append("\n".join(shown(app)))
+        await pilot.press("down")
+        await until(pilot, lambda: names(901))
+        seen.append("\n".join(shown(app)))
+        await pilot.press("f")
+        seen.extend([str(app.model.screen), "\n".join(shown(app))])
+        await pilot.press("f", "escape")
+        seen.append(str(app.model.shows_fix))
+
+    with_monitor(steps, access=MachineAccess(lambda: Recording(str(recording))), size=(120, 34))
+    assert "taskset -pc 0-1 900" in seen[0]
+    assert "taskset -pc 0-1 901" in seen[1]
+    assert "taskset -pc 0-1 900" not in seen[1]
+    assert seen[2] == Screen.OVERVIEW
+    assert "taskset" not in seen[3]
+    assert seen[4] == "False"

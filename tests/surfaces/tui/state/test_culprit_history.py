@@ -1,0 +1,70 @@
+"""How much noise a culprit made in each interval, as far as that is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
+from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
+from noisewatch.surfaces.tui.state.folding import folded
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
+
+_TICK = culprit("tick", cpu=2, kind="tick", pid=None, tid=None)
+
+
+def _history(*intervals: tuple[CulpritLine, ...], capacity: int = 10) -> CulpritHistory:
+    found = CulpritHistory(capacity)
+    for second, culprits in enumerate(intervals, start=1):
+        found.add(_frame(culprits, second))
+    return found
+
+
+def _frame(culprits: tuple[CulpritLine, ...], second: int = 1) -> Frame:
+    cpus = tuple(cpu_line(cpu, Role.TARGET) for cpu in (2, 3))
+    return frame((cpu_line(0), *cpus), culprits, second)
+
+
+def test_where_it_was_not_seen_it_made_no_noise() -> None:
+    hog = culprit("hog", lost_ns=5e6)
+    found = _history((), (hog,), (replace(hog, stolen_ns_per_s=7e6), _TICK))
+    assert found.noise(hog, range(3)) == [0.0, 5e6, 7e6]
+    assert found.noise(_TICK, range(3)) == [0.0, 0.0, 4e6]
+
+
+def test_one_that_is_on_several_cpus_is_as_noisy_as_where_it_is_noisiest() -> None:
+    on_two = (_TICK, replace(_TICK, cpu=3, stolen_ns_per_s=6e6), replace(_TICK, cpu=0, stolen_ns_per_s=9e6))
+    found = _history(on_two)
+    (line,) = folded(on_two)
+    assert found.noise(line, range(1)) == [9e6]
+    assert found.noise(line, range(1), frozenset({2, 3})) == [6e6]
+    assert found.noise(_TICK, range(1), frozenset({2})) == [4e6]
+
+
+def test_threads_of_one_name_are_told_apart_unless_they_are_one_line() -> None:
+    two = (culprit("worker", tid=5, lost_ns=1e6), culprit("worker", cpu=3, tid=6, lost_ns=3e6))
+    found = _history(two)
+    assert [found.noise(each, range(1)) for each in two] == [[1e6], [3e6]]
+    assert found.noise(folded(two)[0], range(1)) == [3e6]
+
+
+def test_a_frame_that_was_cut_or_a_cpu_that_was_not_read_leaves_it_unknown() -> None:
+    many = tuple(culprit(f"hog{number}", tid=number) for number in range(MOST_CULPRITS))
+    away = culprit("away", cpu=0, role=Role.HOUSEKEEPING)
+    assert _history(many).noise(_TICK, range(1)) == [None]
+    assert _history((*many[:-1], away)).noise(_TICK, range(1)) == [0.0]
+    assert _history((*many[:-1], away)).noise(replace(away, name="other"), range(1)) == [None]
+    unread = CulpritHistory()
+    unread.add(frame((cpu_line(2, Role.TARGET, None), cpu_line(3, Role.TARGET))))
+    assert unread.noise(_TICK, range(1)) == [None]
+    assert unread.noise(replace(_TICK, cpu=3), range(1)) == [0.0]
+
+
+def test_what_is_not_kept_is_unknown() -> None:
+    found = _history(*(((_TICK,),) * 5), capacity=3)
+    assert found.noise(_TICK, range(7)) == [None, None, 4e6, 4e6, 4e6, None, None]
+
+
+def test_the_model_takes_in_the_intervals_that_its_history_has() -> None:
+    model = model_of(frame(4, seconds=0.0), frame(4, (_TICK,)), frame(4, (_TICK,), 2))
+    assert model.culprit_noise.count == model.history.count == 2
