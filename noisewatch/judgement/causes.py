@@ -5,10 +5,9 @@ Every finding that fails or warns, and every unknown that blocks, is in exactly 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.blame import covers, who
@@ -75,7 +74,7 @@ class _Group:
 
     @property
     def fix(self) -> Fix | None:
-        return merged(self.fixes)
+        return merged(*self.fixes)
 
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
@@ -84,12 +83,12 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     for finding in verdict.findings:
         found[finding.gravity(verdict.is_strict)].append(finding)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
-    gravity_of = partial(_gravest, is_strict=verdict.is_strict)
+    failed = {each.check.id for each in found[Gravity.FAILED]}
     about_target = [each for each in wrong if _is_about_target(each)]
     others = [each for each in wrong if not _is_about_target(each)]
     causes = [
-        *_of_target(about_target, case, gravity_of),
-        *(_cause(group, case, gravity_of) for group in _groups(others, case)),
+        *_of_target(about_target, case, failed),
+        *(_cause(group, case, failed) for group in _groups(others, case)),
         *_open(found[Gravity.UNANSWERED], case),
     ]
     return tuple(sorted(causes, key=_rank))
@@ -100,8 +99,8 @@ def _rank(cause: Cause) -> tuple[int, bool]:
     return _ORDER.index(cause.gravity), is_by_hand
 
 
-def _gravest(findings: Iterable[Finding], is_strict: bool) -> Gravity:
-    return min((each.gravity(is_strict) for each in findings), key=_ORDER.index)
+def _gravest(findings: Iterable[Finding], failed: Collection[str]) -> Gravity:
+    return Gravity.FAILED if any(each.check.id in failed for each in findings) else Gravity.WARNED
 
 
 def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
@@ -116,9 +115,6 @@ def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
     return sorted(verdict.findings, key=rank)
 
 
-_GravityOf = Callable[[Iterable[Finding]], Gravity]
-
-
 def _is_about_target(finding: Finding) -> bool:
     """Whether other target CPUs, and nothing else, are what helps."""
     answer = finding.answer
@@ -127,13 +123,13 @@ def _is_about_target(finding: Finding) -> bool:
     return finding.check.area == Area.TARGET and bool(answer.cpus) and not answer.culprits
 
 
-def _of_target(findings: Sequence[Finding], case: Case, gravity_of: _GravityOf) -> Iterator[Cause]:
+def _of_target(findings: Sequence[Finding], case: Case, failed: Collection[str]) -> Iterator[Cause]:
     if not findings:
         return
     proposed = proposed_target(case)
     settled = (each for each in findings if proposed is not None and is_settled_by(each, case, proposed))
     yield Cause(
-        gravity=gravity_of(findings),
+        gravity=_gravest(findings, failed),
         findings=tuple(findings),
         settles=tuple(settled),
         target=proposed,
@@ -208,13 +204,13 @@ def _culprits(finding: Finding, case: Case) -> list[Disturbance]:
     return [each for each in finding.answer.culprits if each.cpu in case.target or each.kind == Kind.SIBLING]
 
 
-def _cause(group: _Group, case: Case, gravity_of: _GravityOf) -> Cause:
-    gravity, fix = gravity_of(group.findings), group.fix
-    ordered = sorted(group.findings, key=lambda each: (_ORDER.index(gravity_of([each])), not _culprits(each, case)))
+def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
+    fix = group.fix
+    ordered = sorted(group.findings, key=lambda each: (each.check.id not in failed, not _culprits(each, case)))
     lead = next((culprit for each in ordered for culprit in _culprits(each, case)[:1]), None)
     is_covered = lead is None or (fix is not None and (lead.kind not in _MOVABLE or covers(fix, lead)))
     return Cause(
-        gravity=gravity,
+        gravity=_gravest(ordered, failed),
         findings=tuple(ordered),
         settles=tuple(each for each in ordered if fix is not None and _is_settled(each, fix, case)),
         fix=fix,

@@ -82,17 +82,17 @@ class Finding:
 
     def gravity(self, is_strict: bool) -> Gravity:
         """What it does to the verdict, which `is_strict` makes out of warnings too."""
-        if self.status == Status.PASS:  # most of them
+        status = self.status
+        if status == Status.PASS:  # most of them
             return Gravity.PASSED
-        if self.is_blocking_failure or (is_strict and self.is_warning):
-            return Gravity.FAILED
-        if self.is_blocking_unknown or (is_strict and self.is_unknown):
-            return Gravity.UNANSWERED
-        if self.is_warning:
-            return Gravity.WARNED
+        if status == Status.UNKNOWN:
+            is_grave = self.is_blocking_unknown or (is_strict and self.is_unknown)
+            return Gravity.UNANSWERED if is_grave else Gravity.OPEN
+        if status not in (Status.WARN, Status.FAIL):
+            return Gravity.LEFT_OUT
         if self.is_note:
             return Gravity.NOTED
-        return Gravity.OPEN if self.status == Status.UNKNOWN else Gravity.LEFT_OUT
+        return Gravity.FAILED if is_strict or self.is_blocking_failure else Gravity.WARNED
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,10 +153,10 @@ def test_what_no_guest_can_know_is_asked_of_the_profile_for_guests(profile: str,
 def test_a_merged_fix_leaves_out_what_is_so_already_and_undoes_only_what_it_does() -> None:
     verdict = _noisy()
     found = [each.answer.fix for each in verdict.findings if each.answer.fix is not None]
-    for fix in filter(None, (merged([each]) for each in found)):
+    for fix in filter(None, (merged(each) for each in found)):
         writes = [setting for action in fix.actions if isinstance(action, Write) for setting in action.settings]
         assert all(each.before != each.value for each in writes) or len(fix.actions) == len(found)
     move = next(action for fix in found for action in fix.actions if isinstance(action, Move))
-    twice = merged([fix for fix in found if move in fix.actions] * 2)
+    twice = merged(*[fix for fix in found if move in fix.actions] * 2)
     assert twice is not None
     assert twice.actions == (move,)

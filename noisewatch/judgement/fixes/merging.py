@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from noisewatch.judgement.fixes.actions import Action, Move, Run, Write
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments
@@ -48,10 +49,11 @@ def _last_values(fix: Fix) -> dict[str, str]:
     return {each.path: each.value for action in fix.actions if isinstance(action, Write) for each in action.settings}
 
 
-def merged(fixes: Iterable[Fix]) -> Fix | None:
+@lru_cache(maxsize=64)  # the same ones every second
+def merged(*fixes: Fix) -> Fix | None:
     """One fix that does all of it, each step once, in their order; what is set as wanted already is not set again."""
-    fixes = list(dict.fromkeys(fixes))
-    whole = [each for each in fixes if not any(steps_of(each) < steps_of(other) for other in fixes)]
+    each_once = list(dict.fromkeys(fixes))
+    whole = [each for each in each_once if not any(steps_of(each) < steps_of(other) for other in each_once)]
     if not whole:
         return None
     done: set[Step] = set()

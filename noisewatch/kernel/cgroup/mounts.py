@@ -14,7 +14,7 @@ https://man7.org/linux/man-pages/man7/cgroups.7.html, https://man7.org/linux/man
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from noisewatch.errors import Malformed
@@ -37,6 +37,7 @@ class CgroupMount:
     root: str | None = None  # the part of the hierarchy that it shows; None is unknown
 
 
+@lru_cache(maxsize=4)
 def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
     """The cgroup file systems among the mounts. Raises Malformed, also without any mount: there is always a root."""
     version_by_kind = {"cgroup": 1, "cgroup2": 2}
@@ -85,7 +86,7 @@ def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
     if not mounts:
         return mounts
     roots = reader.parsed(MOUNT_ROOTS, parse_mount_roots) or {}
-    return tuple(replace(mount, root=roots.get(mount.folder)) for mount in mounts)
+    return tuple(CgroupMount(each.folder, each.version, each.controllers, roots.get(each.folder)) for each in mounts)
 
 
 def find_hierarchy(

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from noisewatch.cpus import CpuSet, format_cpu_list
@@ -108,26 +109,22 @@ def _try_pin(cpus: CpuSet) -> dict[str, object]:
 
     The kernel migrates only what runs or waits to run: kernel/sched/core.c, affine_move_task.
     """
-    is_over = threading.Event()
-    thread = threading.Thread(target=is_over.wait, daemon=True)
-    thread.start()
+    tid = _sleeper(os.getpid())
+    before = os.sched_getaffinity(tid)
     try:
-        tid = _asleep(thread)
-        before = os.sched_getaffinity(tid)
-        try:
-            os.sched_setaffinity(tid, cpus)
-        except OSError as error:
-            return {"reason": (error.strerror or str(error)).lower()}
-        granted = sorted(os.sched_getaffinity(tid))
-        os.sched_setaffinity(tid, before)
-        return {"granted": granted}
-    finally:
-        is_over.set()
-        thread.join()
+        os.sched_setaffinity(tid, cpus)
+    except OSError as error:
+        return {"reason": (error.strerror or str(error)).lower()}
+    granted = sorted(os.sched_getaffinity(tid))
+    os.sched_setaffinity(tid, before)
+    return {"granted": granted}
 
 
-def _asleep(thread: threading.Thread) -> int:
-    """Its number, once it sleeps."""
+@cache
+def _sleeper(_of_pid: int) -> int:
+    """The number of a thread that sleeps until this process ends: a new one each second would be work."""
+    thread = threading.Thread(target=threading.Event().wait, daemon=True)
+    thread.start()
     for _ in range(_MOST_LOOKS):
         stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_bytes()
         if thread.native_id is not None and stat.rpartition(b")")[2].split()[0] == b"S":

@@ -97,14 +97,14 @@ def run_tasks(
         ran_ns = task.ran_ns - (known.ran_ns if known is not None else 0)
         if ran_ns <= 0:
             continue
-        run = run_of(task, ran_ns, own_pids)
-        path = _path(task, looks)
         moves = _moves(task, known)
+        run = run_of(task, ran_ns, own_pids, has_stayed=moves == 0)
+        path = _path(task, looks)
         seen = frozenset(path)
         unseen_moves = moves is not None and moves > sum(map(ne, path, path[1:]))
         beyond = (task.allowed or frozenset()) - seen if unseen_moves and not run.is_own else frozenset()
         if seen | beyond == {task.cpu}:
-            settled.append(replace(run, is_inferred=run.is_inferred and moves != 0))
+            settled.append(run)
         else:
             wanderers.append(_Wanderer(run, seen, beyond))
     shared = _shared_out(wanderers, [*known_runs, *settled], load_by_cpu)
@@ -129,8 +129,8 @@ def is_newborn(task: Task, before: Tasks) -> bool:
     return task.pid not in before.pids or task.pid in before.read_pids
 
 
-def run_of(task: Task, ran_ns: int, own_pids: frozenset[int]) -> TaskRun:
-    """The thread, with that time, on the CPU that it was seen on."""
+def run_of(task: Task, ran_ns: int, own_pids: frozenset[int], has_stayed: bool = False) -> TaskRun:
+    """The thread, with that time, on the CPU that it was seen on, which it may be known not to have left."""
     return TaskRun(
         cpu=task.cpu,
         tid=task.tid,
@@ -141,7 +141,7 @@ def run_of(task: Task, ran_ns: int, own_pids: frozenset[int]) -> TaskRun:
         is_own=task.pid in own_pids,
         ran_ns=ran_ns,
         allowed=task.allowed,
-        is_inferred=not task.is_confined,
+        is_inferred=not task.is_confined and not has_stayed,
     )
 
 

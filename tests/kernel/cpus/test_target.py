@@ -152,3 +152,12 @@ def test_a_thread_that_sleeps_is_pinned_and_never_runs_there(monkeypatch: pytest
     monkeypatch.setattr(os, "sched_setaffinity", noted)
     assert read_pin_trial(Reader(_Host()), frozenset({last})) == PinTrial(frozenset({last}), None)
     assert states == [(False, "S")] * 2
+
+
+def test_all_pins_are_tried_with_one_thread_that_keeps_its_own_cpus() -> None:
+    last = max(os.sched_getaffinity(0))
+    read_pin_trial(Reader(_Host()), frozenset({last}))
+    before = {thread: os.sched_getaffinity(int(thread)) for thread in os.listdir("/proc/self/task")}
+    assert read_pin_trial(Reader(_Host()), frozenset({last})).granted == frozenset({last})
+    after = {thread: os.sched_getaffinity(int(thread)) for thread in os.listdir("/proc/self/task")}
+    assert after.items() <= before.items()
