@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import groupby
 from pathlib import Path
 
 from noisewatch.surfaces.tui.draw.line_view import strip_of
@@ -59,14 +60,19 @@ class Goldens:
             if len(rows := self.drawn[name](width, height)) > height or max(map(length, rows)) > width
         ]
 
-    def blank(self, name: str) -> dict[Size, list[int]]:
-        """The numbers of the rows that show nothing, by size; empty frames do not count as something."""
+    def blank(self, name: str) -> dict[Size, list[list[int]]]:
+        """The numbers of the rows that show nothing, by size, those that follow each other together.
+
+        The sides of a frame do not count as something.
+        """
         found = {}
         for width, height in self.sizes:
             shown = [line.strip().strip(_SIDES).strip() for line in self.lines(name, width, height)]
             shown += [""] * (height - len(shown))
-            found[width, height] = [number for number, line in enumerate(shown) if not line]
-        return {size: rows for size, rows in found.items() if rows}
+            rows = [number for number, line in enumerate(shown) if not line]
+            runs = groupby(enumerate(rows), key=lambda each: each[1] - each[0])
+            found[width, height] = [[row for _, row in run] for _, run in runs]
+        return {size: runs for size, runs in found.items() if runs}
 
     def stale(self) -> set[Path]:
         """Of pictures that are no more."""

@@ -25,7 +25,7 @@ noisewatch: who makes the CPUs of your benchmark noisy
   outside  hypervisor or firmware     self  what noisewatch itself costs
 """
 _SCROLLS = "  {} scroll, any other key closes"
-_KEY, _COLUMN, _LEGEND = 12, 38, 84  # columns of a key, of a key with what it does, of the words
+_KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns of a key, of a key with what it does, of the words
 # By what an action begins with; all others are for looking.
 _GROUPS = {
     "move in time": (

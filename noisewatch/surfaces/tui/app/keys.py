@@ -29,7 +29,7 @@ BINDINGS = [
     Binding("m", "do('mark_baseline')", "mark baseline"),
     Binding("M", "do('forget_baseline')", "clear baseline"),
     Binding("a", "do('toggle_all_cpus')", "all CPUs"),
-    Binding("g", "do('toggle_folding')", "group culprits, IRQs; graph"),
+    Binding("g", "do('toggle_folding')", "group rows; clock graph"),
     Binding("z", "toggle_hidden", "silent IRQs, map's rest"),
     Binding("v", "do('toggle_all_checks')", "all checks"),
     Binding("c", "ask('calibration')", "calibrate"),

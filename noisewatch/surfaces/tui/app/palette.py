@@ -43,6 +43,10 @@ _WORDS = {
     "ask('trace')": "follow threads and interrupts with the kernel's tracer",
     "ask('preflight')": "gate, check, verdict, with a calibration",
     "idle_probe": "measure idle CPUs",
+    "next(": "the one beside it",
+    "start": "open, enter, why, begin",
+    "leave": "close, cancel, return",
+    "scroll_or_choose": "on the map: noise, interrupts, clock, heat",
     "filter": "find, search, name, kind",
     "advise": "advice, help, what to do, undo",
     "fix_script": "all fixes and their undo as shell scripts, file",
@@ -104,7 +108,7 @@ class KeyCommands(Provider):
 
     def _of_keys(self) -> Iterator[_Command]:
         for binding in BINDINGS:
-            if binding.show and not binding.action.startswith("scroll"):
+            if binding.show and not binding.action.startswith("scroll("):
                 words = next((words for begin, words in _WORDS.items() if binding.action.startswith(begin)), "")
                 keys = " ".join(name_of_key(key, self._monitor.is_in_unicode) for key in binding.key.split(","))
                 yield _Command(keys, binding.description, words, partial(self.app.run_action, binding.action))

@@ -49,6 +49,8 @@ def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]
 
 def _aside(frame: Frame, check: Check, gravity: Gravity) -> str:
     """What a check says that passes or does not apply; what it asks, where that is not known."""
+    if check.asks_calibration and gravity == Gravity.LEFT_OUT:
+        return _NOT_ASKED
     if frame.answers is not None and check.id in frame.answers:
         return frame.answers[check.id]
     if gravity == Gravity.LEFT_OUT:
