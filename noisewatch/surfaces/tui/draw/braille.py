@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of the left and the right half, from above
 _FIRST = 0x2800
@@ -21,22 +21,22 @@ def braille_line(values: Sequence[float | None], height: int, low: float, high: 
     return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
 
 
-def braille_dots(lines: Sequence[Sequence[float | None]], height: int, low: float, high: float) -> list[str]:
-    """Several of them in one picture, without the ways between neighbours."""
-    cells = [[0] * (-(-len(lines[0]) // 2)) for _ in range(height)]
-    for at, values in enumerate(zip(*lines, strict=True)):
-        for value in set(values) - {None}:
-            dot = row_of(value or 0.0, height * _TALL, low, high)
+def braille_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
+    """Several values beside each other in half a character's width, without the ways between neighbours."""
+    cells = [[0] * (-(-len(values) // 2)) for _ in range(height)]
+    for at, each in enumerate(values):
+        for value in each:
+            dot = row_of(value, height * _TALL, low, high)
             cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
     return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
 
 
-def plain_dots(lines: Sequence[Sequence[float | None]], height: int, low: float, high: float) -> list[str]:
-    """The same in ASCII, a character for two values."""
-    rows = [[" "] * (-(-len(lines[0]) // 2)) for _ in range(height)]
-    for at, values in enumerate(zip(*lines, strict=True)):
-        for value in set(values) - {None}:
-            rows[row_of(value or 0.0, height, low, high)][at // 2] = "*"
+def plain_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
+    """The same in ASCII, a character for two of them."""
+    rows = [[" "] * (-(-len(values) // 2)) for _ in range(height)]
+    for at, each in enumerate(values):
+        for value in each:
+            rows[row_of(value, height, low, high)][at // 2] = "*"
     return ["".join(row) for row in rows]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from noisewatch.surfaces.tui.draw.braille import braille_dots, braille_line, plain_dots, plain_line, row_of
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock
@@ -24,6 +25,7 @@ _HOT, _HOTTEST = 0.85, 0.97  # of what is critical, or of the limit
 BY_HEAT, BY_POWER = "h", "P"  # on the axis of the time
 
 Khz = float | None
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,15 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Of each CPU, or of what stands for all, two clocks a column; and by column, whether all of them are stale."""
+    """Two clocks, or of several CPUs two sets of them, a column; and by column, whether all of them are stale."""
 
-    halves: Sequence[Sequence[Khz]]
+    halves: Sequence[Khz]
+    sets: Sequence[frozenset[int]]
     are_stale: Sequence[bool]
 
     @property
     def known(self) -> list[float]:
-        return [khz for each in self.halves for khz in each if khz is not None]
+        return [khz for khz in self.halves if khz is not None] or [khz for each in self.sets for khz in each]
 
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -66,35 +69,38 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
 
 
 def _drawn(lines: _Lines, room: int, tall: int, axis: _Axis, glyphs: Glyphs) -> list[str]:
-    whole = [[*[None] * (2 * room - len(halves)), *halves] for halves in lines.halves]
-    if len(whole) == 1:
-        return (braille_line if glyphs.has_braille else plain_line)(whole[0], tall, axis.low, axis.high)
-    return (braille_dots if glyphs.has_braille else plain_dots)(whole, tall, axis.low, axis.high)
+    if lines.sets:
+        sets = [*[frozenset[int]()] * (2 * room - len(lines.sets)), *lines.sets]
+        return (braille_dots if glyphs.has_braille else plain_dots)(sets, tall, axis.low, axis.high)
+    halves = [*[None] * (2 * room - len(lines.halves)), *lines.halves]
+    return (braille_line if glyphs.has_braille else plain_line)(halves, tall, axis.low, axis.high)
 
 
 def _lines(model: ScreenModel, numbers: range) -> _Lines:
     """As the user wants them: of the slowest target CPU, of each, or their mean."""
     clocks, target = model.clocks, model.frame.target if model.frame is not None else ()
     stale, zoom = clocks.are_stale(numbers), model.zoom
-    found: list[Sequence[Khz]] = [clocks.slowest(numbers)]
-    if model.clock_graph == ClockGraph.EACH and len(target) > 1:
-        found = [clocks.clocks(cpu, numbers) for cpu in target]
-    elif model.clock_graph == ClockGraph.MEAN and target:
-        found = [clocks.means(target, numbers)]
     ends = range(len(stale), 0, -zoom)
     are_stale = [all(stale[max(end - zoom, 0) : end]) for end in ends][::-1]
-    return _Lines([_halves(each, zoom) for each in found], are_stale)
+    if model.clock_graph == ClockGraph.EACH:
+        return _Lines([], _halves(clocks.each(target, numbers), zoom, _all_of), are_stale)
+    each = clocks.means(numbers) if model.clock_graph == ClockGraph.MEAN else clocks.slowest(numbers)
+    return _Lines(_halves(each, zoom, _least), [], are_stale)
 
 
-def _halves(clocks: Sequence[Khz], zoom: int) -> list[Khz]:
-    """Two clocks a column, each the slowest of half of its intervals."""
+def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> list[V]:
+    """Two of them a column, each `of` half of its intervals."""
     if zoom == 1:
         return [khz for khz in clocks for _ in range(2)]
-    halves: list[Khz] = []
+    halves: list[V] = []
     for end in range(len(clocks), 0, -zoom):
         begin, middle = max(end - zoom, 0), max(end - zoom // 2, 0)
-        halves += [_least(clocks[middle:end]), _least(clocks[begin:middle])]
+        halves += [of(clocks[middle:end]), of(clocks[begin:middle])]
     return halves[::-1]
+
+
+def _all_of(clocks: Sequence[frozenset[int]]) -> frozenset[int]:
+    return frozenset[int]().union(*clocks)
 
 
 def _least(clocks: Sequence[Khz]) -> Khz:

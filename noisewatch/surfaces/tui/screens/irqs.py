@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import advice_rows
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, listed_rows
+from noisewatch.surfaces.tui.state.irq_table import IrqRow
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 
@@ -99,7 +99,7 @@ def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:
     if found.is_gone:
         gone = replace(found.lines[found.at], total=None, rate_by_cpu={}, name=f"{found.lines[found.at].name} (gone)")
         found = replace(found, lines=(*found.lines[: found.at], gone, *found.lines[found.at + 1 :]))
-    return found, listed_rows(model)[1]
+    return found, model.silent_irqs
 
 
 def _notes(model: ScreenModel, frame: Frame) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
 DROP = 0.05  # of the clock: what falls by more, within as many intervals as these, is a drop
 _DROPS_WITHIN = 10
+_TENS = 4  # digits of kHz that `each` leaves out
 _UNKNOWN = 0
 _KNOWS_TICKS, _BY_HEAT, _BY_POWER = 1, 2, 4
 N = TypeVar("N", int, float)
@@ -50,6 +51,9 @@ class ClockHistory:
         self._at_s = array("d")
         self._khz_by_cpu: dict[int, array[int]] = {}  # negative: stale
         self._slowest = array("i")
+        self._means = array("f")
+        self._each: dict[int, frozenset[int]] = {}  # what was asked last of `each` ...
+        self._each_of: Sequence[int] = ()  # ... and of which CPUs
         self._flags = array("B")
         self._heat, self._power = array("f"), array("f")  # of what is critical, and of the limit
         self._limited: int | None = None  # times that the power limit was reached, since boot
@@ -73,7 +77,9 @@ class ClockHistory:
             self._khz_by_cpu[cpu] = array("i", [_UNKNOWN]) * len(self._at_s)
         for cpu, column in self._khz_by_cpu.items():
             _put(column, at, khz_by_cpu.get(cpu, _UNKNOWN))
-        _put(self._slowest, at, _slowest(khz_by_cpu[line.cpu] for line in frame.cpus if _is_target(line, khz_by_cpu)))
+        targets = [khz_by_cpu[line.cpu] for line in frame.cpus if _is_target(line, khz_by_cpu)]
+        _put(self._slowest, at, _slowest(targets))
+        _put(self._means, at, _mean(targets))
         _put(self._at_s, at, frame.taken_at_ns / 1e9)
 
     def clocks(self, cpu: int, numbers: Iterable[int]) -> list[int | None]:
@@ -89,10 +95,23 @@ class ClockHistory:
         column = self._slowest if cpu is None else self._khz_by_cpu.get(cpu)
         return [khz < 0 for khz in self._read(column, numbers)]
 
-    def means(self, cpus: Iterable[int], numbers: Iterable[int]) -> list[float | None]:
-        """The mean clock of the CPUs in kHz, of those that had a tick, where any had."""
-        by_interval = zip(*(self._read(self._khz_by_cpu.get(cpu), numbers) for cpu in cpus), strict=True)
-        return [_mean(clocks) for clocks in by_interval]
+    def means(self, numbers: Iterable[int]) -> list[float | None]:
+        """The mean clock of the target CPUs in kHz, of those that had a tick, where any had."""
+        return _known(self._read(self._means, numbers))
+
+    def each(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
+        """All clocks of these CPUs in kHz, by interval; to 10 MHz, and each once. Intervals are looked into once."""
+        columns = [self._khz_by_cpu[cpu] for cpu in cpus if cpu in self._khz_by_cpu]
+        first, at = max(self.count - self.capacity, 0), self.capacity
+        known, self._each_of = self._each if self._each_of == cpus else {}, cpus
+        self._each = {
+            number: known[number]
+            if number in known
+            else frozenset(round(abs(column[number % at]), -_TENS) for column in columns) - {_UNKNOWN}
+            for number in numbers
+            if first <= number < self.count
+        }
+        return [self._each.get(number, frozenset()) for number in numbers]
 
     def drops(self) -> list[int]:
         """The intervals that are kept in which the slowest target CPU's clock began to lie more than DROP below what it
@@ -134,8 +153,9 @@ class ClockHistory:
         fresh = [khz for khz in known if khz > 0] or [-khz for khz in known]
         last = max(number for number, khz in zip(numbers, read, strict=True) if khz)
         kept = range(max(numbers.start, self.count - self.capacity), last + 1)
-        knows_ticks = all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
-        return ClockRange(min(fresh), max(fresh), abs(known[-1]), self._age_s(cpu, last), knows_ticks)
+        age_s = self._age_s(cpu, last)
+        knows_ticks = age_s is not None or all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
+        return ClockRange(min(fresh), max(fresh), abs(known[-1]), age_s, knows_ticks)
 
     def taken_at_s(self, number: int) -> float | None:
         """When the interval ended, CLOCK_MONOTONIC in seconds; None where it is not kept."""
@@ -155,6 +175,10 @@ class ClockHistory:
         nothing: N = _UNKNOWN
         if column is None:
             return [nothing for _ in numbers]
+        if isinstance(numbers, range) and numbers.step == 1 and first <= numbers.start and numbers.stop <= count:
+            begin = numbers.start % capacity
+            if begin + len(numbers) <= len(column):
+                return list(column[begin : begin + len(numbers)])
         return [column[number % capacity] if first <= number < count else nothing for number in numbers]
 
 
@@ -168,10 +192,9 @@ def _slowest(clocks: Iterable[int]) -> int:
     return min((khz for khz in known if khz > 0), default=max(known, default=_UNKNOWN))
 
 
-def _mean(clocks: Iterable[int]) -> float | None:
-    known = [khz for khz in clocks if khz]
+def _mean(known: Sequence[int]) -> float:
     found = [khz for khz in known if khz > 0] or [-khz for khz in known]
-    return sum(found) / len(found) if found else None
+    return sum(found) / len(found) if found else math.nan
 
 
 def _known(shares: Iterable[float]) -> list[float | None]:

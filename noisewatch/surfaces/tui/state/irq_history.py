@@ -65,6 +65,7 @@ class IrqHistory:
         self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the last known, silent IRQs among them
         self._rates_by_label: dict[str, _Rates] = {}
         self._is_known = bytearray(capacity)
+        self._known_of, self._knows_all = (0, range(0)), True  # what was asked last, and what it was
         self._places: dict[str, _Place] = {}
         self._moves: dict[str, deque[IrqMove]] = {}
 
@@ -100,9 +101,16 @@ class IrqHistory:
             for number in numbers
         ]
 
+    def are_known(self, numbers: range) -> bool:
+        """Whether it is known of all these intervals who interrupted in them."""
+        if self._known_of != (self.count, numbers):  # asked of each IRQ
+            self._known_of = self.count, numbers
+            self._knows_all = all(self._is_known[number % self.capacity] for number in numbers)
+        return self._knows_all
+
     def is_silent(self, label: str, numbers: range) -> bool:
         """Whether it is known to have interrupted nobody in any of these intervals."""
-        if not all(self._is_known[number % self.capacity] for number in numbers):
+        if not self.are_known(numbers):
             return False
         rates = self._rates_by_label.get(label)
         if rates is None:

@@ -73,6 +73,7 @@ class ScreenModel(TimeTravel):
     folds: bool = True  # culprits that are the same on several CPUs into one line
     groups_irqs: bool = False  # all of a device into one row
     shows_silent_irqs: bool = False
+    silent_irqs: int = 0  # that were left out of what was listed last
     clock_graph: ClockGraph = ClockGraph.SLOWEST
     map: MapView = MapView()  # noqa: RUF009 - frozen
     sort: filters.SortOrder = filters.SortOrder.COST
@@ -227,7 +228,8 @@ class ScreenModel(TimeTravel):
 
     def irq_listing(self) -> Listing[IrqRow]:
         """The same of the IRQs."""
-        listing = self.selection.listing(listed_rows(self)[0], IrqRow, lambda row: row.total or 0.0)
+        rows, self.silent_irqs = listed_rows(self)
+        listing = self.selection.listing(rows, IrqRow, lambda row: row.total or 0.0)
         self.selection = self.selection.after(listing)
         return listing
 
