@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
 from noisewatch.surfaces.tui.app.keys import BINDINGS, name_of_key
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
-_KEY, _NAME = 12, 26
+_KEY, _NAME = 12, 28
 # What else one may call it, by what a key's action begins with.
 _WORDS = {
     "do('go_to', 'overview')": "screen: all CPUs, noise, culprits, summary, home",
@@ -68,7 +68,7 @@ class _Command:
 
     @property
     def row(self) -> Content:
-        return Content.assemble(f"{self.key:<{_KEY}}", (f"{self.name:<{_NAME}}", "bold"), (self.words, "dim"))
+        return Content.assemble(f"{self.key:<{_KEY}}", f"{self.name:<{_NAME}}", (self.words, "dim"))
 
     def score(self, query: str) -> float:
         """How well it is meant by what was typed: 1 is its name, 0 not at all."""
