@@ -6,18 +6,21 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from noisewatch.cpus import CpuSet
-from noisewatch.judgement.check import Limit
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor, floors_by_cpu, worst_floors
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
-from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS
 from noisewatch.model.calibration.attribution import Attribution, Meanwhile, attribution_of
 from noisewatch.model.calibration.figures import Calibration, CpuFigures, calibration_of
-from noisewatch.model.interval.interval import Interval
+
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
+    from noisewatch.judgement.check import Limit
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.model.interval.interval import Interval
 
 NOT_READ_AFTER = "the counters after the calibration were not read"
 _LEAST_MEASURED = 0.85  # the rest goes into warming up, the clock's chains and looking around

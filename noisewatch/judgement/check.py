@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from noisewatch.cpus import CpuSet
-from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import Area, Severity, Status
-from noisewatch.model.interval.disturbance import Disturbance
 
 if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
     from noisewatch.judgement.case import Case
+    from noisewatch.judgement.fixes.fix import Fix
+    from noisewatch.model.interval.disturbance import Disturbance
 
 FAILS = "fails"
 LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "looked ahead"  # what a number is

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.check import Limit
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import Gravity, Status, label_of
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -129,8 +128,3 @@ def measured_seconds(verdict: Verdict) -> float:
 def describe_host(snapshot: Snapshot) -> str:
     """The machine in a line that may be shown to strangers: without its name."""
     return printable(" · ".join(describe_machine(snapshot.platform)) or "unknown")
-
-
-def describe_limit(limit: Limit) -> str:
-    """Its key, what it bounds, where it is, and why."""
-    return f"{limit.key}: {limit.name}: {describe_value(limit.value, limit.unit)} ({limit.reason})"

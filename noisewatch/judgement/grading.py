@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
-from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.terms import Status
-from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.units import describe_value
+
+if TYPE_CHECKING:
+    from noisewatch.judgement.case import Calibrated, Case
+    from noisewatch.kernel.snapshot.knobs import Knob
 
 AREA = "calibration"
 MICROBENCHMARK = "the microbenchmark on each target CPU"

@@ -12,10 +12,13 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
 from noisewatch.model.calibration.statistics import coefficient_of_variation
 from noisewatch.model.calibration.timeline import Timelines, timelines_of
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
 
 SAMPLE_LENGTHS_NS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 CONFIDENCE = 0.90  # of the interval

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from noisewatch.judgement.terms import Severity
+if TYPE_CHECKING:
+    from noisewatch.judgement.terms import Severity
 
 MICRO, PARALLEL, LATENCY, MEMORY, IO = "micro", "parallel", "latency", "memory", "io"
 SHARED, STRICT = "shared", "strict"

@@ -9,6 +9,7 @@ import pytest
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import LIMIT, MINIMUM, Answer, Check
+from noisewatch.judgement.checks import check_with_id
 from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
@@ -116,3 +117,8 @@ def test_every_check_is_declared_in_full() -> None:
     unreasoned = [limit.name for each in CATALOGUE for limit in each.limits if not limit.reason or not limit.unit]
     assert len({each.id for each in CATALOGUE}) == len(CATALOGUE)
     assert (incomplete, unreasoned) == ([], [])
+
+
+def test_each_check_is_found_by_its_id_and_nothing_else_is() -> None:
+    assert [check_with_id(each.id) for each in CATALOGUE] == list(CATALOGUE)
+    assert [check_with_id(name) for name in ("", "cpu", "quota", "no-such-check", "cpu-quota ")] == [None] * 5

@@ -1,1 +1,43 @@
 """The checks, by area. A new one is one decorated function in one of these files."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.abc import InspectLoader
+from importlib.util import find_spec
+
+from noisewatch.judgement.check import Check
+
+
+def all_checks() -> Iterator[Check]:
+    """By module, then as they stand there."""
+    for module in _modules():
+        yield from _checks_of(module)
+
+
+def check_with_id(name: str) -> Check | None:
+    """The check; only modules are imported in whose text its id stands as one."""
+    for module in _modules():
+        if f'id="{name}"' in _source_of(module):
+            for each in _checks_of(module):
+                if each.id == name:
+                    return each
+    return None
+
+
+def _modules() -> Iterator[str]:
+    return (found.name for found in pkgutil.walk_packages(__path__, f"{__name__}."))
+
+
+def _source_of(module: str) -> str:
+    spec = find_spec(module)
+    loader = spec.loader if spec is not None else None
+    return (loader.get_source(module) if isinstance(loader, InspectLoader) else None) or ""
+
+
+def _checks_of(module: str) -> Iterator[Check]:
+    for value in vars(import_module(module)).values():
+        if isinstance(value, Check) and value.answer.__module__ == module:  # else it is imported there
+            yield value

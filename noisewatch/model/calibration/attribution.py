@@ -10,9 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
-from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.trace.runs import NOT_TRACED, CpuPieces, Trace
 from noisewatch.kernel.trace.timeline import rounded_ns
 from noisewatch.kinds import THREADS, Kind
@@ -25,8 +24,12 @@ from noisewatch.model.calibration.gap_causes import (
 )
 from noisewatch.model.calibration.quota_gaps import Quotas, long_stops, quota_on, with_quotas
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of, timer_interrupts_per_s
-from noisewatch.model.interval.interval import Interval
 from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.model.interval.interval import Interval
 
 ENDED = "threads that ended before they could be read"
 _LEAST_UNSEEN = 0.005  # of the time

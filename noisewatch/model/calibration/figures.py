@@ -5,9 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
 from noisewatch.model.calibration.statistics import Histogram, mad, mvalue, quantile
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
 
 BLOCK_NS = 1_000_000  # fixed work is judged in blocks of about a millisecond, as pyperf's shortest samples are
 _LEAST_BLOCKS = 20

@@ -15,13 +15,16 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.calibration import CpuSamples, Gaps
-from noisewatch.kernel.interrupts.irqs import Irqs
-from noisewatch.kernel.trace.runs import CpuPieces, Thread, TracedSource
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, is_far_above_tick
 from noisewatch.model.trace.culprits import Crowd, crowds_of, name_of_source
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CpuSamples, Gaps
+    from noisewatch.kernel.interrupts.irqs import Irqs
+    from noisewatch.kernel.trace.runs import CpuPieces, Thread, TracedSource
 
 _FREQUENCIES_HZ = (250, 1000, 100, 300)  # that kernels are built with
 _PHASE_NS = 10_000

@@ -15,13 +15,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.calibration import CpuSamples, Samples
 from noisewatch.kinds import THREADS, Kind
-from noisewatch.model.calibration.gap_causes import GapCause
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.model.interval.interval import Throttle
 from noisewatch.units import describe_ns
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CpuSamples, Samples
+    from noisewatch.model.calibration.gap_causes import GapCause
+    from noisewatch.model.interval.interval import Throttle
 
 HIDDEN = "a probable CPU quota of a cgroup that is not visible"
 _MS = 1_000_000

@@ -15,9 +15,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from random import Random
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.calibration import CpuSamples, Gaps, Samples
 from noisewatch.machine.spinning.calibration.buffer import COMMAND, GAPS, NATIVE_WORK, START, WORK
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.calibration import CpuSamples, Gaps, Samples
 
 Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.frequency.packages import PackageReadings, Zone
-from noisewatch.kernel.frequency.residency import StateTime
+if TYPE_CHECKING:
+    from noisewatch.kernel.frequency.packages import PackageReadings, Zone
+    from noisewatch.kernel.frequency.residency import StateTime
 
 _NS_PER_US = 1000
 _MOST_WATTS = 10_000.0  # of a package; more is a counter that began anew

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime
-from noisewatch.kernel.snapshot.snapshot import Snapshot
+if TYPE_CHECKING:
+    from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
 
 # A CPU whose accounted time covers less of the interval was offline, or is a sandbox's: nobody knows what it did.
 _TRUSTED_SHARE = 0.6

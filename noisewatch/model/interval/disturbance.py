@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
 from noisewatch.kernel.interrupts.kinds import kind_of
-from noisewatch.kernel.interrupts.table import InterruptRow
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
-from noisewatch.model.interval.interrupt_counts import RowCount
-from noisewatch.model.interval.interval import Interval, Throttle
-from noisewatch.model.interval.task_runs import TaskRun
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.interrupts.table import InterruptRow
+    from noisewatch.model.interval.interrupt_counts import RowCount
+    from noisewatch.model.interval.interval import Interval, Throttle
+    from noisewatch.model.interval.task_runs import TaskRun
 
 TIMER_INTERRUPTS = "timer interrupts"
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz

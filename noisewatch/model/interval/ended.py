@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.kernel.tasks.threads import Task, Tasks
-from noisewatch.model.interval.cpu_load import CpuLoad
 from noisewatch.model.interval.task_runs import (
     DOUBT_NS,
     TaskRun,
@@ -23,6 +21,11 @@ from noisewatch.model.interval.task_runs import (
     rooms_beside,
     run_of,
 )
+
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
+    from noisewatch.kernel.tasks.threads import Task, Tasks
+    from noisewatch.model.interval.cpu_load import CpuLoad
 
 
 @dataclass(slots=True)

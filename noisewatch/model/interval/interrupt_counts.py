@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from operator import ne
+from typing import TYPE_CHECKING
 
-from noisewatch.cpus import CpuSet
 from noisewatch.kernel.interrupts.kinds import sums_with_parts
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS, InterruptRow, Interrupts, Softirqs
+
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
 
 _COUNTER_SIZE = 1 << 32  # most architectures count interrupts in 32 bits
 _SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # on some kernels only once they have counted any

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
-from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.kernel.system.pressure import Stall
-from noisewatch.kernel.tasks.threads import Tasks
 from noisewatch.model.interval.cpu_load import CpuLoad, measure_loads
 from noisewatch.model.interval.ended import ended_runs
 from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_interrupts, count_softirqs
 from noisewatch.model.interval.task_runs import TaskRun, own_loops, run_tasks, unexplained_ns, within_interval
 from noisewatch.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+    from noisewatch.kernel.system.pressure import Stall
+    from noisewatch.kernel.tasks.threads import Tasks
 
 _FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
 

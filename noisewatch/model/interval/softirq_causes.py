@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
 from noisewatch.model.interval.disturbance import is_of_a_device
-from noisewatch.model.interval.interrupt_counts import RowCount
-from noisewatch.model.interval.interval import Interval
 from noisewatch.model.vocabulary import DISK, NETWORK, kinds_of_device
+
+if TYPE_CHECKING:
+    from noisewatch.model.interval.interrupt_counts import RowCount
+    from noisewatch.model.interval.interval import Interval
 
 # By the kind of device that brings them, None being any. TIMER, SCHED and RCU follow the CPU's own tick.
 _KIND_BY_LABEL = {"NET_TX": NETWORK, "NET_RX": NETWORK, "BLOCK": DISK, "HI": None, "TASKLET": None, "IRQ_POLL": None}

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import ne
+from typing import TYPE_CHECKING
 
-from noisewatch.cpus import CpuSet
-from noisewatch.kernel.tasks.threads import Task, Tasks
-from noisewatch.model.interval.cpu_load import CpuLoad
+if TYPE_CHECKING:
+    from noisewatch.cpus import CpuSet
+    from noisewatch.kernel.tasks.threads import Task, Tasks
+    from noisewatch.model.interval.cpu_load import CpuLoad
 
 # /proc/stat counts in steps of 10 ms at both ends, and most kernels charge whoever runs when the tick comes: on an idle
 # CPU its rest was seen to stray by 20 ms in 3 s.

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from noisewatch.judgement.check import Check, Limit
-from noisewatch.judgement.finding_words import describe_limit
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.units import describe_value
@@ -36,7 +35,7 @@ def text_of_check(each: Check, width: int) -> str:
         _paragraph(each.question, width),
         "Why it matters\n" + _paragraph(each.why, width),
         "What it reads\n" + _items(each.reads),
-        _section("Limits", map(describe_limit, each.limits)),
+        _section("Limits", map(_limit_in_words, each.limits)),
         _section("Under other profiles", differences(each)),
         _section("Where it cannot be read", substitutes(each)),
         _section("In the monitor", remarks_on_monitor(each)),
@@ -44,6 +43,11 @@ def text_of_check(each: Check, width: int) -> str:
         "References\n" + _items(each.sources),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _limit_in_words(limit: Limit) -> str:
+    """Its key, what it bounds, where it is, and why."""
+    return f"{limit.key}: {limit.name}: {describe_value(limit.value, limit.unit)} ({limit.reason})"
 
 
 def differences(each: Check) -> list[str]:
@@ -100,7 +104,7 @@ def markdown_of_check(each: Check) -> str:
         f"{each.question} ({each.area}, {each.severity})",
         f"**Why it matters.** {each.why}",
         _listed("What it reads", (f"`{path}`" for path in each.reads)),
-        _listed("Limits", map(describe_limit, each.limits)),
+        _listed("Limits", map(_limit_in_words, each.limits)),
         _listed("Under other profiles", differences(each)),
         _listed("Where it cannot be read", substitutes(each)),
         _listed("In the monitor", remarks_on_monitor(each)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,16 @@ def test_help_ends_with_examples_that_can_be_parsed(command: str) -> None:
     for line in examples:
         words = line.partition("    " if line.startswith("    ") else "  ")[2].split("    ")[0].split(" && ")[0].split()
         parse_arguments(words[words.index("noisewatch") + 1 :])
+
+
+def test_a_page_does_not_import_the_other_checks() -> None:
+    program = (
+        "import sys; from noisewatch.surfaces.cli import main\n"
+        "try:\n    main(['explain', 'cpu-quota'])\nexcept SystemExit:\n    pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name for name in ran.stderr.split() if name.startswith("noisewatch.judgement.checks.")}
+    assert loaded >= {"noisewatch.judgement.checks.cgroup.quota"}
+    assert not loaded & {each.answer.__module__ for each in CATALOGUE if each.area != "quota"}
+    assert ran.stdout.startswith("cpu-quota (quota, blocking)")
