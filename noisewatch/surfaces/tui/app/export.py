@@ -20,6 +20,7 @@ from noisewatch.surfaces.tui.draw.clock_help import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.check_causes import NOT_NOW
+from noisewatch.surfaces.tui.screens.event_panel import fix_of, frame_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
@@ -186,6 +187,8 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
         return _of_check(model)
     if model.screen == Screen.CLOCK:
         return _of_clock(model)
+    if model.screen == Screen.EVENTS:
+        return _of_event(model)
     advice = model.advice
     if model.awaits_fix:
         return None, "nothing to copy yet: what helps is being read"
@@ -217,6 +220,19 @@ def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
     if commands:
         return _copied(commands[0], len(commands) - 1, found[0].id)
     return _by_hand(next((each.fix for each in found if each.fix), None)) if found else _nothing("nothing fails here")
+
+
+def _of_event(model: ScreenModel) -> tuple[str | None, str]:
+    """What helped at its time, while it is still advised: what has ended is not to be fixed."""
+    event = model.log.selected()
+    frame = frame_of(model, event) if event is not None else None
+    if event is None or frame is None:
+        return _nothing("no event is selected")
+    cause = fix_of(frame, event)
+    if cause is None or cause.command is None:
+        return _nothing("none is known for this event")
+    advised = [each.command for each in model.newest.causes] if model.newest is not None else []
+    return _copied(cause.command, 0, "now") if cause.command in advised else _nothing("what helped then is over")
 
 
 def _by_hand(what: str | None) -> tuple[None, str]:

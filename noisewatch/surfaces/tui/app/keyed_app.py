@@ -20,6 +20,7 @@ from noisewatch.surfaces.tui.overlays.host import OverlayHost
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import type_key
 from noisewatch.surfaces.tui.screens.page import number_at
+from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 
@@ -121,7 +122,9 @@ class KeyedApp(App[None]):
 
     def _ask_for_what_is_shown(self) -> None:
         """What only some screens show is read, or told, while they are open."""
-        wants = {"clock": self.model.shows_clock_figures, "answers": self.model.screen == Screen.PREFLIGHT}
+        screen, quantity = self.model.screen, self.model.map.quantity
+        has_clock = screen == Screen.CLOCK or (screen == Screen.MAP and quantity == Quantity.HEAT)
+        wants = {"clock": has_clock, "answers": screen == Screen.PREFLIGHT}
         for name, is_wanted in wants.items():
             if self._sampler is not None and self._sampler.asked.get(name, False) is not is_wanted:
                 self._sampler.ask(name, is_wanted)

@@ -42,12 +42,17 @@ _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then."""
+    """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then.
+
+    `about` names what began, or ended where `begins` is false, so that all of one thing can be folded; or is empty.
+    """
 
     at_ns: int
     kind: EventKind
     text: str
     number: int = 0
+    about: str = ""
+    begins: bool = True
 
 
 def kind_of_device(subsystem: str) -> EventKind:

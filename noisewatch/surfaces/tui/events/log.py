@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.events.folds import folded, is_same_event
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.setting_changes import KnownSettings
 from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
@@ -26,6 +27,7 @@ class EventLog:
     chosen: Event | None = None  # in the list of them; None is the newest
     drawn: Event | None = None  # what the user has seen selected
     filter: str = ""
+    folds: bool = True  # what comes again and again into one line
     _judged: Frame | None = None  # the last frame with a verdict
     _settings: KnownSettings = field(default_factory=KnownSettings)
     _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
@@ -48,7 +50,11 @@ class EventLog:
     def compare(self, before: Frame | None, after: Frame, number: int) -> None:
         """Takes in what changed between two frames, the second of which is that interval."""
         judged, self._judged = self._judged, after if after.verdict is not None else self._judged
-        for kind, text in (*changes(before, after), *_judged(judged, after), *self._settings.changes(after)):
+        for kind, text in changes(before, after):
+            self.add(Event(after.taken_at_ns, kind, text, number))
+        if judged is not None and (event := _change_of_verdict(judged, after, number)) is not None:
+            self.add(event)
+        for kind, text in self._settings.changes(after):
             self.add(Event(after.taken_at_ns, kind, text, number))
         for each in self._episodes:
             for event in each.changes(after, number):
@@ -63,23 +69,31 @@ class EventLog:
                 yield event
 
     def listed(self) -> list[Event]:
-        """Those that all words of the filter hold for, the newest first; `!` before a word turns it round."""
+        """Those that all words of the filter hold for, the newest first; `!` before a word turns it round.
+
+        What comes again and again is one of them, unless all are asked for.
+        """
         words = [(word.removeprefix("!"), not word.startswith("!")) for word in self.filter.casefold().split()]
-        return [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
+        found = [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
+        return folded(found) if self.folds else found
 
     def row(self) -> int:
         """Where the chosen one is listed; where it is forgotten, or left out, the one before it."""
         listed, chosen = self.listed(), self.chosen
-        if chosen is None or chosen in listed:
-            return listed.index(chosen) if chosen is not None else 0
+        if chosen is None:
+            return 0
+        at = next((at for at, event in enumerate(listed) if is_same_event(event, chosen)), None)
+        if at is not None:
+            return at
         before = (at for at, event in enumerate(listed) if event.at_ns <= chosen.at_ns)
         return next(before, max(len(listed) - 1, 0))
 
     def selected(self) -> Event | None:
         """The one that the user sees selected."""
         listed = self.listed()
-        if self.chosen is None and self.drawn in listed:
-            return self.drawn
+        drawn = self.drawn
+        if self.chosen is None and drawn is not None and any(is_same_event(each, drawn) for each in listed):
+            return drawn
         return listed[self.row()] if listed else None
 
     def choose(self, rows: int) -> None:
@@ -107,12 +121,14 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str
         yield EventKind.TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
 
 
-def _judged(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str]]:
-    """Another verdict than the last one."""
-    if before is not None and after.verdict is not None:
-        said = list(_changes_of_verdict(before, after))
-        if said:
-            yield EventKind.VERDICT, "; ".join(said)
+def _change_of_verdict(before: Frame, after: Frame, number: int) -> Event | None:
+    """What fails, or no longer fails; it is about those checks where it is one of the two."""
+    said = list(_changes_of_verdict(before, after))
+    if not said:
+        return None
+    failing, recovered = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
+    about = ", ".join(sorted(failing or recovered)) if not (failing and recovered) else ""
+    return Event(after.taken_at_ns, EventKind.VERDICT, "; ".join(said), number, about, begins=bool(failing))
 
 
 def _online(frame: Frame) -> CpuSet:

@@ -65,9 +65,12 @@ class Episodes:
         self._lasting.update(begun)
         for name, cpus, episode in _by_name(ended):
             text = self.watch.ended(name, cpus, episode)
-            yield Event(episode.last_ns, self.watch.kind, text, episode.last_number)
+            about = f"{name} on {cpus}" if cpus else name
+            yield Event(episode.last_ns, self.watch.kind, text, episode.last_number, about, begins=False)
         for name, cpus, episode in _by_name(begun):
-            yield Event(frame.taken_at_ns, self.watch.kind, self.watch.begun(name, cpus, episode), number)
+            about = f"{name} on {cpus}" if cpus else name
+            text = self.watch.begun(name, cpus, episode)
+            yield Event(frame.taken_at_ns, self.watch.kind, text, number, about)
 
     def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
         """Those that are over; the others are as they are now."""

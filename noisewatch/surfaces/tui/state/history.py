@@ -55,6 +55,7 @@ def _stands_out(losses: Sequence[float | None], at: int, lost: float) -> bool:
 
 
 CAPACITY = 3600  # an hour of intervals of a second
+_MOST_SHOWN = 3  # at once: that of the cursor, that of an event, and another one
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
 
 
@@ -70,7 +71,7 @@ class History:
         self._noisy = array("L", [0]) * capacity  # intervals up to this one with too much
         self._unknown = array("L", [0]) * capacity  # and in which that could not be known
         self._total_noisy = self._total_unknown = 0
-        self._shown: tuple[int, Frame] | None = None
+        self._shown: dict[int, Frame] = {}  # the last that were asked for
         self._kinds_of: int | None = None
         self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by the interval, of that CPU
         self.count = 0
@@ -112,9 +113,9 @@ class History:
         """The frame of an interval that is kept. Raises IndexError for another."""
         if not self.first <= number < self.count:
             raise IndexError(f"interval {number} is not kept")
-        if self._shown is None or self._shown[0] != number:
-            self._shown = number, self._decoded(number)
-        return self._shown[1]
+        if number not in self._shown:
+            self._shown = {**dict(list(self._shown.items())[1 - _MOST_SHOWN :]), number: self._decoded(number)}
+        return self._shown[number]
 
     def _decoded(self, number: int) -> Frame:
         at = bisect_right(self._standing, number, key=lambda since: since[0]) - 1

@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
 from noisewatch.surfaces.tui.state.listed_culprits import unfolded
-from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
+from noisewatch.surfaces.tui.state.map_view import MapView
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
 from noisewatch.surfaces.tui.state.time_travel import TimeTravel
@@ -79,11 +79,6 @@ class ScreenModel(TimeTravel):
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     own_cost: OwnCost | None = None
-
-    @property
-    def shows_clock_figures(self) -> bool:
-        """Whether what is shown needs more than is always read."""
-        return self.screen == Screen.CLOCK or (self.screen == Screen.MAP and self.map.quantity == Quantity.HEAT)
 
     def go_to_number(self, number: int) -> None:
         """Stays at that interval, with its first row selected unless another was chosen."""
@@ -265,14 +260,16 @@ class ScreenModel(TimeTravel):
         self.shows_all_cpus = not self.shows_all_cpus
 
     def toggle_folding(self) -> None:
-        """Shows a culprit once for all its CPUs, or a device once for all its IRQs; or once for each. Of clocks: the
-        next graph.
+        """Shows a culprit once for all its CPUs, a device for all its IRQs, an event however often it
+        came; or once for each. Of clocks: the next graph.
         """
         if self.screen == Screen.IRQS:
             self.groups_irqs = not self.groups_irqs
         elif self.screen == Screen.CLOCK:
             graphs = tuple(ClockGraph)
             self.clock_graph = graphs[(graphs.index(self.clock_graph) + 1) % len(graphs)]
+        elif self.screen == Screen.EVENTS:
+            self.log.folds = not self.log.folds
         else:
             self.folds = not self.folds
 

@@ -104,7 +104,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
         if screen == Screen.IRQS
         else {"clock_graph": "each"}
         if screen == Screen.CLOCK
-        else {"folds": False}
+        else {"folds_events" if screen == Screen.EVENTS else "folds": False}
     ),
     "z": lambda screen: {"map": "noise None True"} if screen == Screen.MAP else {"shows_silent_irqs": True},
     "v": _same(tells_all_checks=True),

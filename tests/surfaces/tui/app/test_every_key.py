@@ -65,6 +65,7 @@ class _Look:
     area: str | None
     tells_all_checks: bool
     folds: bool
+    folds_events: bool
     groups_irqs: bool
     shows_silent_irqs: bool
     clock_graph: str
@@ -99,6 +100,7 @@ def _look(app: MonitorApp) -> _Look:
         model.area,
         model.tells_all_checks,
         model.folds,
+        model.log.folds,
         model.groups_irqs,
         model.shows_silent_irqs,
         model.clock_graph,
@@ -164,6 +166,7 @@ def _begin(app: MonitorApp, place: str) -> None:
     model.screen = Screen(place) if place in SCREENS else Screen.CULPRITS if place == TYPING else Screen.OVERVIEW
     model.cpu, model.offset, model.cursor = 30, 5, 15
     model.selection = _sixth(model)
+    model.log.folds = True
     model.log.filter, model.log.chosen = "", None if place == TYPING else model.log.listed()[5]
     model.baseline = baseline_of(model.history, 5)
     if place == RECORDED and model.newest is not None:

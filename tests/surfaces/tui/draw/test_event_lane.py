@@ -175,7 +175,7 @@ def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
 def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -> None:
     model, lines = _after(key_of(Screen.EVENTS), "slash", *"!on,", "enter")
     assert (model.log.filter, model.filter) == ("!on,", "")
-    assert len([line for line in lines if " c clock " in line]) == 2
+    assert len([line for line in lines if " s  c clock " in line]) == 2
     assert "filter: !on," in "".join(lines)
     assert _after(key_of(Screen.EVENTS), "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
     assert "no event matches" in "".join(_after(key_of(Screen.EVENTS), "slash", *"hot")[1])
@@ -184,5 +184,5 @@ def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -
 
 def test_in_a_recording_an_event_has_the_time_since_its_beginning() -> None:
     model = model_of(*(replace(each, origin="replay of machine.nw") for each in _frames(5)))
-    rows = [line for line in screen_of(model, Screen.EVENTS) if " c clock " in line]
+    rows = [line for line in screen_of(model, Screen.EVENTS) if " s  c clock " in line]
     assert [line.split()[:2] for line in rows] == [["6", "s"], ["5", "s"]]

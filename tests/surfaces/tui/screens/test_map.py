@@ -15,8 +15,8 @@ from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.map_lanes import lane_rows, pair_row
-from noisewatch.surfaces.tui.screens.map_scales import scale_of
+from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_row
+from noisewatch.surfaces.tui.screens.map.scales import scale_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
 from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
@@ -102,7 +102,7 @@ def test_rates_are_kept_closely_enough_and_unknown_as_unknown() -> None:
 @pytest.mark.parametrize(
     ("clock", "said"),
     [
-        (None, "heat unknown: asked for: they come with the next look"),
+        (None, "heat unknown: read at the next look"),
         (ClockFigures(reasons={"celsius": "no driver"}), "heat unknown: no driver"),
         (ClockFigures(), "heat unknown: no sensor of a core or a package tells it"),
     ],

@@ -14,10 +14,10 @@ from noisewatch.surfaces.tui.draw.places import brackets
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits
 from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
 from noisewatch.surfaces.tui.screens.headlines import map_headline
-from noisewatch.surfaces.tui.screens.map_lanes import lane_rows, pair_legend, pair_row, style_of_label
-from noisewatch.surfaces.tui.screens.map_layout import Lane, Layout, MapPart, layout_of
-from noisewatch.surfaces.tui.screens.map_panel import pointed_height, pointed_line, pointed_rows, pointed_title
-from noisewatch.surfaces.tui.screens.map_scales import Scale, Values, scale_of
+from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pair_row, style_of_label
+from noisewatch.surfaces.tui.screens.map.layout import Lane, Layout, MapPart, layout_of
+from noisewatch.surfaces.tui.screens.map.pointed import pointed_height, pointed_line, pointed_rows, pointed_title
+from noisewatch.surfaces.tui.screens.map.scales import Scale, Values, scale_of
 from noisewatch.surfaces.tui.screens.page import has_frames, page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 

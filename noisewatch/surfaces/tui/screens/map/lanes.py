@@ -8,7 +8,7 @@ from itertools import groupby
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, length
-from noisewatch.surfaces.tui.screens.map_scales import LIMIT, Scale, Values
+from noisewatch.surfaces.tui.screens.map.scales import LIMIT, Scale, Values
 
 _EIGHTHS = 8
 

@@ -1,0 +1,61 @@
+"""What comes and goes again and again as one event: on a busy host a verdict changes every few seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.units import short_seconds
+
+_LEAST_FOLDED = 3  # what came, went and came again
+_WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedEvent(Event):
+    """All events of one thing, at the place of the last; `events` are those, the newest first."""
+
+    events: tuple[Event, ...] = ()
+
+
+def folded(events: Sequence[Event]) -> list[Event]:
+    """The events, the newest first; those of one thing that came again and again are one, where the newest was."""
+    groups: dict[tuple[EventKind, str], list[Event]] = {}
+    for event in events:
+        if event.about:
+            groups.setdefault((event.kind, event.about), []).append(event)
+    lines: list[Event] = []
+    for event in events:
+        group = groups.get((event.kind, event.about), [])
+        if len(group) < _LEAST_FOLDED:
+            lines.append(event)
+        elif event is group[0]:
+            lines.append(_one(group))
+    return lines
+
+
+def _one(group: Sequence[Event]) -> FoldedEvent:
+    last, first = group[0], group[-1]
+    times = sum(event.begins for event in group) or len(group)  # a filter may leave only the ends
+    over = short_seconds((last.at_ns - first.at_ns) / 1e9)
+    verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
+    said = f"{last.about} {verb} {times} times in {over}, {lasts if last.begins else is_over}"
+    return FoldedEvent(
+        at_ns=last.at_ns,
+        kind=last.kind,
+        text=said,
+        number=last.number,
+        about=last.about,
+        begins=last.begins,
+        events=tuple(group),
+    )
+
+
+def is_same_event(one: Event, other: Event) -> bool:
+    """Whether one is the other, or what is folded into it."""
+    if isinstance(one, FoldedEvent) and isinstance(other, FoldedEvent):
+        return (one.kind, one.about) == (other.kind, other.about)
+    return one is other or any(
+        isinstance(fold, FoldedEvent) and single in fold.events for fold, single in ((one, other), (other, one))
+    )

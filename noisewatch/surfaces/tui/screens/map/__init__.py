@@ -1,0 +1,1 @@
+"""The map: all CPUs by time."""

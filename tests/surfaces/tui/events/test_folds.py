@@ -1,0 +1,123 @@
+"""What comes and goes again and again is one line of the log, opens, and is lost nowhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.operations.frame.causes import CauseLine
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.app.export import command_to_copy, window_reports
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.surfaces.tui.framing import SECOND_NS, culprit, findings, frame, model_of, text_of
+
+_NOON_NS = 1_800_014_400 * SECOND_NS  # 12:00:00 UTC
+_OFTEN = ("tasks-on-target",)
+
+
+def _frame(second: int) -> Frame:
+    """Every ten seconds a task is found on the target for five, and once turbo changes."""
+    is_bad = second % 10 >= 5
+    return replace(
+        frame(2, (culprit("hog", cpu=1, lost_ns=90e6),), second),
+        verdict="unstable" if is_bad else "stable",
+        findings=findings(_OFTEN if is_bad else ()),
+        causes=(CauseLine((("now", "sudo taskset -pc 0 4711"), ("undo", "sudo taskset -pc 1 4711")), _OFTEN),),
+        turbo="on" if second > 32 else "off",
+        wall_ns=_NOON_NS + second * SECOND_NS,
+    )
+
+
+def _model(count: int = 60) -> ScreenModel:
+    model = model_of(*map(_frame, range(count)))
+    model.go_to(Screen.EVENTS)
+    return model
+
+
+def _text(model: ScreenModel, width: int = 120, height: int = 34) -> str:
+    return "\n".join(map(text_of, rows_of_screen(model, width, height, UNICODE)))
+
+
+def test_what_fails_again_and_again_is_one_line_at_the_time_of_the_last() -> None:
+    listed = [(event.kind, event.text) for event in _model().log.listed()]
+    assert listed == [
+        ("verdict", "tasks-on-target failed 6 times in 50 s, still failing"),
+        ("clock", "turbo is now on, was off"),
+    ]
+    assert "12:00:55" in next(line for line in _text(_model()).splitlines() if "6 times in 50 s" in line)
+
+
+def test_what_came_and_went_once_is_told_as_it_was() -> None:
+    texts = [event.text for event in _model(12).log.listed()]
+    assert "unstable → stable; recovered: tasks-on-target (last 5 s)" in texts
+    assert not any("times in" in text for text in texts)
+
+
+def test_a_fold_opens_and_what_was_selected_in_it_stays_selected() -> None:
+    model = _model()
+    model.select(0)
+    model.toggle_folding()
+    assert len(model.log.listed()) == len(model.log.events) > 10
+    model.log.chosen = model.log.listed()[4]
+    model.toggle_folding()
+    assert model.log.row() == 0
+
+
+def test_a_fold_that_grows_stays_selected() -> None:
+    model = _model(50)
+    model.select(1)
+    model.select(-1)
+    model.note_drawn()
+    for second in range(50, 60):
+        model.add(_frame(second))
+    selected = model.log.selected()
+    assert selected is not None
+    assert "6 times" in selected.text
+
+
+def test_the_filter_looks_at_what_is_folded_and_exports_hold_all_of_it() -> None:
+    model = _model()
+    model.log.filter = "recovered"
+    assert [event.text for event in model.log.listed()] == ["tasks-on-target failed 5 times in 40 s, recovered"]
+    told = window_reports(model, 60)["md"].partition("### What changed")[2]
+    assert told.count("verdict: ") == sum(event.kind == EventKind.VERDICT for event in model.log.events)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 34), (300, 80)])
+def test_the_panel_tells_when_who_was_there_and_what_helps(size: tuple[int, int]) -> None:
+    text = _text(_model(), *size)
+    assert "12:00:55, 12:00:45" in text
+    if size[0] > 80:
+        assert "verdict at 12:00:55, 4 s ago" in text
+        assert "worst CPU CPU 1" in text
+        assert "sudo taskset -pc 1 4711" in text
+        assert "x hot-plug  T target" in text
+
+
+def test_the_command_of_an_event_is_copied_only_while_it_is_advised() -> None:
+    model = _model()
+    assert command_to_copy(model)[0] == "sudo taskset -pc 0 4711"
+    model.add(replace(_frame(59), taken_at_ns=60 * SECOND_NS, causes=()))
+    assert command_to_copy(model) == (None, "no command to copy: what helped then is over")
+
+
+def test_an_irq_that_moved_has_the_command_that_moves_it_and_no_other() -> None:
+    moved = CauseLine((("now", "echo 0 | sudo tee /proc/irq/205/smp_affinity_list"),), ("device-interrupts-on-target",))
+    model = model_of(frame(2, second=1), frame(2, second=2, causes=(moved,)))
+    model.go_to(Screen.EVENTS)
+    model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 20 came to CPU 1, was on CPU 0", 1))
+    assert command_to_copy(model) == (None, "no command to copy: none is known for this event")
+    model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 205 (eth0) came to CPU 1, was on CPU 0", 1))
+    assert command_to_copy(model)[0] == "echo 0 | sudo tee /proc/irq/205/smp_affinity_list"
+    assert "IRQ 20 came to CPU 1" in _text(model).partition("also then")[2]
+
+
+def test_the_title_counts_the_events_and_their_lines() -> None:
+    model = _model()
+    assert f"─ {len(model.log.events)} events in {len(model.log.listed())} lines ─" in _text(model)
+    model.toggle_folding()
+    assert f"─ {len(model.log.events)} events ─" in _text(model)
