@@ -35,7 +35,7 @@ _WIDTHS = {
     "history": _LEAST_HISTORY + _GAP,
 }
 # The columns that give way to the name, the first one first, where it would have fewer columns than that.
-_GIVE_WAY = (("share", 24), ("history", 20), ("kind", 24), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
+_GIVE_WAY = (("share", 24), ("history", 20), ("kind", 20), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
 
 
 def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs, is_framed: bool = False) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import log
@@ -103,7 +104,7 @@ def worst_of(noise: Iterable[float | None]) -> float | None:
 
 def level_of(noise_ns_per_s: float) -> int:
     """0 for nothing, up to 8 for a fifth of all time and more."""
-    return sum(noise_ns_per_s >= threshold for threshold in LEVELS_NS)
+    return bisect_right(LEVELS_NS, noise_ns_per_s)
 
 
 def style_of(noise_ns_per_s: float | None) -> Meaning:
@@ -140,16 +141,16 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
     if height == 1:
         return [level_pieces(noise, glyphs)]
     steps = len(glyphs.ramp) - 1
+    marks = [_mark_of(lost, glyphs) for lost in noise]
+    heights = [None if lost is None or lost == OFFLINE_NS else _height_of(lost, height * steps) for lost in noise]
     rows: list[Row] = []
     for above in range(height - 1, -1, -1):
         row: Row = []
-        for lost in noise:
-            glyph, style = _mark_of(lost, glyphs)
-            if lost is not None and lost != OFFLINE_NS:
-                glyph = glyphs.ramp[max(min(_height_of(lost, height * steps) - above * steps, steps), 0)]
-            elif above:
-                glyph = " "
-            _add(row, glyph, style)
+        for (mark, style), filled in zip(marks, heights, strict=True):
+            bar = mark if above == 0 else " "
+            if filled is not None:
+                bar = glyphs.ramp[max(min(filled - above * steps, steps), 0)]
+            _add(row, bar, style)
         rows.append(row)
     return rows
 

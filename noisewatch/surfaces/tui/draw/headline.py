@@ -93,7 +93,7 @@ def _snapshot(model: ScreenModel) -> str:
 def _sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, detail: int) -> Row:
     """The worst target CPU and its culprit, where there is noise to speak of; else what fails, or is unknown.
 
-    `detail`: 1 with the share, 2 with the device of an IRQ, 3 with the limit as well.
+    `detail`: 1 with the share and the rate, 2 with the device of an IRQ, 3 with the limit as well.
     """
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.cursor is None and model.is_stale else ""
@@ -107,7 +107,7 @@ def _sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, detail: int) -> 
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
     said: Row = [(until, "plain"), *_noise(worst, glyphs, detail)]
     if (worst.stolen_ns_per_s or 0) >= NOTABLE_NS:
-        said += _culprit(frame, worst, glyphs, has_device=detail > 1)
+        said += _culprit(frame, worst, glyphs, detail)
     elif checks := checks_row(model, frame):
         return [*checks, ("  ", "plain"), *said]
     return said
@@ -123,12 +123,16 @@ def _noise(line: CpuLine, glyphs: Glyphs, detail: int) -> Row:
     return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]
 
 
-def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs, has_device: bool) -> Row:
+def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs, detail: int) -> Row:
     found = [line for line in frame.culprits if line.cpu == worst.cpu]
     if not found:
         return []
     culprit = max(found, key=lambda line: line.stolen_ns_per_s)
-    return [(f"  {glyphs.cause} ", "faint"), (_named(culprit, has_device), "strong"), (_rate(culprit), "plain")]
+    return [
+        (f"  {glyphs.cause} ", "faint"),
+        (_named(culprit, detail > 1), "strong"),
+        (_rate(culprit) if detail else "", "plain"),
+    ]
 
 
 def _named(culprit: CulpritLine, has_device: bool) -> str:

@@ -36,7 +36,7 @@ _LABELS = {  # where a kind's name has no room before its lane
     Kind.UNATTRIBUTED: "unattr",
     Kind.OUTSIDE: "steal",
 }
-_TALLEST = 3  # rows of a lane
+_TALLEST = 6  # rows of a lane
 _MOST_LANES, _WITH_SELECTED = 0.55, 11  # of the body; rows of the selected culprit with all edges
 _NARROW = 40
 _LEAST_STRIP, _WIDEST_STRIP = 12, 60
@@ -184,11 +184,11 @@ def _lane(
 ) -> list[Row]:
     """The column of the snapshot that is shown stands out."""
     lane = tall_rows(shown, tall, glyphs)
-    pad = " " * (room - len(shown))
+    pad, edge = " " * (room - len(shown)), "│" if glyphs.has_braille else "|"
     rows: list[Row] = []
     for at, row in enumerate(lane):
         label = name if at == tall - 1 else ""
-        rows.append([(f"{label:<{LABEL}.{LABEL}}", "faint"), *_marked([(pad, "plain"), *row], cursor)])
+        rows.append([(f"{label:<{LABEL - 1}.{LABEL - 1}}{edge}", "faint"), *_marked([(pad, "plain"), *row], cursor)])
     return rows
 
 

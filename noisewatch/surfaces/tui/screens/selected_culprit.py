@@ -28,7 +28,7 @@ _FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one has, and needs, beside
 _LEAST_WIDTH = 60  # columns
 _NAME = 10  # columns of what a row is about
 _MOST_CPUS = 4
-_TALLEST = 8  # rows of the chart
+_TALLEST = 16  # rows of the chart
 _MOST_INTERVALS = 240
 
 
@@ -130,7 +130,7 @@ def _facts(model: ScreenModel, line: CulpritLine, width: int, height: int, glyph
     """As many as find room, and its noise over time where rows are left."""
     rows = [*_where(model, line), *_costs(model, line, width - _NAME, glyphs)]
     noise = history_of(model)(line, min(max(width - _NAME, 1), _MOST_INTERVALS))
-    rows += _lately(model, line, noise)
+    rows += _lately(model, noise, width - _NAME)
     left = min(height - len(rows), _TALLEST)
     if left > 0 and noise:
         rows += _chart(noise, width, left, glyphs)
@@ -183,7 +183,7 @@ def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
     return f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s of CPU {line.cpu}"
 
 
-def _lately(model: ScreenModel, line: CulpritLine, noise: Sequence[float | None]) -> list[Row]:
+def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> list[Row]:
     """Its usual and its highest noise, and since when it has been there."""
     known = [each for each in noise if each is not None]
     if not known:
@@ -194,14 +194,14 @@ def _lately(model: ScreenModel, line: CulpritLine, noise: Sequence[float | None]
     unknown = len(noise) - len(known)
     said += f" ({unknown} unknown)" if unknown else ""
     if there == len(noise):
-        return [_fact("history", f"{said}, there in all of them")]
+        return [_fact("history", first_that_fits([f"{said}, there in all of them", said], width))]
     if not there:
         return [_fact("history", said)]
     first = model.number + 1 - there
     taken_s = model.clocks.taken_at_s(first)
     at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
     since = f"since {at}" if at is not None else f"for {there} interval{'s' * (there != 1)}"
-    return [_fact("history", f"{said}, there {since}")]
+    return [_fact("history", first_that_fits([f"{said}, there {since}", f"there {since}"], width))]
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -219,4 +219,4 @@ def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyph
 def _scale(row: int, height: int) -> str:
     """The noise at the upper edge of a row, counted from below, where a level begins there."""
     level, rest = divmod(row * len(LEVELS_NS), height)
-    return short_duration(LEVELS_NS[level - 1]) if not rest and height > 1 else ""
+    return short_duration(LEVELS_NS[level - 1]) if not rest and level > 1 and height > 1 else ""

@@ -116,7 +116,7 @@ MAY_BE_PARTED = {
     "map": 1,
     "calibration": 1,
     "trace": 1,
-    "cpu": 2,  # lanes are higher than what is low in them
+    "cpu": 1,
 }
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def test_one_cpu_has_its_figures_a_lane_for_each_kind_and_its_sources() -> None:
     model = _model()
     rows = screen_of(model, "cpu")
     assert rows[3].startswith(" CPU 3  target   noise 20 µs/s   12 irq/s   3.0 sirq/s")
-    assert [line.split()[0] for line in rows[4:7]] == ["noise", "irq", "thread"]
+    assert [line.split("│")[0].strip() for line in rows[4:7]] == ["noise", "irq", "thread"]
     assert rows[5].rstrip()[-5:] == "▅▅▅▅▅"
     assert "away" not in "".join(rows)
 

@@ -98,7 +98,7 @@ def test_lanes_of_frames_that_were_not_looked_into_are_unknown_and_not_blank() -
     lines = (cpu_line(0), cpu_line(1, Role.TARGET, 300_000_000.0, taken_ns_per_s=taken))
     model = model_of(*(frame(lines, second=second) for second in range(900)))
     model.zoom, model.cpu = 10, 1
-    lane = next(row for row in screen_of(model, "cpu", 100) if row.startswith("thread "))
+    lane = next(row for row in screen_of(model, "cpu", 100) if row.startswith("thread│"))
     assert lane[7:].strip() == "?" * 50 + "█" * 40
 
 
