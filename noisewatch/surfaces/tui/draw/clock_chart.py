@@ -12,7 +12,8 @@ from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length
 from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight, time_of
-from noisewatch.surfaces.tui.state.screen_model import ClockGraph, ScreenModel
+from noisewatch.surfaces.tui.state.clock_history import ClockGraph
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 LABEL = 7  # columns: as wide as the label of the timeline
 _LEAST_CHART = 3  # rows, that of the time among them

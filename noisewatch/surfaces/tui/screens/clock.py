@@ -22,8 +22,8 @@ from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.headlines import clock_headline
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
-from noisewatch.surfaces.tui.state.clock_history import DROP
-from noisewatch.surfaces.tui.state.screen_model import ClockGraph, ScreenModel
+from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _KEYS = (
     ("q", "quit"),

@@ -15,12 +15,13 @@ from noisewatch.surfaces.tui.screens.headlines import irqs_headline
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title
 from noisewatch.surfaces.tui.screens.irq_rows import LABEL, SORTS, IrqTable
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.screens.selected_culprit import advice_rows
+from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title
 from noisewatch.surfaces.tui.state.irq_table import IrqRow
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 
-_FACTS, _FACTS_OF_ONE_LOOK = 8, 5  # rows of the lower frame
+_FACTS, _FACTS_OF_ONE_LOOK, _FACTS_BESIDE_FIX = 8, 5, 6  # rows of the lower frame, with its edges
+_MOST_OF_FIX = 40  # rows
 _OTHERS = "other interrupts"
 _KEYS = (
     ("q", "quit"),
@@ -56,7 +57,8 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     row = table.found.selected
     facts = _facts(model, row, width - 4, lower - 2, glyphs)
     about = irq_title(row) if row is not None else "no IRQ is selected"
-    return [*upper, *panel(about, facts, width, lower, glyphs, "f fix · y copy · enter its CPU")]
+    keys = "y copy · f, esc close" if model.shows_fix else "f fix · enter its CPU"
+    return [*upper, *panel(about, facts, width, lower, glyphs, keys)]
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -75,17 +77,22 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 
 def _facts(model: ScreenModel, row: IrqRow | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """About the selected one; its fix, where that was asked for."""
-    if model.advice is not None:
-        return [each for each in advice_rows(model, width, height) if each][:height]
-    return irq_facts(model, row, width, height, glyphs) if row is not None else []
+    """About the selected one; where its fix was asked for, that has its rows first."""
+    if row is None:
+        return []
+    if not model.shows_fix:
+        return irq_facts(model, row, width, height, glyphs)
+    fix = fix_below_title(model, width, height)
+    if model.advice is None and model.selected() is None:
+        fix = [[("it goes to no CPU that is known: nothing to move", "faint")]]
+    return [*irq_facts(model, row, width, max(height - len(fix), 0), glyphs), *fix][:height]
 
 
 def _lower(model: ScreenModel, width: int) -> int:
-    """Rows that the lower frame needs."""
+    """Rows that the lower frame needs, and those of a fix on top of the first facts."""
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
-    return max(_FACTS, 3 + sum(-(-text_width(line) // max(width - 8, 10)) for line in model.advice.lines))
+    return max(_FACTS, _FACTS_BESIDE_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
 
 
 def _order(model: ScreenModel) -> str:

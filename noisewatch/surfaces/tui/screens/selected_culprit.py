@@ -55,7 +55,7 @@ def with_selected(model: ScreenModel, table: Table, needed: int, width: int, hei
     """The same without frames: the selected one has what rows the table leaves."""
     selected = model.listing().selected
     if model.shows_fix:
-        advice = _fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
+        advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
         return [*table(max(height - len(advice), 0)), *advice]
     left = height - needed - 1
     if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
@@ -76,12 +76,15 @@ def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
 
 
 def _selected_rows(model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    if not model.shows_fix:
-        return _facts(model, line, width, height, glyphs)
-    return _fix_rows(model, width, height + 1)[1:] if model.advice is not None else _fix_rows(model, width, height)
+    return fix_below_title(model, width, height) if model.shows_fix else _facts(model, line, width, height, glyphs)
 
 
-def _fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
+def fix_below_title(model: ScreenModel, width: int, height: int) -> list[Row]:
+    """What helps, where a title says against whom."""
+    return fix_rows(model, width, height + 1)[1:] if model.advice is not None else fix_rows(model, width, height)
+
+
+def fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     """What helps against it, as soon as that is known; the first row says against whom."""
     if model.advice is None:
         waiting: Row = [("reading what helps …", "faint")]

@@ -10,6 +10,7 @@ import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar
 
 from noisewatch.cpus import parse_cpu_list
@@ -25,6 +26,20 @@ _TENS = 4  # digits of kHz that `each` leaves out
 _UNKNOWN = 0
 _KNOWS_TICKS, _BY_HEAT, _BY_POWER = 1, 2, 4
 N = TypeVar("N", int, float)
+
+
+class ClockGraph(StrEnum):
+    """Whose clock is drawn over time: that of the slowest target CPU, of each of them, or their mean."""
+
+    SLOWEST = "slowest"
+    EACH = "each"
+    MEAN = "mean"
+
+    @property
+    def following(self) -> ClockGraph:
+        """The next one, and after the last the first."""
+        graphs = tuple(ClockGraph)
+        return graphs[(graphs.index(self) + 1) % len(graphs)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from noisewatch.judgement.terms import Area
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
+from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.folding import folded
 from noisewatch.surfaces.tui.state.irq_table import IrqRow, culprit_of, listed_rows
 from noisewatch.surfaces.tui.state.listed_culprits import unfolded
@@ -34,14 +35,6 @@ class Screen(StrEnum):
     EVENTS = "events"
     PREFLIGHT = "preflight"
     CULPRITS = "culprits"
-
-
-class ClockGraph(StrEnum):
-    """Whose clock is drawn over time: that of the slowest target CPU, of each of them, or their mean."""
-
-    SLOWEST = "slowest"
-    EACH = "each"
-    MEAN = "mean"
 
 
 SCREENS = tuple(Screen)
@@ -174,7 +167,8 @@ class ScreenModel(TimeTravel):
         before = self.selected()
         self._move_selection(rows)
         after = self.selected()
-        if before is not None and after is not None and (before.cpu != after.cpu or not is_same(before, after)):
+        is_other = before is None or after is None or before.cpu != after.cpu or not is_same(before, after)
+        if is_other and before is not after:
             self._renew_fix()
 
     def _move_selection(self, rows: int) -> None:
@@ -266,8 +260,7 @@ class ScreenModel(TimeTravel):
         if self.screen == Screen.IRQS:
             self.groups_irqs = not self.groups_irqs
         elif self.screen == Screen.CLOCK:
-            graphs = tuple(ClockGraph)
-            self.clock_graph = graphs[(graphs.index(self.clock_graph) + 1) % len(graphs)]
+            self.clock_graph = self.clock_graph.following
         elif self.screen == Screen.EVENTS:
             self.log.folds = not self.log.folds
         else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
 
 from noisewatch.kinds import Kind, Role
+from noisewatch.operations.advise import Advice
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -226,3 +228,37 @@ def test_three_keys_tell_what_interrupts_cpu_1_how_often_where_it_may_go_and_whe
 
     assert len(keys) <= 3
     with_monitor(look, size=size)
+
+
+def test_a_fix_stands_below_the_facts_and_goes_with_the_selection() -> None:
+    model = _model(4, seconds=5)
+    selected = model.selected()
+    assert selected is not None
+    model.ask_for_fix(selected)
+    assert "reading what helps …" in " ".join(_lines(model))
+    model.advice, model.awaits_fix = Advice(selected, ("now: echo 0 > 300", "undo: echo 1 > 300")), False
+    text = "\n".join(_lines(model))
+    assert re.search(r"goes to +CPU 0(.|\n)*now: echo 0 > 300(.|\n)*undo: echo 1 > 300", text)
+    assert "y copy · f, esc close" in text
+    model.select(1)
+    text = " ".join(_lines(model))
+    assert "reading what helps …" in text
+    assert "echo 0 > 300" not in text
+    assert "IRQ 301" in text
+
+
+def test_of_an_irq_that_goes_nowhere_the_fix_of_another_is_not_shown() -> None:
+    nowhere = IrqSetting("310", Kind.IRQ, "nowhere", "SSD", "", "", movable=True, is_managed=False)
+    model = _model(1, seconds=2)
+    model.add(frame(4, second=3, irqs=(), irq_settings=(*model.irqs.settings.values(), nowhere)))
+    model.shows_silent_irqs = True
+    selected = model.selected()
+    assert selected is not None
+    model.ask_for_fix(selected)
+    model.advice, model.awaits_fix = Advice(selected, ("now: echo 0 > 300",)), False
+    model.select(1)
+    assert model.irq_listing().selected is not None
+    text = " ".join(_lines(model))
+    assert "IRQ 310 · nowhere" in text
+    assert "echo 0 > 300" not in text
+    assert "it goes to no CPU that is known: nothing to move" in text
