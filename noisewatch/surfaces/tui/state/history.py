@@ -173,6 +173,11 @@ class History:
         if column is None:
             return [None for _ in numbers]
         first, count, capacity = self.first, self.count, self.capacity
+        if isinstance(numbers, range) and numbers.step == 1 and first <= numbers.start < numbers.stop <= count:
+            begin, end = numbers.start % capacity, (numbers.stop - 1) % capacity + 1
+            # NaN, which is unknown, is not itself
+            kept = column[begin:end] if begin < end else column[begin:] + column[:end]
+            return [None if value != value else value for value in kept]
         values = (column[number % capacity] if first <= number < count else math.nan for number in numbers)
         return [None if math.isnan(value) else value for value in values]
 

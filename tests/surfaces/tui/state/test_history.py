@@ -91,3 +91,13 @@ def test_the_causes_of_the_oldest_interval_are_kept_though_they_were_told_before
     changing = [replace(each, gravities=str(number % 2)) for number, each in enumerate(frames)]
     history = _told(changing)
     assert [history.frame(number) for number in range(26, 36)] == changing[26:]
+
+
+def test_many_intervals_at_once_are_those_that_one_by_one_would_be() -> None:
+    history = History(4)
+    for second, lost_ns in enumerate((1e3, None, 3e3, 4e3, 5e3, None, 7e3)):
+        history.add(frame((cpu_line(1, "target", lost_ns),), second=second))
+    for first in range(8):
+        for end in range(first, 9):
+            numbers = range(first, end)
+            assert history.lane(1, numbers) == [history.lane(1, [number])[0] for number in numbers]

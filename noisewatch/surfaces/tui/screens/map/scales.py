@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ class Scale:
 
     def level(self, value: float) -> int:
         """0 for nothing, up to 8."""
-        return sum(value >= each for each in self.levels)
+        return bisect_right(self.levels, value)
 
     def height(self, value: float) -> float:
         """Between the levels as well: for rows of several lines."""
