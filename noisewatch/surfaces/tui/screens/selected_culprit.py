@@ -193,7 +193,8 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> li
         return []
     there = next((at for at, each in enumerate(reversed(noise)) if not each), len(noise))
     count = f"{len(noise)} interval{'s' * (len(noise) != 1)}"
-    said = f"median {short_duration(median(known))}/s, most {short_duration(max(known))}/s in {count}"
+    usual = f"median {short_duration(median(known))}/s, most {short_duration(max(known))}/s"
+    said = f"{usual} in {count}"
     unknown = len(noise) - len(known)
     said += f" ({unknown} unknown)" if unknown else ""
     if there == len(noise):
@@ -204,7 +205,7 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> li
     taken_s = model.clocks.taken_at_s(first)
     at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
     since = f"since {at}" if at is not None else f"for {there} interval{'s' * (there != 1)}"
-    return [_fact("history", first_that_fits([f"{said}, there {since}", f"there {since}"], width))]
+    return [_fact("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}"], width))]
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -124,3 +124,9 @@ def test_f_follows_the_selection_and_closes_where_it_opened(tmp_path: Path) -> N
     assert seen[2] == Screen.OVERVIEW
     assert "taskset" not in seen[3]
     assert seen[4] == "False"
+
+
+def test_where_there_is_little_room_the_count_of_intervals_goes_first() -> None:
+    said = "\n".join(screen_of(_model(_IRQ), Screen.OVERVIEW, 100, 34))
+    assert "median 45 ms/s, most 90 ms/s" in said
+    assert "there for 2 intervals" in said
