@@ -145,8 +145,7 @@ class TaskReader:
         return hot + others
 
     def _forget_all_but(self, pids: Iterable[int]) -> None:
-        gone = self._threads_by_pid.keys() - set(pids)
-        for pid in gone:
+        for pid in self._threads_by_pid.keys() - set(pids):
             for tid in self._threads_by_pid.pop(pid):
                 self._known.pop(tid, None)
 
@@ -168,7 +167,7 @@ class TaskReader:
         schedstat = read_schedstat(reader.machine, f"{FOLDER}/{pid}")
         has_one_thread = len(self._threads_by_pid.get(pid, ())) == 1
         if known is not None and has_one_thread and known.schedstat == schedstat and schedstat is not None:
-            return [known.task]
+            return [self._not_run(reader, known, f"{FOLDER}/{pid}")]
         leader, thread_count = self._read_task(reader, pid, f"{FOLDER}/{pid}", schedstat, target)
         threads = [leader] if thread_count == 1 else self._read_group(reader, leader, target)
         tids = [thread.tid for thread in threads]
@@ -199,15 +198,22 @@ class TaskReader:
                 self._bring_up_to_date(reader, leader.pid, known)
                 schedstat = read_schedstat(reader.machine, folder)
                 if known is not None and known.schedstat == schedstat and schedstat is not None:
-                    threads.append(known.task)
+                    threads.append(self._not_run(reader, known, folder))
                     continue
                 thread, _ = self._read_task(reader, leader.pid, folder, schedstat, target)
             except Absent:
                 continue  # the thread has ended since
-            is_first = tid == leader.pid
-            children_ns, process_ns = (leader.children_ns, leader.process_ns) if is_first else (0, None)
+            children_ns, process_ns = (leader.children_ns, leader.process_ns) if tid == leader.pid else (0, None)
             threads.append(replace(thread, children_ns=children_ns, process_ns=process_ns))
         return threads
+
+    def _not_run(self, reader: Reader, known: _Known, folder: str) -> Task:
+        """As it was; but others may have given it other CPUs while it slept, which a fix has to give back."""
+        task = known.task
+        if task.allowed is not None and self._asks_all_affinities:
+            task = replace(task, allowed=read_allowed(reader.machine, folder))
+            self._known[task.tid] = replace(known, task=task)
+        return task
 
     def _read_task(
         self, reader: Reader, pid: int, folder: str, schedstat: bytes | None, target: CpuSet
@@ -285,10 +291,9 @@ def _whole_name(reader: Reader, task: Task) -> str:
     def ask() -> str | None:
         import psutil
 
-        try:
+        with contextlib.suppress(psutil.Error):
             return str(psutil.Process(task.pid).name())
-        except psutil.Error:
-            return None
+        return None
 
     name = reader.ask(f"name of process {task.pid}", ask) if task.tid == task.pid else None
     return clean(name) if isinstance(name, str) and name.startswith(task.name) else task.name

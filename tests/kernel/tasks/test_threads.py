@@ -10,7 +10,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed, parse_schedstat, parse_stat
 from noisewatch.kernel.tasks.threads import Task, TaskReader, Tasks
 from tests.written import Files, WrittenMachine, reading, without
-from tests.written.quiet_machine import SCHEDSTAT, process, stat_line
+from tests.written.quiet_machine import SCHEDSTAT, crowd, process, stat_line
 
 KERNEL_THREAD, BOUND = 0x0020_0000, 0x0400_0000
 TARGET = frozenset({2})
@@ -171,6 +171,19 @@ def test_affinities_are_asked_only_on_request_and_not_of_bound_threads() -> None
     files = process(8, "x", 0, 1, allowed="0-1") | process(9, "kworker", 0, 1, allowed="2", flags=BOUND)
     assert [task.allowed for task in _read(files).by_tid.values()] == [None, None]
     assert [task.allowed for task in _read(files, all_affinities=True).by_tid.values()] == [{0, 1}, None]
+
+
+@pytest.mark.parametrize("files", [process(8, "x", 2, 5, allowed="2"), crowd(8, "x", [2, 2], "2")], ids=["one", "two"])
+def test_the_cpus_that_others_gave_a_thread_while_it_slept_are_the_ones_to_give_back(files: Files) -> None:
+    moved = {path: text.replace("list:\t2", "list:\t3") for path, text in files.items()}
+    machine, reader = WrittenMachine(files, moved), TaskReader(asks_all_affinities=True)
+    allowed = []
+    for _ in range(2):
+        tasks = reader.read(Reader(machine), TARGET)
+        assert tasks is not None
+        allowed.append({task.allowed for task in tasks.by_tid.values()})
+        machine.advance()
+    assert allowed == [{frozenset({2})}, {frozenset({3})}]
 
 
 def test_an_affinity_that_cannot_be_read_is_unknown() -> None:
