@@ -15,6 +15,17 @@ from rich.style import Style
 
 Rgb = tuple[int, int, int]
 
+# The tones of levels, by their numbers in a terminal: each darker than the one before it, as ink is.
+_TONES_ON_PAPER: Mapping[int, str] = {
+    233: "#f4f6f8",
+    17: "#ccd6f0",
+    54: "#c6a4e0",
+    126: "#cc62ac",
+    203: "#c03434",
+    215: "#82280c",
+    229: "#3a1000",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -56,6 +67,8 @@ class Theme:
             return default
         if colour.type == ColorType.STANDARD and colour.number is not None:
             return self._of_sixteen(colour.number)
+        if self.is_light and colour.number is not None and colour.number in _TONES_ON_PAPER:
+            return _TONES_ON_PAPER[colour.number]
         rgb = tuple(colour.get_truecolor())
         return _hexed(_for_paper(rgb) if self.is_light else rgb)
 

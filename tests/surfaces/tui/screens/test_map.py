@@ -7,12 +7,14 @@ from itertools import pairwise
 
 import pytest
 from rich.color import Color
+from rich.style import Style
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPackage
 from noisewatch.operations.frame.frame import CpuLine, Frame
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
+from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_row
@@ -172,7 +174,8 @@ def test_with_half_blocks_64_cpus_have_32_rows_each_its_half() -> None:
     assert [line[2:9].strip() for line in rows if "▾" in line] == ["T 2-3"]
 
 
-def test_each_tone_is_lighter_than_the_one_before_it_for_everybody() -> None:
+@pytest.mark.parametrize("theme", THEMES)
+def test_each_tone_is_lighter_than_the_one_before_it_for_everybody_and_darker_on_paper(theme: str) -> None:
     """Lightness after CIE 1976; deuteranopia and protanopia after Machado et al., 2009."""
     eyes = (
         ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
@@ -182,11 +185,13 @@ def test_each_tone_is_lighter_than_the_one_before_it_for_everybody() -> None:
     for eye in eyes:
         lightness = []
         for tone in TONES:
-            linear = [(value / 255) ** 2.2 for value in Color.parse(tone).get_truecolor()]
+            colour = THEMES[theme].look(Style.parse(tone)).colour
+            linear = [(value / 255) ** 2.2 for value in Color.parse(colour).get_truecolor()]
             seen = [sum(a * b for a, b in zip(row, linear, strict=True)) for row in eye]
             light = sum(a * max(b, 0) for a, b in zip((0.2126, 0.7152, 0.0722), seen, strict=True))
             lightness.append(116 * light ** (1 / 3) - 16)
-        assert all(after - before > 4 for before, after in pairwise(lightness)), lightness
+        sign = -1 if theme == "light" else 1
+        assert all(sign * (after - before) > 4 for before, after in pairwise(lightness)), lightness
 
 
 def test_the_worst_target_cpu_is_pointed_at_until_another_one_is() -> None:
