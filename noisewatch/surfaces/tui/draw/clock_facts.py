@@ -263,7 +263,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
     names_by_reason: dict[str, list[str]] = {}
     asked = [each.cpu for each in (frame.clock.cpus if frame and frame.clock else ()) if each.awake_share is not None]
     if frame is not None and 0 < len(asked) < frame.online_count and "idle_shares" not in reasons:
-        reasons = {**reasons, "idle_shares": f"asked of {name_cpus(asked)} only"}
+        reasons = {"idle_shares": f"asked of {name_cpus(asked)} only", **reasons}  # it has columns beside
     for figure, reason in reasons.items():
         names_by_reason.setdefault(reason, []).append(_NAMES.get(figure, figure))
     return [

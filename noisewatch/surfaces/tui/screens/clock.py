@@ -176,6 +176,6 @@ def _told(model: ScreenModel, width: int) -> str:
     if clocks and max(clocks) - min(clocks) >= 5000:
         low, high = min(clocks), max(clocks)
         told.append(f"{low / 1e6:.2f} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
-    words = {BY_HEAT: "slowed by heat", BY_POWER: "at the power limit"}
+    words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
     marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
     return " · ".join([*told, f"[ ] drops over {DROP:.0%}", *marks, "g graph"] if told else [])

@@ -275,7 +275,7 @@ def test_heat_and_power_stand_below_the_clock_and_the_axis_tells_what_slowed_it(
     assert any(re.search(r"power +\?\?▄▄▄█{7} │$", line) for line in lines)
     axis = next(line for line in lines if "└" in line)
     assert axis[-14:-2] == "─────P──hnow"
-    assert "P at the power limit · h slowed by heat" in _text(model, 200)
+    assert "P at power limit · h slowed by heat" in _text(model, 200)
 
 
 def test_where_ticks_are_unknown_nobody_is_said_to_have_none() -> None:
