@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
+from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
@@ -41,8 +42,9 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
         sections += [clock_table(snapshot, is_whole), _clock(snapshot)]
     if topic in (Topic.ALL, Topic.IRQS):
         sections.append(irq_tables(snapshot, width, is_whole))
-    unreadable = _each_unreadable if is_whole else _unreadable
-    sections.append(unreadable(snapshot.reason_by_path, width))
+    faults = {path: why for path, why in snapshot.reason_by_path.items() if why != NO_SUCH_FILE}
+    sections.append(_each_unreadable(faults, width) if is_whole else _unreadable(faults, width))
+    sections.append(_not_exported([path for path in snapshot.reason_by_path if path not in faults], width, is_whole))
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -93,6 +95,19 @@ def _each_unreadable(reasons: Mapping[str, str], width: int) -> str:
         said = f"{paths[0]}: {reason}" if len(paths) == 1 else f"{pattern}: {reason} ({len(paths)} times)"
         lines.append("  " + printable(said))
     return "\n".join(lines)
+
+
+def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
+    """Files that this kernel, or this machine, does not have, with paths that differ only in numbers as one."""
+    first_by_pattern = {re.sub(r"\d+", "N", path): path for path in reversed(paths)}
+    shown = [printable(path) for path in reversed(first_by_pattern.values())]
+    if not shown:
+        return ""
+    if is_whole:
+        return "\n".join(["not exported here:", *(f"  {path}" for path in shown)])
+    rest = f" and {len(shown) - _MOST_PATHS} more" if len(shown) > _MOST_PATHS else ""
+    said = f"not exported here (-v shows all): {', '.join(shown[:_MOST_PATHS])}{rest}"
+    return textwrap.fill(said, width, subsequent_indent="  ")
 
 
 def _unreadable(reasons: Mapping[str, str], width: int) -> str:
