@@ -229,3 +229,14 @@ def test_the_headline_says_how_much_was_over_the_limit_where_and_when() -> None:
     assert "worst: 300 ms/s at 6 s" in lines[1]
     calm = screen_of(model_of(*(frame(_cpus(4), second=at) for at in range(1, 21))), Screen.MAP, 140, 34)
     assert "no target CPU over 0.5% in 20 intervals" in calm[1]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "calm", "marked"),
+    [(Quantity.INTERRUPTS, 12.0, 5e3), (Quantity.CLOCK, 3e6, 1e6), (Quantity.HEAT, 40.0, 90.0)],
+)
+def test_what_matters_has_a_sign_in_half_blocks_of_all(quantity: Quantity, calm: float, marked: float) -> None:
+    scale = scale_of(_model(frame(_cpus(2))), quantity)
+    signs = [text_of(pair_row([one], [two], scale, None, TONED)) for one in (calm, marked) for two in (calm, marked)]
+    assert signs == ["▀", "▾", "▴", "◆"]
+    assert pair_row([OFFLINE_NS], [OFFLINE_NS], scale, None, TONED) == [("x", "faint")]

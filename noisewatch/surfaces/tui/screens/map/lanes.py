@@ -8,7 +8,7 @@ from itertools import groupby
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, length
-from noisewatch.surfaces.tui.screens.map.scales import LIMIT, Scale, Values
+from noisewatch.surfaces.tui.screens.map.scales import Scale, Values
 
 _EIGHTHS = 8
 
@@ -60,11 +60,10 @@ def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | No
 def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
     """What is over the limit fills the cell, and its sign says which of the two it is; then comes what is unknown."""
     over = scale.is_over(upper), scale.is_over(lower)
-    worst = max((value for value in (upper, lower) if value is not None), default=OFFLINE_NS)
     if is_cursor and (any(over) or None not in (upper, lower)):
         return glyphs.line, "grave" if any(over) else "strong"
     if any(over):
-        level = scale.level(worst)
+        level = max(scale.level(value) for value in (upper, lower) if value is not None and scale.is_over(value))
         return glyphs.over[2 if all(over) else over.index(True)], halves_style(0, level)
     if None in (upper, lower):
         return glyphs.unknown, "selected" if is_cursor else "unknown"
@@ -81,9 +80,8 @@ def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
     parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
     for level in _first_levels():
         parts.append([("  ", halves_style(level, level)), (f" {scale.in_words(scale.levels[level - 1])} ", "plain")])
-    if scale.limit is not None:
-        signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
-        parts.append([(f" {' '.join(map(' '.join, signs))} over {LIMIT} ", "plain")])
+    signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
+    parts.append([(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")])
     parts.append([(f" {glyphs.unknown} unknown ", "plain")])
     while len(parts) > 1 and sum(map(length, parts)) > width:
         parts.pop()

@@ -24,7 +24,7 @@ Values = list[float | None]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """One quantity: `levels` begin at these values, `styles` at those; what is at `limit` or more is marked.
+    """One quantity: `levels` begin at these values, `styles` at those; `limit` is that of noise.
 
     `is_best_high`: of several values the lowest is the one to know.
     """
@@ -34,6 +34,7 @@ class Scale:
     in_words: Callable[[float], str]
     values: Callable[[int, range], Values]
     styles: Mapping[Style, float]
+    marked: str
     limit: float | None = None
     is_best_high: bool = False
     why_unknown: str | None = None  # where nothing is known of any CPU
@@ -54,7 +55,9 @@ class Scale:
         return next((style for style, least in self.styles.items() if value >= least), "calm")
 
     def is_over(self, value: float | None) -> bool:
-        return self.limit is not None and value is not None and value >= self.limit
+        """Whether it has a sign of its own where levels are tones: `marked` says what that means."""
+        marked = "notable" if self.limit is None else "grave"
+        return value is not None and value != OFFLINE_NS and self.style(value) == marked
 
     def one_of(self, values: Iterable[float | None]) -> float | None:
         """Of several the one to know; None where one that is unknown may be that."""
@@ -84,6 +87,7 @@ def _noise(model: ScreenModel) -> Scale:
         in_words=short_duration,
         values=model.history.lane,
         styles={"grave": GRAVE_NS, "notable": NOTABLE_NS},
+        marked=f"over {LIMIT}",
         limit=GRAVE_NS,
     )
 
@@ -95,6 +99,7 @@ def _interrupts(model: ScreenModel) -> Scale:
         in_words=short_rate,
         values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.interrupts(cpu, numbers)),
         styles={"notable": 1_000},
+        marked="1000/s or more",
         why_unknown="interrupts unknown: /proc/interrupts was not read",
     )
 
@@ -108,6 +113,7 @@ def _clock(model: ScreenModel) -> Scale:
         in_words=lambda khz: f"{khz / 1e6:.1f}",
         values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.clocks.clocks(cpu, numbers)),
         styles={"calm": least, "notable": 0},
+        marked=f"below {least / 1e6:.1f} GHz",
         is_best_high=True,
         why_unknown=why_no_clock(model),
     )
@@ -125,6 +131,7 @@ def _heat(model: ScreenModel) -> Scale:
         in_words=lambda celsius: f"{celsius:.0f}",
         values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.cpu_readings.celsius(cpu, numbers)),
         styles={"notable": _HOT},
+        marked=f"{_HOT} °C or more",
         why_unknown=f"heat unknown: {_why_no_heat(model)}",
     )
 
