@@ -17,6 +17,7 @@ from noisewatch.surfaces.tui.draw.dense_cpus import (
     column_rows,
     density,
     history_pieces,
+    intervals_beside,
 )
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
@@ -190,6 +191,6 @@ def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured:
 
 def _described(model: ScreenModel, width: int) -> list[str]:
     """What the history shows, in ever fewer words."""
-    count = width * model.zoom
+    count = len(intervals_beside(model, width))
     each = f", {model.zoom} a column" if model.zoom > 1 else ""
-    return [f"last {count} intervals{each}", f"last {count}{each}", f"last {count}", ""]
+    return [f"last {count} interval{'s' * (count != 1)}{each}", f"last {count}{each}", f"last {count}", ""]

@@ -141,14 +141,17 @@ def culprit_table(
     if at < len(rows):
         row = _gone_row(shown[at], columns) if listing.is_gone else rows[at]
         rows[at] = [("".join(text for text, _ in row), "selected")]
-    with_history = [[*row, *_history(line, columns, history, glyphs)] for row, line in zip(rows, shown, strict=True)]
-    return [[(_heading(who, columns), "heading")], *with_history]
+    lanes = _histories(shown, columns, history)
+    with_lanes = [
+        [*row, (" " * _GAP, "plain"), *level_pieces(lane, glyphs)] for row, lane in zip(rows, lanes, strict=False)
+    ]
+    return [[(_heading(who, columns, max(map(len, lanes), default=0)), "heading")], *(with_lanes or rows)]
 
 
-def _heading(who: str, columns: _Columns) -> str:
+def _heading(who: str, columns: _Columns, intervals: int) -> str:
     parts = who.split(", ")
     said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
-    lately = f"{'':{_GAP}}{f'last {columns.history_width}':<{columns.history_width}}"
+    lately = f"{'':{_GAP}}last {intervals}" if intervals else ""
     figures = (
         *(("rate", "      /s"), ("noise", "  noise/s"), ("share", "  share"), ("change", "  change")),
         ("history", lately),
@@ -157,17 +160,20 @@ def _heading(who: str, columns: _Columns) -> str:
     return left + fitted(said, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
 
 
-def _history(line: CulpritLine, columns: _Columns, history: History | None, glyphs: Glyphs) -> Row:
-    """A character an interval, the newest at the right."""
+def _histories(
+    lines: Sequence[CulpritLine], columns: _Columns, history: History | None
+) -> list[Sequence[float | None]]:
+    """The intervals beside each row, from the left; none at all where they find no room."""
     if history is None or "history" not in columns.shown:
         return []
-    lane = level_pieces(history(line, columns.history_width), glyphs)
-    return [(" " * (_GAP + columns.history_width - length(lane)), "plain"), *lane]
+    return [history(line, columns.history_width) for line in lines]
 
 
 def _gone_row(line: CulpritLine, columns: _Columns) -> Row:
     """The selected culprit, of which nothing was seen in this interval, or which the filter leaves out."""
-    return [(_who(line, columns) + columns.of("rate", " " * 8) + columns.of("noise", " not seen"), "selected")]
+    blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
+    said = blank["rate"] + columns.of("noise", " not seen") + blank["share"] + blank["change"]
+    return [(_who(line, columns) + said, "selected")]
 
 
 def _cpus(line: CulpritLine) -> str:

@@ -169,8 +169,13 @@ def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
     return [(first_that_fits([what + marks, what], width), "heading")]
 
 
+def intervals_beside(model: ScreenModel, width: int) -> range:
+    """Those that so many columns have room for, up to the one that is shown."""
+    return range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
+
+
 def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
-    """The noise of the CPU up to the interval that is shown, which is at the right."""
-    numbers = range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
+    """The noise of the CPU up to the interval that is shown, from the left, where its figures stand."""
+    numbers = intervals_beside(model, width)
     shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
-    return [(" " * (width - len(shown)), "plain"), *level_pieces(shown, glyphs)]
+    return [*level_pieces(shown, glyphs), (" " * (width - len(shown)), "plain")]

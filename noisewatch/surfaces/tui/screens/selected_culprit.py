@@ -209,15 +209,9 @@ def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> li
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Its noise, the newest at the right; the scale at the left where there are rows for it."""
-    room = max(width - _NAME, 1)
-    shown = noise[-room:]
-    pad = " " * (room - len(shown))
-    rows = tall_rows(shown, height, glyphs)
-    return [
-        [(f"{_scale(height - at, height):>{_NAME - 2}}  ", "faint"), (pad, "plain"), *row]
-        for at, row in enumerate(rows)
-    ]
+    """Its noise; the scale at the left where there are rows for it."""
+    rows = tall_rows(noise[-max(width - _NAME, 1) :], height, glyphs)
+    return [[(f"{_scale(height - at, height):>{_NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
 
 
 def _scale(row: int, height: int) -> str:

@@ -14,10 +14,12 @@ from noisewatch.operations.advise import Advice
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.selection import Listing
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
@@ -73,9 +75,19 @@ def test_a_kernel_thread_is_explained_and_a_culprit_of_several_cpus_has_the_cost
 
 def test_each_row_has_its_last_intervals_beside_it() -> None:
     model = _model(_IRQ, _SOFTIRQ)
-    rows = [line for line in screen_of(model, Screen.OVERVIEW, 120, 34) if "eth0-TxRx" in line and "irq " in line]
-    assert any("  ▇▇" in row for row in rows)
-    assert "last 1" in _shown(model)
+    lines = screen_of(model, Screen.OVERVIEW, 300, 80)
+    heading = next(line for line in lines if "last 4" in line and "share" in line)
+    row = next(line for line in lines if "eth0-TxRx" in line and " irq " in line)
+    at = heading.index("last 4")
+    assert row[at : at + 5] == "  ▇▇ "
+    listing = Listing((_IRQ,), 1, is_chosen=True, is_gone=True)
+    heading, row = map(text_of, culprit_table(listing, "who", 200, 2, UNICODE, None, lambda _, __: [3e8, 0.0]))
+    assert heading.index("last 2") == row.index("█")
+
+
+def test_the_chart_of_few_intervals_begins_beside_its_scale() -> None:
+    lines = screen_of(_model(_IRQ), Screen.OVERVIEW, 300, 80)
+    assert any(line.startswith("   10 ms    ██  ") for line in lines)
 
 
 def test_without_a_culprit_there_is_no_panel() -> None:
