@@ -21,6 +21,8 @@ _LEAST_WITH_LANES = 6
 _LEAST_SPAN_KHZ = 100_000  # of the axis: a clock that hardly moves is a level line
 _MARGIN = 0.06  # of the span, above and below
 _STEPS_KHZ = (50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)  # between the figures of the axis
+_MOST_FIGURES = 6  # of the axis
+TALL_LINE, _TALLEST_LANE = 20, 8  # rows: what is left over then goes to heat and power, up to so many each
 _BETWEEN_TIMES = 24  # columns
 _HOT, _HOTTEST = 0.85, 0.97  # of what is critical, or of the limit
 BY_HEAT, BY_POWER = "h", "P"  # on the axis of the time
@@ -55,15 +57,18 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     if not lines.known or height < _LEAST_CHART or room < 2:
         said = [cut([(f" {line}", "plain")], width) for line in textwrap.wrap(why_no_clock(model), max(width - 2, 10))]
         return (said if not lines.known else [])[:height]
-    lanes = _lanes(model, numbers, room, glyphs) if height >= _LEAST_WITH_LANES else []
+    lanes = _lanes(model, numbers, room, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
     tall, axis = height - 1 - len(lanes), _axis(model, lines.known)
     drawn = _drawn(lines, room, tall, axis, glyphs)
     is_stale = [False] * (room - len(lines.are_stale)) + list(lines.are_stale)
     cursor = room - 1 - last_in_sight(model, width)[1] if model.cursor is not None else None
-    edge = "┤" if glyphs.has_braille else "|"
+    tick, edge = ("┤", "┊") if glyphs.has_braille else ("+", "|")
     labels, references = _labels(axis, tall, glyphs), _references(model, axis, tall, room, glyphs)
     rows: list[Row] = [
-        [(f"{labels.get(at, ''):>5} {edge}", "faint"), *_pieces(line, is_stale, references.get(at, " " * room), cursor)]
+        [
+            (f"{labels.get(at, ''):>5} {tick if at in labels else edge}", "faint"),
+            *_pieces(line, is_stale, references.get(at, " " * room), cursor),
+        ]
         for at, line in enumerate(drawn)
     ]
     return [*rows, *lanes, time_row(model, numbers, room, glyphs, _slowed(model, numbers))]
@@ -123,11 +128,11 @@ def _row(khz: float, axis: _Axis, tall: int, glyphs: Glyphs) -> int:
 
 
 def _labels(axis: _Axis, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
-    """Round figures in GHz, by the row that they belong to: as close as each finds a row of its own."""
+    """A few round figures in GHz, by the row that they belong to, with a row between them."""
     for step in _STEPS_KHZ:
         ticks = range(-(-int(axis.low) // step) * step, int(axis.high) + 1, step)
         rows = [_row(khz, axis, tall, glyphs) for khz in ticks]
-        if len(set(rows)) == len(rows) <= max(tall * 2 // 3, 2):
+        if 0 < len(set(rows)) == len(rows) <= max(min(tall // 2 + 1, _MOST_FIGURES), 2):
             digits = 2 if step < _STEPS_KHZ[1] else 1
             return {row: f"{khz / 1e6:.{digits}f}" for row, khz in zip(rows, ticks, strict=True)}
     return {0: f"{axis.high / 1e6:.2f}", tall - 1: f"{axis.low / 1e6:.2f}"}
@@ -168,24 +173,36 @@ def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
     return [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
 
 
-def _lanes(model: ScreenModel, numbers: range, room: int, glyphs: Glyphs) -> list[Row]:
+def _lanes(model: ScreenModel, numbers: range, room: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Heat and power, the highest of each column, full where it is critical, or at the limit."""
+    known = [(name, shares) for name, shares in _shares(model, numbers) if any(each is not None for each in shares)]
+    tall = min(max((height - TALL_LINE) // max(len(known), 1), 1), _TALLEST_LANE)
     rows: list[Row] = []
-    for name, shares in _shares(model, numbers):
+    for name, shares in known:
         ends = range(len(shares), 0, -model.zoom)
         columns = [_most(shares[max(end - model.zoom, 0) : end]) for end in ends][::-1]
-        if all(share is None for share in columns):
-            continue
-        row: Row = [(f"{name:<{LABEL}}{'':{room - len(columns)}}", "faint")]
-        for share in columns:
-            if share is None:
-                _add(row, glyphs.unknown, "unknown")
-            else:
-                steps = len(glyphs.ramp) - 1
-                style: Style = "grave" if share >= _HOTTEST else "notable" if share >= _HOT else "calm"
-                _add(row, glyphs.ramp[min(max(round(share * steps), 1), steps)], style)
-        rows.append(row)
+        rows += [
+            [
+                (f"{'' if below else name:<{LABEL}}{'':{room - len(columns)}}", "faint"),
+                *_lane(columns, at, tall, glyphs),
+            ]
+            for below, at in enumerate(range(tall - 1, -1, -1))
+        ]
     return rows
+
+
+def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
+    """One of its rows, counted from below."""
+    row: Row = []
+    steps = len(glyphs.ramp) - 1
+    for share in columns:
+        if share is None:
+            _add(row, " " if at else glyphs.unknown, "unknown")
+        else:
+            style: Style = "grave" if share >= _HOTTEST else "notable" if share >= _HOT else "calm"
+            filled = max(round(share * steps * tall), 1) - at * steps
+            _add(row, glyphs.ramp[min(max(filled, 0), steps)], style)
+    return row
 
 
 def _most(shares: Sequence[Khz]) -> Khz:

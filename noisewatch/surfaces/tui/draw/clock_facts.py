@@ -134,13 +134,13 @@ def _package(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) ->
     return [
         _gauge("heat", _share(package.celsius, package.critical_celsius), heat, width, glyphs, why.get("celsius")),
         _gauge("power", _share(package.watts, _limit_w(package)), _watts(package), width, glyphs, why.get("watts")),
-        _fact("limits", _limits_w(package), mark, why.get("limits")),
         _fact(
             "slowed",
             _slowed(package),
             _mark(frame, glyphs, "throttled", "cooling-active"),
             why.get("slowed_ms") or why.get("throttles"),
         ),
+        _fact("limits", _limits_w(package), mark, why.get("limits")),
         _fact("uncore", _uncore(package), _mark(frame, glyphs, "uncore-frequency-moves"), why.get("uncore")),
     ]
 

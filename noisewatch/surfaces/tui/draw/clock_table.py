@@ -17,7 +17,7 @@ from noisewatch.units import describe_mhz, short_duration, short_share
 _ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}
 _ROLE_MARKS = {Role.TARGET: "T", Role.SIBLING: "s", Role.HOUSEKEEPING: " ", Role.OFFLINE: OFFLINE_MARK}
 _SHARED = 0.005  # of the clock: less is called no spread
-_LEAST_RANGE, _WIDEST_RANGE = 12, 48
+_LEAST_RANGE = 12
 _LEAST_WIDTH = 74  # of a table beside another
 _AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
 
@@ -81,6 +81,11 @@ def tables_across(count: int, width: int, height: int) -> int:
     return max(min(width // _LEAST_WIDTH, -(-count // max(height - 1, 1))), 1)
 
 
+def rows_for(count: int, across: int) -> int:
+    """Of a table of all of them, its heading among them, where so many stand side by side."""
+    return -(-count // across) + 1
+
+
 def clock_room(count: int, width: int, height: int) -> int:
     """How many CPUs find room."""
     return tables_across(count, width, height) * max(height - 1, 0)
@@ -141,7 +146,7 @@ def _table(
             kept.append(column)
             used += column.width
     kept.sort(key=columns.index)
-    bar = min(width - used - 1, _WIDEST_RANGE) if known.scale is not None else 0
+    bar = width - used - 1 if known.scale is not None else 0
     bar = bar if bar >= _LEAST_RANGE else 0
     heading = f"{'CPU':>6}  "
     heading += "".join(f"{column.heading:>{column.width}}" for column in kept[:1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from noisewatch.cpus import name_cpus
-from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, chart_rows, lane_count, slowed_marks
+from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
 from noisewatch.surfaces.tui.draw.clock_facts import (
     has_clock,
     package_rows,
@@ -15,7 +15,7 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
     why_no_figures,
 )
 from noisewatch.surfaces.tui.draw.clock_help import help_rows, helpful
-from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, tables_across
+from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
@@ -39,7 +39,8 @@ _KEYS = (
 )
 _SIDE = 40  # columns: package and settings
 _SIDE_ROWS = 13  # of package and settings, with edges
-_LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 6, 5, 4  # rows with edges; heat and power come on top
+_LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # rows with edges; heat and power come on top
+_TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # what is left over goes to the CPUs first
 _TITLES = {
     ClockGraph.SLOWEST: "clock of the slowest target CPU, GHz",
     ClockGraph.EACH: "clock of each target CPU, GHz",
@@ -90,28 +91,36 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     line = chart_rows(model, width - 4, above - 2, glyphs)
     chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _told(model, width - 4))
     cpus = _cpus(model, width - _SIDE, middle, numbers, glyphs)
-    fix = panel("what helps", help_rows(model, glyphs), width, below, glyphs, _help_keys(model))
-    return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *fix]
+    return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
 
 
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
-    """Rows for the chart, the CPUs and what helps, with their edges: the chart gets what the others do not need."""
+    """Rows for the chart, the CPUs and what helps, with their edges."""
     inside = width - _SIDE - 4
-    count = len(model.frame.cpus) if model.frame is not None else 1
-    helps = _help_rows(model) + 2
+    helps = _help_rows(model)
     least_help = min(helps, _LEAST_HELP)
-    across = tables_across(count, inside, 2)
-    cpus = -(-count // across) + 3
-    remarks = len(_remarks(model, inside))
-    needed = max(cpus + (remarks + 1 if remarks else 0), _SIDE_ROWS)
+    middles = _middles(model, inside)
     if not has_clock(model, in_sight(model, width - 4)):
         above = min(len(chart_rows(model, width - 4, height, UNICODE)) + 2, height - least_help - _LEAST_MIDDLE)
-        below = max(min(helps, height - above - needed), least_help)
+        below = max(min(helps, height - above - middles[-1]), least_help)
         return above, height - above - below, below
-    least_chart = _LEAST_CHART + lane_count(model, width - 4)
-    middle = max(min(needed, height - least_help - least_chart), _LEAST_MIDDLE)
+    lanes = lane_count(model, width - 4)
+    least_chart = max(_LEAST_CHART, height // 5) + lanes
+    middle = max(min(middles[-1], height - least_help - least_chart), _LEAST_MIDDLE)
     below = max(min(helps, height - middle - least_chart), least_help)
+    room = height - below - _TALL_CHART - lanes * _TALL_LANE
+    middle = next((each for each in middles if middle < each <= room), middle)
     return height - middle - below, middle, below
+
+
+def _middles(model: ScreenModel, width: int) -> list[int]:
+    """Rows that the CPUs take, or what is beside them, with edges: with one table of them, with two of half its height,
+    and so on.
+    """
+    count = len(model.frame.cpus) if model.frame is not None else 1
+    remarks = len(_remarks(model, width))
+    rows = [rows_for(count, across) + 2 for across in range(1, tables_across(count, width, 2) + 1)]
+    return [max(each + (remarks + 1 if remarks else 0), _SIDE_ROWS) for each in rows]
 
 
 def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: Glyphs) -> list[Row]:
@@ -157,13 +166,19 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
 
 
 def _help_rows(model: ScreenModel) -> int:
-    return max(2 * len(helpful(model.frame.findings)), 1) if model.frame is not None else 1
+    """With edges; a single row has none."""
+    found = helpful(model.frame.findings) if model.frame is not None else []
+    return 2 * len(found) + 2 if found else 1
 
 
-def _help_keys(model: ScreenModel) -> str:
-    count = _help_rows(model) // 2
+def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    rows = help_rows(model, glyphs)
+    if height == 1:
+        return [cut([("  what helps: ", "faint"), *rows[0]], width)]
+    count = _help_rows(model) // 2 - 1
     measures = [] if model.is_recorded else ["c measures the clock"]
-    return " · ".join([*(["y copies the first", f"{count} found"] if count else []), *measures])
+    told = " · ".join(["y copies the first", f"{count} found", *measures])
+    return panel("what helps", rows, width, height, glyphs, told)
 
 
 def _told(model: ScreenModel, width: int) -> str:

@@ -129,7 +129,7 @@ def test_a_clock_without_a_tick_has_its_age() -> None:
 
 
 def test_heat_power_settings_and_what_fails_are_told() -> None:
-    text = _text(_model())
+    text = _text(_model(), 120, 36)
     for said in (
         "81 of 100 °C",
         "65 of 65 W",
