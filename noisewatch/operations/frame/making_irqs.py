@@ -39,12 +39,12 @@ def _irq_line(label: str, count_by_cpu: Mapping[int, int], seconds: float) -> Ir
     )
 
 
-def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...] | None:
-    """All rows of the table, then those that /proc/irq alone knows; None where neither can be read."""
+def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...]:
+    """All rows of the table, then those that /proc/irq alone knows; none where neither can be read."""
     rows = snapshot.interrupts.rows if snapshot.interrupts is not None else ()
     irqs = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     setting_by_label = {setting.label: setting for setting in _settings(rows, irqs)}
-    return tuple(setting_by_label.values()) or None
+    return tuple(setting_by_label.values())
 
 
 def _settings(rows: tuple[InterruptRow, ...], irqs: Mapping[int, Irq]) -> Iterator[IrqSetting]:

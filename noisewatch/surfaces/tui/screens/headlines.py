@@ -35,7 +35,7 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
     if not found:
         return [[("no device interrupts a target CPU", "calm")]]
     rate, cpu, label = max(found)
-    setting = model.irqs.settings.get(label)
+    setting = model.irq_settings.get(label)
     style: Style = "grave" if rate >= _LOUD_PER_S else "notable"
     said: Row = [
         (describe_rate(rate), style),

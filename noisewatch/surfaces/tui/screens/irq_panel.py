@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length
 from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, busiest_first, culprits_of, goes_to, movable_word
+from noisewatch.surfaces.tui.state.irq_table import IrqRow, busiest_first, culprits_of, movable_word, moves_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_seconds
 
@@ -67,7 +67,7 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
     """As many as find room, and below them its rate over time, in the columns of the timeline."""
     numbers = in_sight(model, width)
     rates = _rates_in(model, row, numbers)
-    rows = [_affinity(model, row), *_now(row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
+    rows = [_affinity(row), *_now(row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
     left = height - len(rows)
     if numbers and width - LABEL > 1:
         lanes = [] if left < _LEAST_WITH_NOISE else _noise(model, row, numbers, width, glyphs)
@@ -78,19 +78,18 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
 
 def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
     """Where it goes and may go, and when that changed."""
-    return [_affinity(model, row), *_moves(model, row)]
+    return [_affinity(row), *_moves(model, row)]
 
 
 def _fact(name: str, said: str, style: Style = "plain") -> Row:
     return [(f"{name:<{_NAME}}", "faint"), (said, style)]
 
 
-def _affinity(model: ScreenModel, row: IrqRow) -> Row:
+def _affinity(row: IrqRow) -> Row:
     if not row.is_numbered:
         return _fact("goes to", "each CPU has its own: it cannot be moved")
-    goes = goes_to(model, row)
     return [
-        *_fact("goes to", _cpus(cpu_words(goes)), "unknown" if goes is None else "strong"),
+        *_fact("goes to", _cpus(cpu_words(row.goes_to)), "unknown" if row.goes_to is None else "strong"),
         ("   may go to ", "faint"),
         (_cpus(cpu_words(row.allowed)), "unknown" if row.allowed is None else "plain"),
         (f"   {_MOVABLE[movable_word(row)]}", "plain"),
@@ -152,9 +151,8 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
     """The newest first, with the wall clock where that is known."""
     if not row.is_numbered:
         return []
-    moves = [move for label in row.labels for move in model.irqs.moves(label) if move.number <= model.number]
     rows = []
-    for move in sorted(moves, key=lambda each: -each.at_ns)[:_MOST_MOVES]:
+    for move in sorted(moves_of(model, row), key=lambda each: -each.at_ns)[:_MOST_MOVES]:
         ago = ((model.frame.taken_at_ns if model.frame is not None else move.at_ns) - move.at_ns) / 1e9
         what = "came to CPU {}, was on CPU {}" if move.is_effective else "may go to CPU {}, was allowed on CPU {}"
         at = model.wall_clock(move.at_ns)
@@ -167,8 +165,10 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
 
 def _not_moved(model: ScreenModel, row: IrqRow) -> str:
     """For how long it is known to have stayed."""
-    if goes_to(model, row) is None and row.allowed is None:
+    if row.goes_to is None and row.allowed is None:
         return "unknown: the kernel does not tell where it goes"
+    if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
+        return "unknown: only its last moves are kept"
     if not model.history.count:
         return "unknown: a single look tells of no move"
     return f"not in the {short_seconds(model.into_s())} before this; affinities are read every 10 s"

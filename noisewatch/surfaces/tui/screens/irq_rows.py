@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.screens.irq_panel import rates_of
 from noisewatch.surfaces.tui.state.filters import SortOrder
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, goes_to, movable_word, move_words
+from noisewatch.surfaces.tui.state.irq_table import IrqRow, movable_word, move_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_rate
 
@@ -113,7 +113,7 @@ class IrqTable:
         if not of.is_numbered:
             return ""
         if name == "goes":
-            return cpu_words(goes_to(self.model, of))
+            return cpu_words(of.goes_to)
         return movable_word(of) if name == "move" else move_words(self.model, of)
 
     def sums(self, frame: Frame) -> Row:

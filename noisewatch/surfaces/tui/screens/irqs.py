@@ -116,8 +116,8 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
         single = "a copied tree is a single snapshot" if frame.is_last and frame.origin is not None else "no rates yet"
         why = frame.no_irqs_reason or (single if frame.seconds <= 0 else "/proc/interrupts was not read")
         notes.append(f"rates unknown: {why}")
-    numbered = [setting for setting in model.irqs.settings.values() if setting.irq is not None]
-    if not model.irqs.settings:
+    numbered = [setting for setting in model.irq_settings.values() if setting.irq is not None]
+    if not model.irq_settings:
         notes.append("names and affinities unknown: neither /proc/interrupts nor /proc/irq tells them")
     elif numbered and all(each.allowed is None and each.effective is None for each in numbered):
         notes.append("where IRQs go, and may go, is unknown: /proc/irq cannot be read")

@@ -1,15 +1,17 @@
 """How often each IRQ interrupted, interval after interval, and when it was moved.
 
 Of an IRQ that interrupted at all, four bytes an interval are kept: 12 MB after an hour of 850 such IRQs, and 30 MB at
-most, as those that have been silent for longest give way.
+most, as those that have been silent for longest give way. Settings are kept as often as they changed, each once.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.irqs import IrqSetting
@@ -62,7 +64,9 @@ class IrqHistory:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self.count = 0
-        self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the last known, silent IRQs among them
+        self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the last that were told, silent IRQs among them
+        self._told: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # and before, since which interval
+        self._shown: tuple[tuple[IrqSetting, ...], Mapping[str, IrqSetting]] = ((), _NO_SETTINGS)
         self._rates_by_label: dict[str, _Rates] = {}
         self._is_known = bytearray(capacity)
         self._known_of, self._knows_all = (0, range(0)), True  # what was asked last, and what it was
@@ -125,7 +129,7 @@ class IrqHistory:
         """Takes in the settings, where the frame tells of any; the IRQs that were moved since, by number."""
         if frame.irq_settings is None:
             return []
-        self.settings = {setting.label: setting for setting in frame.irq_settings}
+        self._keep_settings(frame.irq_settings, number)
         before, self._places = self._places, {}
         moves = []
         for setting in frame.irq_settings:
@@ -140,28 +144,40 @@ class IrqHistory:
         self._keep(moves)
         return moves
 
+    def _keep_settings(self, settings: Iterable[IrqSetting], number: int) -> None:
+        """What is as it was before is kept once."""
+        known = self.settings
+        kept = tuple(each if known.get(each.label) != each else known[each.label] for each in settings)
+        self.settings = {setting.label: setting for setting in kept}
+        self._told.append((number, kept))
+        while len(self._told) > 1 and self._told[1][0] <= self.count - self.capacity:
+            self._told.popleft()
+
+    def settings_at(self, number: int) -> Mapping[str, IrqSetting]:
+        """What was told last up to that interval, by label; nothing before anything was."""
+        at = bisect_right(self._told, number, key=itemgetter(0)) - 1
+        told = self._told[at][1] if at >= 0 else ()
+        if self._shown[0] is not told:
+            self._shown = told, {setting.label: setting for setting in told}
+        return self._shown[1]
+
     def _keep(self, moves: Iterable[IrqMove]) -> None:
-        """What is told of an IRQ that is gone, or belongs to another driver now, is forgotten."""
+        """What is told of an IRQ that has been gone for longer than intervals are kept is forgotten."""
         for move in moves:
             self._moves.setdefault(move.label, deque(maxlen=_MOST_MOVES)).append(move)
+        first = self.count - self.capacity
         self._moves = {
-            label: found
-            for label, found in self._moves.items()
-            if label in self.settings and self.settings[label].name == found[-1].name
+            label: found for label, found in self._moves.items() if label in self.settings or found[-1].number >= first
         }
 
-    def moves(self, label: str) -> tuple[IrqMove, ...]:
-        """The last moves of the IRQ, the newest last."""
-        return tuple(self._moves.get(label, ()))
+    def moves(self, of: IrqSetting, number: int) -> list[IrqMove]:
+        """Its last moves up to that interval, the newest last; not those of another driver that had its number."""
+        return [move for move in self._moves.get(of.label, ()) if move.number <= number and move.name == of.name]
 
-    def place_at(self, label: str, number: int) -> str | None:
-        """Where it went in that interval, or might go where that is unknown, as a CPU list; None is unknown."""
-        moves = self.moves(label)
-        later = next((move for move in moves if move.number > number), None)
-        if later is not None:
-            return None if later is moves[0] and len(moves) == _MOST_MOVES else later.before  # older ones are forgotten
-        place = self._places.get(label)
-        return place.cpus if place is not None else None
+    def knows_moves(self, of: IrqSetting, number: int) -> bool:
+        """Whether all that lie before that interval are told: of many the first ones are forgotten."""
+        kept = self._moves.get(of.label)
+        return kept is None or len(kept) < _MOST_MOVES or kept[0].number <= number
 
 
 @dataclass(frozen=True, slots=True)

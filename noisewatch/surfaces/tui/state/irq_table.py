@@ -49,6 +49,11 @@ class IrqRow:
         """Where it may go; None is unknown of one of them."""
         return _union(setting.allowed for setting in self.settings) if self.settings else None
 
+    @property
+    def goes_to(self) -> CpuSet | None:
+        """Where it goes; None is unknown of one of them. Affinities of old kernels do not tell."""
+        return _union(setting.effective for setting in self.settings) if self.settings else None
+
 
 def level_of_rate(per_s: float) -> int:
     """0 for nothing, 1 for whatever is more, up to 8 for 40 000 a second and more."""
@@ -70,7 +75,7 @@ def _union(lists: Iterable[str | None]) -> CpuSet | None:
 
 def all_rows(model: ScreenModel) -> list[IrqRow]:
     """All that is known to interrupt, silent ones among them, in the order of /proc/interrupts."""
-    frame, settings = model.frame, model.irqs.settings
+    frame, settings = model.frame, model.irq_settings
     if frame is None:
         return []
     lines = {line.label: line for line in frame.irqs or ()}
@@ -85,7 +90,7 @@ def all_rows(model: ScreenModel) -> list[IrqRow]:
 
 def row_of(model: ScreenModel, label: str) -> IrqRow | None:
     """That of one IRQ; None where nothing tells of its settings."""
-    frame, setting = model.frame, model.irqs.settings.get(label)
+    frame, setting = model.frame, model.irq_settings.get(label)
     if frame is None or setting is None:
         return None
     return _row(setting, next((line for line in frame.irqs or () if line.label == label), None), frame)
@@ -153,7 +158,7 @@ def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
     key, colon, value = word.partition(":")
     if colon and key == "cpu":
         heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
-        return not cpus_in(value).isdisjoint(heard | (goes_to(model, row) or frozenset()))
+        return not cpus_in(value).isdisjoint(heard | (row.goes_to or frozenset()))
     if colon and key == "kind":
         return row.kind == kind_named(value)
     if word.isdecimal():
@@ -186,8 +191,12 @@ def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
 
 def last_move(model: ScreenModel, row: IrqRow) -> IrqMove | None:
     """The last one up to what is shown."""
-    moves = [move for label in row.labels for move in model.irqs.moves(label) if move.number <= model.number]
-    return max(moves, key=lambda move: move.at_ns, default=None)
+    return max(moves_of(model, row), key=lambda move: move.at_ns, default=None)
+
+
+def moves_of(model: ScreenModel, row: IrqRow) -> list[IrqMove]:
+    """The last ones of its IRQs up to what is shown."""
+    return [move for setting in row.settings for move in model.irqs.moves(setting, model.number)]
 
 
 def move_words(model: ScreenModel, row: IrqRow) -> str:
@@ -206,19 +215,11 @@ def movable_word(row: IrqRow) -> str:
     return words.pop() if len(words) == 1 else "some" if words else "?"
 
 
-def goes_to(model: ScreenModel, row: IrqRow) -> CpuSet | None:
-    """Where its IRQs went in what is shown; None is unknown of one of them. Affinities of old kernels do not tell."""
-    if not row.settings or any(setting.effective is None for setting in row.settings):
-        return None
-    return _union(model.irqs.place_at(each.label, model.number) if each.effective else "" for each in row.settings)
-
-
 def busiest_first(row: IrqRow) -> list[int]:
     """The CPUs that it interrupts, else those that it goes to, else those that it may go to."""
     if row.rate_by_cpu:
         return sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
-    effective = _union(setting.effective for setting in row.settings) if row.settings else None
-    return sorted(effective or row.allowed or ())
+    return sorted(row.goes_to or row.allowed or ())
 
 
 def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:

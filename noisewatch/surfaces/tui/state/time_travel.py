@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.operations.frame.irqs import IrqSetting
 from noisewatch.surfaces.tui.state.collected import Collected
 
 ZOOMS = (1, 2, 10, 60)  # intervals a column
@@ -26,6 +27,11 @@ class TimeTravel(Collected):
     @property
     def frame(self) -> Frame | None:
         return self.newest if self.cursor is None else self.history.frame(self.cursor)
+
+    @property
+    def irq_settings(self) -> Mapping[str, IrqSetting]:
+        """As they were told last up to what is shown, by label."""
+        return self.irqs.settings if self.cursor is None else self.irqs.settings_at(self.cursor)
 
     @property
     def has_room(self) -> bool:

@@ -18,11 +18,14 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.line import decode_frame, encode_frame
 from noisewatch.operations.sampling import sample_frames
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.screens.irq_panel import irq_facts
 from noisewatch.surfaces.tui.state import irq_history
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
+from noisewatch.surfaces.tui.state.irq_table import all_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.running import quiet_tree, record
-from tests.surfaces.tui.framing import frame, model_of
+from tests.surfaces.tui.framing import frame, model_of, text_of
 from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
@@ -64,6 +67,11 @@ def _setting(label: str = "205", effective: str | None = "1", allowed: str | Non
 
 def _settings_over_time(*settings: tuple[IrqSetting, ...]) -> ScreenModel:
     return model_of(*(frame(second=second, irq_settings=each) for second, each in enumerate(settings, start=1)))
+
+
+def _about(model: ScreenModel) -> str:
+    """What is told below the table of the first IRQ."""
+    return "\n".join(text_of(row) for row in irq_facts(model, all_rows(model)[0], 100, 12, UNICODE))
 
 
 def test_each_row_that_counted_tells_its_rate_on_each_cpu(tmp_path: Path) -> None:
@@ -126,20 +134,46 @@ def test_an_irq_that_is_moved_is_the_same_event_live_and_in_a_replay(
     live, replayed = _watched(moments, monkeypatch), _replayed(tmp_path, moments)
     events = [[(event.text, event.number, event.at_ns) for event in model.log.events] for model in (live, replayed)]
     assert events[0] == events[1] == [(told, 3, 13_000_000_000)]
-    assert [(move.before, move.after) for move in replayed.irqs.moves("24")] == [
-        ("0-1", "1") if without_effective else ("0", "1")
+    moves = replayed.irqs.moves(replayed.irqs.settings["24"], 9)
+    assert [(move.before, move.after) for move in moves] == [("0-1", "1") if without_effective else ("0", "1")]
+
+
+def test_the_settings_of_an_irq_are_those_of_the_interval_that_is_shown() -> None:
+    new = IrqSetting("206", Kind.IRQ, "nvme0q1", allowed="0-3", effective="2", is_managed=True)
+    model = _settings_over_time((_setting(),), (_setting(effective=None, allowed="5"), new), (new,), ())
+    told = [
+        [(each.label, each.effective, each.allowed) for each in model.irqs.settings_at(at).values()] for at in range(4)
     ]
+    assert told == [[("205", "1", "0-3")], [("205", None, "5"), ("206", "2", "0-3")], [("206", "2", "0-3")], []]
+    shown = []
+    for number in (0, 1, 2, 3):
+        model.go_to_number(number)
+        shown.append({row.label: row.goes_to for row in all_rows(model)})
+    assert shown == [{"205": {1}}, {"205": None, "206": {2}}, {"206": {2}}, {}]
 
 
-def test_an_irq_that_is_moved_is_known_where_it_was_before() -> None:
-    model = _settings_over_time((_setting(),), (_setting(effective="5"),), (_setting(effective="5"),))
-    assert [model.irqs.place_at("205", number) for number in range(3)] == ["1", "5", "5"]
-    assert model.irqs.place_at("206", 0) is None
+def test_what_cannot_be_read_of_irqs_any_more_is_told(tmp_path: Path) -> None:
+    blind = {path: text for path, text in quiet_files(9.0).items() if "/irq/" not in path and "interrupts" not in path}
+    model = _replayed(tmp_path, [*_moments([{}, {}, {}]), *[blind] * 4])
+    assert model.irqs.settings_at(0)["24"].effective == "0"
+    assert not model.irqs.settings
 
 
-def test_where_an_irq_was_before_the_moves_that_are_kept_is_unknown() -> None:
+def test_before_the_moves_that_are_kept_none_is_said_not_to_have_been_moved() -> None:
     model = _settings_over_time(*((_setting(effective=str(cpu)),) for cpu in range(12)))
-    assert [model.irqs.place_at("205", number) for number in (0, 3, 4, 11)] == [None, None, "4", "11"]
+    model.go_to_number(2)
+    assert "moved     unknown: only its last moves are kept" in _about(model)
+    model.go_to_number(4)
+    assert "came to CPU 4, was on CPU 3" in _about(model)
+
+
+def test_the_moves_of_a_driver_that_has_gone_are_told_of_its_time() -> None:
+    moved, other = (_setting(effective="5"),), (replace(_setting(effective="7"), name="nvme0q1"),)
+    model = _settings_over_time((_setting(),), moved, other, ())
+    model.go_to_number(1)
+    assert "came to CPU 5, was on CPU 1" in _about(model)
+    model.go_to_number(2)
+    assert "moved     not in the" in _about(model)
 
 
 @pytest.mark.parametrize("lost", [None, ""])
@@ -152,7 +186,7 @@ def test_a_number_that_another_driver_has_now_was_not_moved() -> None:
     moved = (_setting(effective="5"),)
     other = (replace(_setting(effective="7"), name="nvme0q1"),)
     model = _settings_over_time((_setting(),), moved, other)
-    assert (len(_told(model)), model.irqs.moves("205")) == (1, ())
+    assert (len(_told(model)), model.irqs.moves(other[0], 2)) == (1, [])
 
 
 def test_of_many_moves_those_of_target_cpus_are_told_and_the_others_counted() -> None:
