@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
+from noisewatch.cpus import name_cpus, parse_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.clock import ClockGroup, ClockPackage
@@ -107,16 +107,20 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     """Heat, power, slowing and uncore of the first target CPU's package; heat and power of the others'."""
     frame = model.frame
     if frame is None or frame.clock is None:
-        return [_fact(name, None, why=why_no_figures(model)) for name in ("heat", "power", "slowed")]
-    packages = packages_in_order(frame)
-    rows = _package(packages[0] if packages else ClockPackage(0, ""), frame, width, glyphs)
-    for at, package in enumerate(packages[1:], start=2):  # below heat and power
+        names = ("heat", "power", "slowed")
+        return [row for name in names for row in fact(name, None, width, why=why_no_figures(model))]
+    packages, why = packages_in_order(frame), frame.clock.reasons
+    first = packages[0] if packages else ClockPackage(0, "")
+    rows = _heat_and_power(first, why, width, glyphs)
+    for package in packages[1:]:
         told = [_degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)]
-        rows.insert(at, _fact(f"package {package.package}", ", ".join(each for each in told if each) or None))
-    if packages and packages[0].celsius is None:
+        said = ", ".join(each for each in told if each) or None
+        rows += fact(f"package {package.package}", said, width, why=why.get("celsius") or why.get("watts"))
+    rows += _limited(first, frame, width, glyphs)
+    if packages and first.celsius is None:
         for each in frame.clock.sensors:
             heat = _degrees(each.celsius, each.critical_celsius, glyphs)
-            rows += [_fact("heat", f"{heat} {each.name}")] if heat is not None else []
+            rows += fact("heat", f"{heat} {each.name}", width) if heat is not None else []
     return rows
 
 
@@ -127,21 +131,26 @@ def packages_in_order(frame: Frame) -> list[ClockPackage]:
     return list({each.package: each for each in found}.values())
 
 
-def _package(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
-    why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
+def _heat_and_power(package: ClockPackage, why: Mapping[str, str], width: int, glyphs: Glyphs) -> list[Row]:
     heat = _degrees(package.celsius, package.critical_celsius, glyphs)
-    mark = _mark(frame, glyphs, "power-limit-lowered")
+    hot, used = _share(package.celsius, package.critical_celsius), _share(package.watts, _limit_w(package))
     return [
-        _gauge("heat", _share(package.celsius, package.critical_celsius), heat, width, glyphs, why.get("celsius")),
-        _gauge("power", _share(package.watts, _limit_w(package)), _watts(package), width, glyphs, why.get("watts")),
-        _fact(
-            "slowed",
-            _slowed(package),
-            _mark(frame, glyphs, "throttled", "cooling-active"),
-            why.get("slowed_ms") or why.get("throttles"),
-        ),
-        _fact("limits", _limits_w(package), mark, why.get("limits")),
-        _fact("uncore", _uncore(package), _mark(frame, glyphs, "uncore-frequency-moves"), why.get("uncore")),
+        *_gauge("heat", hot, heat, width, glyphs, why.get("celsius")),
+        *_gauge("power", used, _watts(package), width, glyphs, why.get("watts")),
+    ]
+
+
+def _limited(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
+    """What slowed it or may slow it, what matters most first."""
+    why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
+    slowed, limits, uncore = (
+        mark_of(frame, glyphs, *checks)
+        for checks in (("throttled", "cooling-active"), ("power-limit-lowered",), ("uncore-frequency-moves",))
+    )
+    return [
+        *fact("slowed", _slowed(package), width, slowed, why.get("slowed_ms") or why.get("throttles")),
+        *fact("limits", _limits_w(package), width, limits, why.get("limits")),
+        *fact("uncore", _uncore(package), width, uncore, why.get("uncore")),
     ]
 
 
@@ -190,70 +199,16 @@ def _share(value: float | None, limit: float | None) -> float | None:
     return None if value is None or not limit else min(value / limit, 1.0)
 
 
-def _gauge(name: str, share: float | None, said: str | None, width: int, glyphs: Glyphs, why: str | None = None) -> Row:
+def _gauge(
+    name: str, share: float | None, said: str | None, width: int, glyphs: Glyphs, why: str | None = None
+) -> list[Row]:
     if share is None or said is None:
-        return _fact(name, said, why=why)
+        return fact(name, said, width, why=why)
     room = max(width - _LABEL - len(said) - 2, 0)
     filled = round(share * room)
     style: Style = "grave" if share >= 0.97 else "notable" if share >= 0.85 else "calm"
-    return [
-        (f"{name:<{_LABEL}}", "faint"),
-        (glyphs.bar * filled, style),
-        (glyphs.empty * (room - filled), "faint"),
-        (f"  {said}", "plain"),
-    ]
-
-
-def settings_rows(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
-    """Of the first target CPU; a mark stands before what a check does not let pass."""
-    frame, group = model.frame, group_of_target(model)
-    if frame is None:
-        return []
-    line = next((each for each in frame.cpus if each.role == Role.TARGET), None)
-    governor = (group.governor if group is not None else None) or (line.governor if line is not None else None)
-    missing = why_no_figures(model)
-    why: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
-    window = _window(group) if group is not None else _limits(frame)
-    names = frame.clock.idle_names if frame.clock is not None else ()
-
-    def fact(name: str, said: str | None, figure: str, *checks: str) -> Row:
-        return _fact(name, said, _mark(frame, glyphs, *checks), why.get(figure, missing))
-
-    rows = [
-        fact("governor", _with_driver(governor, group), "governor", "governor-not-performance"),
-        fact("turbo", frame.turbo, "turbo", "turbo-enabled"),
-        fact("window", window, "window", "frequency-window-open", "clock-capped"),
-        fact("EPP", group.preference if group is not None else None, "preference", "energy-preference-not-performance"),
-        fact("idle", " ".join(names), "idle_shares", "deep-idle-states", "idle-cpus-spin"),
-    ]
-    others = _others(frame, group)
-    return [*rows, *([_fact("other", f"settings on CPU {others}", ("!", "notable"))] if others else [])]
-
-
-def _with_driver(governor: str | None, group: ClockGroup | None) -> str | None:
-    driver = group.driver if group is not None else None
-    return f"{governor}, {driver}" if governor is not None and driver is not None else governor or driver
-
-
-def _window(group: ClockGroup) -> str | None:
-    if group.min_khz is None or group.max_khz is None:
-        return None
-    if group.min_khz == group.max_khz:
-        return f"{describe_clock(group.max_khz)}, fixed"
-    return describe_clocks(group.min_khz, group.max_khz)
-
-
-def _limits(frame: Frame) -> str | None:
-    found = [each for each in frame.conditions.clock_limits if each.min_khz is not None and each.max_khz is not None]
-    return describe_clocks(found[0].min_khz or 0, found[0].max_khz or 0) if found else None
-
-
-def _others(frame: Frame, group: ClockGroup | None) -> str:
-    """The target CPUs whose clocks are set in another way."""
-    if group is None:
-        return ""
-    its = frozenset(parse_cpu_list(group.cpus))
-    return format_cpu_list(cpu for cpu in frame.target if cpu not in its)
+    bar: Row = [(glyphs.bar * filled, style), (glyphs.empty * (room - filled), "faint")]
+    return [[(f"{name:<{_LABEL}}", "faint"), *bar, (f"  {said}", "plain")]]
 
 
 def reason_rows(model: ScreenModel, width: int) -> list[Row]:
@@ -275,7 +230,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
     ]
 
 
-def _mark(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
+def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
     """The gravest of what these checks found."""
     found = {each.gravity for each in frame.findings if each.id in checks}
     if Gravity.FAILED in found:
@@ -285,10 +240,14 @@ def _mark(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
     return ("?", "unknown") if found & {Gravity.UNANSWERED, Gravity.OPEN} else None
 
 
-def _fact(name: str, said: str | None, mark: Piece | None = None, why: str | None = None) -> Row:
-    """What is not known says why."""
-    label: Piece = (f"{name:<{_LABEL - 2}}", "faint")
-    if not said:
-        return [label, (f"  ? {why or ''}".rstrip(), "unknown")]
-    sign, style = mark or (" ", "plain")
-    return [label, (f"{sign} ", style), (said, style)]
+def fact(name: str, said: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
+    """What is not known says why, without the files, which stand below the CPUs; what is long goes on below."""
+    text = said or f"? {(why or '').partition(' (')[0]}".rstrip()
+    sign, style = (mark or (" ", "plain")) if said else (" ", "unknown")
+    lines = textwrap.wrap(text, max(width - _LABEL, 10), subsequent_indent="" if said else "  ", break_on_hyphens=False)
+    labels = [name, *[""] * (len(lines) - 1)]
+    signs = [sign, *[" "] * (len(lines) - 1)]
+    return [
+        [(f"{label:<{_LABEL - 2}}", "faint"), (f"{each} ", style), (line, style)]
+        for label, each, line in zip(labels, signs, lines, strict=True)
+    ]

@@ -11,7 +11,6 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
     package_rows,
     packages_in_order,
     reason_rows,
-    settings_rows,
     why_no_figures,
 )
 from noisewatch.surfaces.tui.draw.clock_help import help_rows, helpful
@@ -20,6 +19,7 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
+from noisewatch.surfaces.tui.screens.clock_settings import settings_rows
 from noisewatch.surfaces.tui.screens.headlines import clock_headline
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph
@@ -74,7 +74,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     count = len(cpus)
     left = max(height - len(chart), 0)
     table = clock_table(model, numbers, width, min(left, count + 1), glyphs)
-    rest = [[(" ", "plain"), *row] for row in (*help_rows(model, glyphs), *settings_rows(model, glyphs))]
+    rest = [[(" ", "plain"), *row] for row in (*help_rows(model, glyphs), *settings_rows(model, width - 2, glyphs))]
     rest += [
         [(" ", "plain"), *row] for row in (*package_rows(model, width - 2, glyphs), *reason_rows(model, width - 2))
     ]
@@ -157,7 +157,7 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
     frame = model.frame
     age = frame.clock.packages_age_s if frame is not None and frame.clock is not None else None
     told = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
-    packages, settings = package_rows(model, _SIDE - 4, glyphs), settings_rows(model, glyphs)
+    packages, settings = package_rows(model, _SIDE - 4, glyphs), settings_rows(model, _SIDE - 4, glyphs)
     above = min(len(packages) + 2, max(height - len(settings) - 1, 3))
     found = packages_in_order(frame) if frame is not None else []
     upper = panel(f"package {found[0].package}" if found else "package", packages, _SIDE, above, glyphs, told)

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import pytest
 
+from noisewatch.cpus import parse_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
+from noisewatch.operations.frame.clock import ClockFigures, ClockGroup, ClockPackage
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.operations.frame.irqs import IrqLine
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -85,3 +86,53 @@ def test_what_helps_takes_one_row_where_nothing_fails() -> None:
     lines = _lines(model, 120, 34)
     assert any("─ what helps ─" in line for line in lines)
     assert any("slowed     3× by heat" in line for line in lines)
+
+
+def _settings(finding: str, *groups: ClockGroup) -> list[str]:
+    """The rows of the settings, from the governor to the idle states, without what is left of them."""
+    said = FindingLine(finding, "fail", "blocking", Gravity.FAILED, "said", "fix")
+    governor_by_cpu = {cpu: group.governor for group in groups for cpu in parse_cpu_list(group.cpus)}
+    shown = _frame(1, 8)
+    cpus = tuple(replace(line, governor=governor_by_cpu.get(line.cpu)) for line in shown.cpus)
+    model = model_of(replace(shown, cpus=cpus, findings=(said,), clock=ClockFigures(groups, (), (_PACKAGE,))))
+    model.go_to(Screen.CLOCK)
+    lines = [line[-39:-1].strip(" │") for line in _lines(model, 120, 40)]
+    begin = next(at for at, line in enumerate(lines) if line.startswith("governor"))
+    return lines[begin : next(at for at, line in enumerate(lines) if line.startswith("idle"))]
+
+
+def _group(cpus: str, governor: str | None, preference: str | None, low: int = 1_000_000) -> ClockGroup:
+    return ClockGroup(cpus, "acpi-cpufreq", governor, low, 3_000_000, 800_000, 3_000_000, None, preference)
+
+
+def test_settings_that_differ_name_their_cpus_and_the_mark_stands_before_the_wrong_ones() -> None:
+    steady = _group("0-4", "performance", "performance")
+    rows = _settings("governor-not-performance", steady, _group("5-7", "powersave", "performance", 3_000_000))
+    assert rows[:2] == ["governor   performance, acpi-cpufreq", "✗ powersave on 5-7"]
+    assert rows[3:5] == ["window     1 to 3 GHz", "3 GHz, fixed on 5-7"]
+    assert rows[5:] == ["EPP        performance"]
+    moving = _settings("frequency-window-open", steady, _group("5-7", "performance", None, 3_000_000))
+    assert moving[2:4] == ["window   ✗ 1 to 3 GHz", "3 GHz, fixed on 5-7"]
+    assert moving[-1] == "? on 5-7"
+
+
+def test_of_many_settings_only_the_cpus_are_told() -> None:
+    rows = _settings(
+        "energy-preference-not-performance", *(_group(f"{cpu}", "performance", f"{cpu}") for cpu in range(1, 8))
+    )
+    assert rows[-2:] == ["EPP      ✗ 1", "✗ 6 other values on 2-7"]
+
+
+def test_a_reason_stands_whole_beside_what_is_unknown() -> None:
+    why = "not told by this processor or driver"
+    clock = ClockFigures(
+        packages=(ClockPackage(0, "0-3"), ClockPackage(1, "4-7")),
+        reasons={"preference": why, "watts": "no such file (/sys/class/powercap/intel-rapl:0/energy_uj)"},
+    )
+    model = model_of(*(replace(_frame(second, 8), clock=clock) for second in (1, 2)))
+    model.go_to(Screen.CLOCK)
+    side = [line[-39:-1].strip(" │") for line in _lines(model, 120, 40)]
+    assert "power      ? no such file" in side
+    assert "package 1  ? no such file" in side
+    at = side.index("EPP        ? not told by this")
+    assert side[at + 1] == "processor or driver"
