@@ -178,7 +178,8 @@ def _columns(frame: Frame, known: _Known, lines: Sequence[CpuLine], glyphs: Glyp
     """Those of which nothing is known of any CPU are left out; of the idle states the deepest find room first."""
     columns = [_Column("GHz", 6, lambda line: _clock(line, known))]
     figures = [known.figures[line.cpu] for line in lines if line.cpu in known.figures]
-    if any((found := known.ranges.get(line.cpu)) is not None and found.age_s != 0 for line in lines):
+    there = [known.ranges.get(line.cpu) for line in lines if line.role != Role.OFFLINE]
+    if any(found is not None and found.age_s != 0 for found in there):
         columns.append(_Column("age", 9, lambda line: _age(known.ranges.get(line.cpu))))
     if known.has_ranges:
         columns.append(_Column("spread", 8, lambda line: _spread(known.ranges.get(line.cpu))))

@@ -11,7 +11,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length
-from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate
+from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05 % and 0.5 % of it
@@ -29,6 +29,7 @@ class Columns:
     ends: frozenset[int]  # columns after which another node begins
     each: str  # what a column is, where that is no single CPU
     role_by_cpu: Mapping[int, Role]
+    uncounted: CpuSet = frozenset()
 
     @property
     def width(self) -> int:
@@ -61,12 +62,12 @@ def columns_for(model: ScreenModel, room: int) -> Columns | None:
     if frame is None or not frame.cpus:
         return None
     roles = {line.cpu: line.role for line in frame.cpus}
-    cpus, places = model.in_order(roles), model.places or {}
+    cpus, places, uncounted = model.in_order(roles), model.places or {}, uncounted_cpus(frame)
     for groups, each in _groupings(cpus, places, room):
         widest = max(len(str(group[0])) for group in groups)
         ends = frozenset(_node_ends(groups, places))
         for cell in (max(widest, 2) + 1, 1):
-            found = Columns(tuple(groups), cell, ends, each, roles)
+            found = Columns(tuple(groups), cell, ends, each, roles, uncounted)
             if found.width <= room:
                 return found
     return None
@@ -140,10 +141,10 @@ def _cell(row: IrqRow, group: Sequence[int], allowed: CpuSet, columns: Columns, 
     there = [cpu for cpu in group if columns.role_by_cpu[cpu] != Role.OFFLINE]
     if not there:
         return OFFLINE_MARK * wide, "faint"
-    if row.total is None:
-        return glyphs.unknown * wide, "unknown"
     busiest = max(there, key=lambda cpu: row.rate_by_cpu.get(cpu, 0.0))
     rate = row.rate_by_cpu.get(busiest, 0.0)
+    if row.total is None or (rate < _NOTABLE and not columns.uncounted.isdisjoint(there)):
+        return glyphs.unknown * wide, "unknown"
     if rate > 0:
         return glyphs.ramp[level_of_rate(rate)] * wide, rate_style(rate, columns.role_by_cpu[busiest])
     return (may_go(glyphs) if allowed.intersection(there) else " ") * wide, "faint"

@@ -10,6 +10,7 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
+from noisewatch.surfaces.tui.state.irq_table import uncounted_cpus
 from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_duration, short_share
@@ -22,9 +23,11 @@ _LOUD_PER_S = 1000  # interrupts of one device
 
 
 def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
-    """The device that interrupts a target CPU most often; nothing where rates are unknown."""
-    if frame.irqs is None or not frame.target:
+    """The device that interrupts a target CPU most often; nothing where rates are unknown, or no target is online."""
+    if frame.irqs is None or not any(line.role == Role.TARGET for line in frame.cpus):
         return []
+    unread = uncounted_cpus(frame) & set(frame.target)
+    doubt: Row = [(f"interrupts unknown on {name_cpus(unread)}", "unknown")] if unread else []
     found = [
         (rate, cpu, line.label)
         for line in frame.irqs
@@ -33,7 +36,7 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
         if cpu in frame.target and rate > 0
     ]
     if not found:
-        return [[("no device interrupts a target CPU", "calm")]]
+        return [doubt or [("no device interrupts a target CPU", "calm")]]
     rate, cpu, label = max(found)
     setting = model.irq_settings.get(label)
     style: Style = "grave" if rate >= _LOUD_PER_S else "notable"
@@ -43,14 +46,19 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
         (f"  {glyphs.cause} ", "faint"),
         (f"IRQ {label}", "strong"),
     ]
-    return [[*said, (f" {setting.name}", "strong")], said] if setting is not None and setting.name else [said]
+    named: Row = [(f" {setting.name}", "strong")] if setting is not None else []
+    beside: Row = [("  ", "plain"), *doubt] if doubt else []
+    return [[*said, *named, *beside], [*said, *beside]]
 
 
 def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
     """Between what the clocks of the target CPUs moved lately; nothing where none is known."""
     numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
     found_by_cpu = {cpu: model.clocks.range_of(cpu, numbers) for cpu in frame.target}
-    range_by_cpu = {cpu: found for cpu, found in found_by_cpu.items() if found is not None and _is_fresh(found)}
+    read = {cpu for cpu in frame.target if None not in model.clocks.clocks(cpu, [model.number])}
+    range_by_cpu = {
+        cpu: found for cpu, found in found_by_cpu.items() if cpu in read and found is not None and _is_fresh(found)
+    }
     ranges = range_by_cpu.values()
     if not ranges:
         return []
@@ -98,8 +106,10 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
         return []
     count, unread = model.history.noisy_within(numbers)
     doubt: Row = [(f", {unread} unknown", "unknown")] if unread else []
+    if unread == len(numbers):
+        return [[(f"noise of the target CPUs unknown in all of {_intervals(unread)}", "unknown")]]
     if not count:
-        return [[(f"no target CPU over {_LIMIT} in {len(numbers)} intervals", "calm"), *doubt]]
+        return [[(f"no target CPU over {_LIMIT} in {_intervals(len(numbers) - unread)}", "calm"), *doubt]]
     lost = [each or 0.0 for each in model.history.worst(numbers)]
     noisy = [number for number, each in zip(numbers, lost, strict=True) if each >= GRAVE_NS]
     most, worst_at = max(zip(lost, numbers, strict=True))
@@ -111,6 +121,10 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_duration(most)}/s at {when}", "plain")]
     return [[*said, *worst], said]
+
+
+def _intervals(count: int) -> str:
+    return f"{count} interval{'s' * (count != 1)}"
 
 
 def _checks(count: int, what: str) -> str:

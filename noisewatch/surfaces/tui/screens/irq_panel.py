@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import log10
 from statistics import median
 
+from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.surfaces.tui.draw.clock_chart import LABEL, time_row
@@ -13,7 +14,14 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length
 from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
-from noisewatch.surfaces.tui.state.irq_table import IrqRow, busiest_first, culprits_of, movable_word, moves_of
+from noisewatch.surfaces.tui.state.irq_table import (
+    IrqRow,
+    busiest_first,
+    culprits_of,
+    movable_word,
+    moves_of,
+    uncounted_cpus,
+)
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_seconds
 
@@ -67,7 +75,7 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
     """As many as find room, and below them its rate over time, in the columns of the timeline."""
     numbers = in_sight(model, width)
     rates = _rates_in(model, row, numbers)
-    rows = [_affinity(row), *_now(row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
+    rows = [_affinity(row), *_now(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
     left = height - len(rows)
     if numbers and width - LABEL > 1:
         lanes = [] if left < _LEAST_WITH_NOISE else _noise(model, row, numbers, width, glyphs)
@@ -100,12 +108,12 @@ def _cpus(said: str) -> str:
     return "unknown" if said == "?" else "no CPU yet" if said == "none" else f"CPU {said}"
 
 
-def _now(row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
+def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
     """The CPUs that it interrupts, the busiest first; and how often in the intervals that are in sight."""
     known = [rate for rate in rates if rate is not None]
     said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
     lately: Row = [(f"{said} in {len(rates)} interval{'s' * (len(rates) != 1)}", "plain")]
-    now = _on_cpus(row)
+    now = _on_cpus(row, uncounted_cpus(model.frame) if model.frame is not None else frozenset())
     if not rates:
         return [now]
     if length(now) + length(lately) + 3 <= width:
@@ -113,15 +121,16 @@ def _now(row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
     return [now, [*_fact("history", ""), *lately]]
 
 
-def _on_cpus(row: IrqRow) -> Row:
+def _on_cpus(row: IrqRow, uncounted: CpuSet) -> Row:
     if row.total is None:
         return _fact("now", "unknown", "unknown")
+    doubt: Row = [(f", unknown on {name_cpus(uncounted)}", "unknown")] if uncounted else []
     if not row.rate_by_cpu:
-        return _fact("now", "interrupts no CPU")
+        return [*_fact("now", "interrupts no CPU"), *doubt]
     cpus = sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
     said = ", ".join(f"CPU {cpu} {describe_rate(row.rate_by_cpu[cpu])}" for cpu in cpus[:_MOST_CPUS])
     rest = len(cpus) - _MOST_CPUS
-    return _fact("now", said + (f", and {rest} more CPU{'s' * (rest > 1)}" if rest > 0 else ""))
+    return [*_fact("now", said + (f", and {rest} more CPU{'s' * (rest > 1)}" if rest > 0 else "")), *doubt]
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:

@@ -44,7 +44,8 @@ class ClockGraph(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClockRange:
-    """Clocks of one CPU in some intervals, in kHz; `age_s` is the time since its last tick, 0 in the last interval.
+    """Clocks of one CPU in some intervals, in kHz; `age_s` is the time since its last tick with a clock, 0 where that
+    was in the last of the intervals.
 
     None is unknown, and of the age: no tick was seen as far back as is kept, where `knows_ticks`. Lowest and highest
     are those of intervals with a tick, where there is any.
@@ -160,15 +161,14 @@ class ClockHistory:
         return before is not None and self._limited is not None and self._limited > before
 
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
-        """The CPU's clocks in these intervals, up to the last of them in which one is known; None where none is."""
+        """The CPU's clocks in these intervals; None where none is known."""
         read = self._read(self._khz_by_cpu.get(cpu), numbers)
         known = [khz for khz in read if khz]
         if not known:
             return None
         fresh = [khz for khz in known if khz > 0] or [-khz for khz in known]
-        last = max(number for number, khz in zip(numbers, read, strict=True) if khz)
-        kept = range(max(numbers.start, self.count - self.capacity), last + 1)
-        age_s = self._age_s(cpu, last)
+        kept = range(max(numbers.start, self.count - self.capacity), min(numbers.stop, self.count))
+        age_s = self._age_s(cpu, kept[-1])
         knows_ticks = age_s is not None or all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
         return ClockRange(min(fresh), max(fresh), abs(known[-1]), age_s, knows_ticks)
 

@@ -73,6 +73,11 @@ def _union(lists: Iterable[str | None]) -> CpuSet | None:
     return None if None in found else frozenset[int]().union(*map(cpus_in, found))
 
 
+def uncounted_cpus(frame: Frame) -> CpuSet:
+    """The CPUs that are online and whose interrupts are unknown, as of one that has come in the interval."""
+    return frozenset(line.cpu for line in frame.cpus if line.interrupts_per_s is None and line.role != Role.OFFLINE)
+
+
 def all_rows(model: ScreenModel) -> list[IrqRow]:
     """All that is known to interrupt, silent ones among them, in the order of /proc/interrupts."""
     frame, settings = model.frame, model.irq_settings

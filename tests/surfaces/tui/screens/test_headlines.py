@@ -53,6 +53,42 @@ def test_of_a_cpu_without_a_tick_no_clock_is_called_steady() -> None:
     assert "steady" not in _said(model_of(_frame(irqs=())), Screen.CLOCK)
 
 
+def test_a_clock_that_cannot_be_read_any_more_is_not_called_steady() -> None:
+    lost = [
+        replace(_frame(second), cpus=(cpu_line(2, "target"), cpu_line(3, "target", current_khz=None)))
+        for second in range(3, 9)
+    ]
+    model = model_of(_frame(), _frame(2), *lost)
+    assert "3 GHz, steady  unknown on CPU 3" in _said(model, Screen.CLOCK)
+    model.go_to_number(1)
+    assert "3 GHz, steady" in _said(model, Screen.CLOCK)
+    assert "unknown" not in _said(model, Screen.CLOCK)
+
+
+def test_of_a_cpu_whose_interrupts_were_not_counted_nobody_says_that_no_device_interrupts_it() -> None:
+    came = (cpu_line(2, "target"), cpu_line(3, "target", None, interrupts_per_s=None))
+    said = _said(model_of(_frame(), replace(_frame(2), cpus=came)), Screen.IRQS)
+    assert "no device interrupts a target CPU" not in said
+    assert "interrupts unknown on CPU 3" in said
+    said = _said(model_of(_frame(), replace(_frame(2, irqs=_STORM[1:]), cpus=came)), Screen.IRQS)
+    assert "7/s interrupt target CPU 2" in said
+    assert "unknown on CPU 3" in said
+
+
+def test_of_a_target_that_is_offline_nobody_says_that_no_device_interrupts_it() -> None:
+    gone = (cpu_line(2), cpu_line(3, "offline", None, interrupts_per_s=None))
+    model = model_of(_frame(), replace(_frame(2), cpus=gone, target=(3,)))
+    assert "no target CPU is online" in _said(model, Screen.IRQS)
+
+
+def test_the_map_calls_nothing_calm_of_which_nothing_is_known() -> None:
+    blind = (cpu_line(2, "target", None), cpu_line(3, "target", None))
+    model = model_of(*(replace(_frame(second), cpus=blind) for second in range(1, 5)))
+    assert "noise of the target CPUs unknown in all of 4 intervals" in _said(model, Screen.MAP)
+    model.add(_frame(5))
+    assert "no target CPU over 0.5% in 1 interval, 4 unknown" in _said(model, Screen.MAP)
+
+
 def test_the_preflight_screen_counts_what_blocks_and_its_causes() -> None:
     failing = _frame(failed=("target-cpu-busy", "cpu-quota"), unknown=("hypervisor-steal",))
     findings = tuple(replace(each, cause=1) for each in failing.findings)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.kinds import Role
+from noisewatch.kinds import Kind, Role
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
 from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -100,6 +101,17 @@ def test_lanes_of_frames_that_were_not_looked_into_are_unknown_and_not_blank() -
     model.zoom, model.cpu = 10, 1
     lane = next(row for row in screen_of(model, "cpu", 100) if row.startswith("thread│"))
     assert lane[7:].strip() == "?" * 50 + "█" * 40
+
+
+def test_a_cpu_whose_interrupts_were_not_counted_has_no_blank_cells() -> None:
+    card = IrqSetting("204", Kind.IRQ, "eth0-TxRx-4", allowed="0-3", effective="1")
+    lines = (cpu_line(1), cpu_line(3, Role.TARGET, None, interrupts_per_s=None))
+    irqs = (IrqLine("204", (1,), (12.0,)),)
+    shown = screen_of(model_of(frame(lines, irqs=irqs, irq_settings=(card,))), "irqs", 120, 34)
+    at = next(line for line in shown if line.startswith("  IRQ ")).index(" 3 ")
+    rows = [line for line in shown if line.startswith(("  204 ", "      all"))]
+    assert [row[at : at + 2] for row in rows] == ["??", "??"]
+    assert any("now       CPU 1 12/s, unknown on CPU 3" in line for line in shown)
 
 
 def test_before_there_is_an_interval_a_recording_does_not_play() -> None:
