@@ -130,20 +130,29 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 
 
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
-    """The level of the rate on each CPU, of several the busiest; where it may go, and which are offline."""
-    allowed = row.allowed if row.is_numbered else frozenset()
-    cells = [_cell(row, group, allowed or frozenset(), columns, glyphs) for group in columns.groups]
+    """The level of the rate on each CPU, of several the busiest; where it may go, and which are offline.
+
+    Where rates are unknown, so are those of the CPUs that it goes to, and of all where nothing tells where it may go.
+    """
+    allowed = row.allowed if row.is_numbered else None
+    unknown: CpuSet | None = frozenset()
+    if row.total is None:
+        unknown = (row.goes_to or frozenset()) if allowed else None
+    cells = [_cell(row, group, allowed or frozenset(), unknown, columns, glyphs) for group in columns.groups]
     return _joined(columns, cells, glyphs)
 
 
-def _cell(row: IrqRow, group: Sequence[int], allowed: CpuSet, columns: Columns, glyphs: Glyphs) -> Piece:
+def _cell(
+    row: IrqRow, group: Sequence[int], allowed: CpuSet, unknown: CpuSet | None, columns: Columns, glyphs: Glyphs
+) -> Piece:
     wide = 1 if columns.cell == 1 else 2
     there = [cpu for cpu in group if columns.role_by_cpu[cpu] != Role.OFFLINE]
     if not there:
         return OFFLINE_MARK * wide, "faint"
     busiest = max(there, key=lambda cpu: row.rate_by_cpu.get(cpu, 0.0))
     rate = row.rate_by_cpu.get(busiest, 0.0)
-    if row.total is None or (rate < _NOTABLE and not columns.uncounted.isdisjoint(there)):
+    may_be_more = row.total is not None and rate < _NOTABLE and not columns.uncounted.isdisjoint(there)
+    if may_be_more or unknown is None or unknown.intersection(there):
         return glyphs.unknown * wide, "unknown"
     if rate > 0:
         return glyphs.ramp[level_of_rate(rate)] * wide, rate_style(rate, columns.role_by_cpu[busiest])

@@ -196,6 +196,20 @@ def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
 
 
 @pytest.mark.parametrize(
+    ("allowed", "effective", "cells"),
+    [("1-3", "2", "·· ?? ··"), ("1-3", None, "·· ·· ··"), (None, "2", "?? ?? ?? ??"), ("0-1", "", "·· ··")],
+)
+def test_without_rates_dots_stand_where_it_may_go_and_what_is_unknown_is_where_it_goes(
+    allowed: str | None, effective: str | None, cells: str
+) -> None:
+    setting = replace(_setting(300, 4), allowed=allowed, effective=effective)
+    model = model_of(replace(_model(1).history.frame(0), seconds=0.0, irqs=None, irq_settings=(setting,)))
+    model.go_to(Screen.IRQS)
+    row = next(line for line in _lines(model) if " 300 queue-300" in line)
+    assert re.search(r"\? +((?:··|\?\?)(?: (?:··|\?\?))*) ", row.partition("queue-300")[2])[1] == cells  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
     ("count", "cpu_count", "size", "keys"),
     [(4, 4, (120, 34), "3"), (90, 64, (120, 34), "3ss"), (90, 64, (80, 24), "3ss")],
 )

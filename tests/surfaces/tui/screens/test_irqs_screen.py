@@ -234,7 +234,7 @@ def test_what_is_unknown_is_said_with_its_reason(rest: dict[str, Any], said: str
 def test_without_rates_no_irq_is_called_silent() -> None:
     lines = _rows(model_of(_frame(1, None)), 120, 34)
     assert not any("silent one" in line for line in lines)
-    assert "?? ?? ?? ??" in _row(lines, "100")
+    assert "?  ?? ·· " in _row(lines, "100")
     assert _row(lines, "100").split()[2] == "?"
 
 
