@@ -199,6 +199,7 @@ def test_the_worst_target_cpu_is_pointed_at_until_another_one_is() -> None:
     model = _model(frame(cpus, (hog, culprit("other", cpu=6))))
     assert "CPU 5, target, now" in _text(_drawn(model))
     assert "hog [4711]" in _text(_drawn(model))
+    assert "   clock 3.00 GHz   " in _text(_drawn(model))
     model.map = model.map.moved(model, 1)
     text = _text(_drawn(model))
     assert "CPU 6, target, now" in text

@@ -10,7 +10,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, cut
 from noisewatch.surfaces.tui.state.cpu_readings import celsius_by_cpu
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
-from noisewatch.units import describe_ghz, short_duration, short_rate, short_share
+from noisewatch.units import short_duration, short_rate, short_share
 
 _MOST_ROWS = 14
 
@@ -83,7 +83,7 @@ def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
         f"{short_rate(line.interrupts_per_s)} irq/s",
         f"{short_rate(line.softirqs_per_s)} sirq/s",
         f"load {short_share(line.busy_share)}",
-        f"clock {describe_ghz(line.current_khz)}" if line.current_khz is not None else "",
+        f"clock {line.current_khz / 1e6:.2f} GHz" if line.current_khz is not None else "",
         line.governor or "",
         f"{celsius:.0f} °C" if celsius is not None else "",
     ]
