@@ -238,12 +238,11 @@ def _why_places_unknown(case: Case, nodes: Mapping[int, int | None], caches: Map
     if without_node:
         return case.why_unknown(NODES, f"{CPUS}/cpu{without_node[0]}")
     foreign = [cpu for cpu, cache in caches.items() if cache is not None and cpu not in cache]
-    overlapping = [
-        cpu
-        for cpu, cache in caches.items()
-        if any(cache and other and cache & other and cache != other for other in caches.values())
-    ]
-    doubtful = foreign or overlapping
+    different = {cache for cache in caches.values() if cache is not None}  # few, however many CPUs there are
+    overlapping = {
+        cache for cache in different if any(other != cache and not cache.isdisjoint(other) for other in different)
+    }
+    doubtful = foreign or [cpu for cpu, cache in caches.items() if cache in overlapping]
     if doubtful:
         return f"{CPUS}/cpu{doubtful[0]}/cache: contradicts what other CPUs say about their last-level caches"
     return None
