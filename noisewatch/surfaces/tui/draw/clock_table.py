@@ -52,8 +52,13 @@ class _Column:
     rank: int = 0  # the least of them find room first
 
 
-def clock_table(model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """A heading, and the CPUs by topology; where not all find room, the cores of target CPUs come first."""
+def clock_table(
+    model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs, tells_place: bool = True
+) -> list[Row]:
+    """A heading, and the CPUs by topology; where not all find room, the cores of target CPUs come first.
+
+    Where they are in all of them stands in the heading, unless a title tells it.
+    """
     frame = model.frame
     if frame is None or height < 2:
         return []
@@ -62,7 +67,11 @@ def clock_table(model: ScreenModel, numbers: range, width: int, height: int, gly
     room = across * (height - 1)
     first = max(min(model.offset, len(lines) - room), 0)
     shown = lines[first : first + room]
-    where = f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls" if len(shown) < len(lines) else ""
+    where = (
+        f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls"
+        if tells_place and len(shown) < len(lines)
+        else ""
+    )
     known = _known(model, frame, shown, numbers)
     each = -(-len(shown) // across)
     wide = (width - 2 * (across - 1)) // across

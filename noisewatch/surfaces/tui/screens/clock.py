@@ -125,7 +125,7 @@ def _middles(model: ScreenModel, width: int) -> list[int]:
 
 def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: Glyphs) -> list[Row]:
     room = _table_height(model, width - 4, height - 2)
-    rows = clock_table(model, numbers, width - 4, room, glyphs)
+    rows = clock_table(model, numbers, width - 4, room, glyphs, tells_place=False)
     rows += [*([] if room < height - 2 else [[]]), *_remarks(model, width - 4)]
     shown = f"range in {len(numbers)} intervals" if len(numbers) > 1 else "clock now"
     count = len(model.frame.cpus) if model.frame is not None else 0
@@ -136,9 +136,15 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
 
 
 def _table_height(model: ScreenModel, width: int, height: int) -> int:
-    """Rows of the CPUs: where not all find room, one is left for the first reason why figures are unknown."""
-    count = len(model.frame.cpus) if model.frame is not None else 1
-    return height - (clock_room(count, width, height) < count and bool(reason_rows(model, width)))
+    """Rows of the CPUs: where not all find room, one is left for the first reason why figures are unknown; and for all
+    of them where the CPUs have no figures.
+    """
+    cpus = model.frame.cpus if model.frame is not None else ()
+    if clock_room(max(len(cpus), 1), width, height) >= max(len(cpus), 1):
+        return height
+    reasons = len(reason_rows(model, width))
+    has_figures = any(line.current_khz is not None for line in cpus)
+    return height - min(reasons, 1 if has_figures else height // 2)
 
 
 def _remarks(model: ScreenModel, width: int) -> list[Row]:
@@ -174,7 +180,7 @@ def _help_rows(model: ScreenModel) -> int:
 def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     rows = help_rows(model, glyphs)
     if height == 1:
-        return [cut([("  what helps: ", "faint"), *rows[0]], width)]
+        return [cut([("  what helps: ", "faint"), *rows[0]], width - 2)]
     count = _help_rows(model) // 2 - 1
     measures = [] if model.is_recorded else ["c measures the clock"]
     told = " · ".join(["y copies the first", f"{count} found", *measures])

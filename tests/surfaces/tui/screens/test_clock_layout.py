@@ -136,3 +136,14 @@ def test_a_reason_stands_whole_beside_what_is_unknown() -> None:
     assert "package 1  ? no such file" in side
     at = side.index("EPP        ? not told by this")
     assert side[at + 1] == "processor or driver"
+
+
+def test_cpus_without_a_clock_leave_room_for_all_reasons() -> None:
+    reasons = {name: f"no such file (/sys/{name})" for name in ("current_khz", "window", "watts", "limits", "uncore")}
+    cpus = tuple(replace(line, current_khz=None) for line in _frame(1, 64).cpus)
+    model = model_of(replace(_frame(1, 64), cpus=cpus, clock=ClockFigures(reasons=reasons)))
+    model.go_to(Screen.CLOCK)
+    text = "\n".join(_lines(model, 120, 34))
+    for name in reasons:
+        assert f"no such file (/sys/{name})" in text
+    assert text.count("pgdn scrolls") == 1
