@@ -9,6 +9,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of, worst_of
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, length
+from noisewatch.surfaces.tui.state.folding import folded, noise_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
 
@@ -127,7 +128,7 @@ def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs, detail: int) -> Row:
     found = [line for line in frame.culprits if line.cpu == worst.cpu]
     if not found:
         return []
-    culprit = max(found, key=lambda line: line.stolen_ns_per_s)
+    culprit = max(folded(found), key=noise_of)
     return [
         (f"  {glyphs.cause} ", "faint"),
         (_named(culprit, detail > 1), "strong"),

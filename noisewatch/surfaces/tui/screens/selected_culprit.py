@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
-from noisewatch.surfaces.tui.state.folding import cpus_of, what_is_same
+from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import row_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share
@@ -167,8 +167,8 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
     what, on = what_is_same(line), cpus_of(line)
     culprits = model.frame.culprits if model.frame is not None else ()
     same = [each for each in culprits if each.cpu in on and what_is_same(each) == what]
-    same = [each for each in same if len(on) > 1 or line.tid in (None, each.tid)]
-    found = sorted(same, key=lambda each: -each.stolen_ns_per_s)
+    same = [each for each in same if isinstance(line, FoldedLine) or line.tid in (None, each.tid)]
+    found = sorted(by_cpu(same), key=lambda each: -each.stolen_ns_per_s)
     if not found:
         return [_fact("costs", "not seen in this interval")]
     mark = glyphs.estimate

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
+from noisewatch.surfaces.tui.state.folding import parts_of
 from noisewatch.surfaces.tui.state.history import History
 
 MOST_INTERVALS = 30  # one interval alone says little, and each is unpacked for its culprits
@@ -32,8 +33,10 @@ class Baseline:
 
     def change_of_culprit(self, line: CulpritLine) -> float | None:
         """How much more noise it makes than then, ns/s; None where it may have been among those that were not told."""
-        before = self.noise_by_culprit.get(identity_of(line), 0.0 if line.cpu in self.whole_cpus else None)
-        return None if before is None else line.stolen_ns_per_s - before
+        unseen = 0.0 if line.cpu in self.whole_cpus else None
+        before = [self.noise_by_culprit.get(identity_of(part), unseen) for part in parts_of(line)]
+        known = [noise for noise in before if noise is not None]
+        return line.stolen_ns_per_s - sum(known) if len(known) == len(before) else None
 
 
 def identity_of(line: CulpritLine) -> Identity:

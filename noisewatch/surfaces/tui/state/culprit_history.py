@@ -55,7 +55,9 @@ class CulpritHistory:
         self._told.append(_Told(packed, unknown, misses_target, frame.is_cut))
 
     def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
-        """The culprit's noise in ns/s, by interval: where it was on several of the CPUs, the most; None is unknown."""
+        """The culprit's noise in ns/s, by interval, all its threads together: where it was on several of the CPUs, the
+        most; None is unknown.
+        """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid
         return [self._noise_in(number, line, what, tid, cpus) for number in numbers]
@@ -66,12 +68,11 @@ class CulpritHistory:
         first = self.count - len(self._told)
         if not first <= number < self.count:
             return None
-        found = [
-            noise
-            for cpu, thread, noise in self._entries(number, first).get(what, ())
-            if (cpus is None or cpu in cpus) and tid in (None, thread)
-        ]
-        return max(found) if found else None if self._told[number - first].may_miss(line) else 0.0
+        found: dict[int, float] = defaultdict(float)
+        for cpu, thread, noise in self._entries(number, first).get(what, ()):
+            if (cpus is None or cpu in cpus) and tid in (None, thread):
+                found[cpu] += noise
+        return max(found.values()) if found else None if self._told[number - first].may_miss(line) else 0.0
 
     def _entries(self, number: int, first: int) -> _Entries:
         """By the hash of what it is; the last ones that were asked for are kept."""

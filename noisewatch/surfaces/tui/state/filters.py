@@ -12,6 +12,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.state.baseline import Baseline
+from noisewatch.surfaces.tui.state.folding import cpus_of
 from noisewatch.units import parse_duration
 
 _BOUND = re.compile(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
@@ -115,8 +116,9 @@ def weight_of(line: CulpritLine, sort: SortOrder, baseline: Baseline | None) -> 
 
 
 def culprits_in_order(lines: Iterable[CulpritLine], sort: SortOrder, baseline: Baseline | None) -> list[CulpritLine]:
-    """As the user wants them sorted."""
-    return sorted(lines, key=lambda line: (line.cpu if sort == SortOrder.CPU else 0, -weight_of(line, sort, baseline)))
+    """As the user wants them sorted; by CPU, what is on several by the first of them."""
+    by_number = sort == SortOrder.CPU
+    return sorted(lines, key=lambda line: (cpus_of(line)[0] if by_number else 0, -weight_of(line, sort, baseline)))
 
 
 def known_or_grave(ns: float | None) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields
 
 from noisewatch.kinds import THREADS
@@ -11,9 +11,10 @@ from noisewatch.operations.frame.frame import CulpritLine
 
 @dataclass(frozen=True, slots=True)
 class FoldedLine(CulpritLine):
-    """The line of the CPU that comes first in the order, for all of them."""
+    """All of one culprit on the CPU where that is most, for all its CPUs; `parts` are its lines on that CPU."""
 
     cpus: tuple[int, ...] = ()
+    parts: tuple[CulpritLine, ...] = ()
 
     @property
     def process_mark(self) -> str:
@@ -24,12 +25,17 @@ class FoldedLine(CulpritLine):
 _FIELDS = tuple(field.name for field in fields(CulpritLine))
 
 
-def folded(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
-    """The lines in their order; those of one culprit on several CPUs are one, at the place of the first."""
+def noise_of(line: CulpritLine) -> float:
+    """In ns/s."""
+    return line.stolen_ns_per_s
+
+
+def folded(lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of) -> list[CulpritLine]:
+    """One line for each culprit: all its threads together, on the CPU where it has the most `weight`."""
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
         groups.setdefault(what_is_same(line), []).append(line)
-    return [_one(group) for group in groups.values()]
+    return [_one(group, weight) for group in groups.values()]
 
 
 def what_is_same(line: CulpritLine) -> Hashable:
@@ -37,11 +43,37 @@ def what_is_same(line: CulpritLine) -> Hashable:
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 
-def _one(group: list[CulpritLine]) -> CulpritLine:
-    cpus = tuple(sorted({line.cpu for line in group}))
-    if len(cpus) == 1 and len(group) == 1:
+def _one(group: list[CulpritLine], weight: Callable[[CulpritLine], float]) -> CulpritLine:
+    if len(group) == 1:
         return group[0]
-    return FoldedLine(**{name: getattr(group[0], name) for name in _FIELDS}, cpus=cpus)
+    found = by_cpu(group)
+    worst = max(found, key=lambda line: (weight(line), noise_of(line)))
+    return _together(worst, parts_of(worst), tuple(line.cpu for line in found))
+
+
+def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
+    """The lines of one culprit, of each CPU one: that of all its threads together."""
+    lines_by_cpu: dict[int, list[CulpritLine]] = {}
+    for line in lines:
+        lines_by_cpu.setdefault(line.cpu, []).append(line)
+    return [
+        each[0] if len(each) == 1 else _together(max(each, key=noise_of), tuple(each), (cpu,))
+        for cpu, each in sorted(lines_by_cpu.items())
+    ]
+
+
+def _together(worst: CulpritLine, parts: tuple[CulpritLine, ...], cpus: tuple[int, ...]) -> FoldedLine:
+    figures = {name: getattr(worst, name) for name in _FIELDS}
+    rates = [line.rate_per_s for line in parts if line.rate_per_s is not None]
+    figures["stolen_ns_per_s"] = sum(map(noise_of, parts))
+    figures["rate_per_s"] = sum(rates) if rates else None
+    figures["is_estimate"] = any(line.is_estimate for line in parts)
+    return FoldedLine(**figures, cpus=cpus, parts=parts)
+
+
+def parts_of(line: CulpritLine) -> tuple[CulpritLine, ...]:
+    """The lines whose figures it has."""
+    return line.parts if isinstance(line, FoldedLine) else (line,)
 
 
 def cpus_of(line: CulpritLine) -> tuple[int, ...]:

@@ -151,8 +151,10 @@ class ScreenModel(TimeTravel):
 
     def listed(self) -> list[CulpritLine]:
         """The culprits that the screen lists, filtered and sorted."""
-        found = filters.culprits_in_order(unfolded(self), self.sort, self.baseline)
-        return folded(found) if self.folds and self.screen != Screen.CPU else found
+        found = unfolded(self)
+        if self.folds and self.screen != Screen.CPU:
+            found = folded(found, lambda line: filters.weight_of(line, self.sort, self.baseline))
+        return filters.culprits_in_order(found, self.sort, self.baseline)
 
     def scroll_fix(self, rows: int) -> None:
         """Where it finds no room."""
