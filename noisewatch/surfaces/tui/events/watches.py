@@ -145,9 +145,10 @@ def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
 
 
 def _process(line: CulpritLine) -> str:
+    """The threads of a process that have one name are told together."""
     if line.kind == Kind.UNATTRIBUTED:
         return "short-lived threads"
-    return line.name + line.process_mark
+    return line.name + (f" [{line.pid}]" if line.pid is not None else "")
 
 
 def _takes(name: str, cpus: str, episode: Episode) -> str:
@@ -178,6 +179,12 @@ def _throttled(frame: Frame) -> Mapping[Subject, float | None]:
     return {(f"the {each.what} of {_cpus(each.cpus)}", None): each.times for each in frame.conditions.throttled}
 
 
+def _not_throttled(frame: Frame, subject: Subject) -> float | None:
+    """Only a counter that was read, and stood still, is not told; where one was not, others may not have been asked."""
+    is_known = frame.seconds > 0 and all(each.times is not None for each in frame.conditions.throttled)
+    return 0.0 if is_known else None
+
+
 def _cpus(listed: str) -> str:
     return f"{'CPU' if listed.isdigit() else 'CPUs'} {listed}"
 
@@ -189,7 +196,7 @@ def _times(episode: Episode) -> str:
 _THROTTLING = Watch(
     EventKind.HEAT, 1, 1, _THROTTLING_RESTS_S,
     readings=_throttled,
-    absent=lambda frame, subject: 0.0 if frame.seconds > 0 else None,
+    absent=_not_throttled,
     begun=lambda name, cpus, episode: f"thermal throttling of {name}: {_times(episode)} in this interval",
     ended=lambda name, cpus, episode: f"no thermal throttling of {name} for {_THROTTLING_RESTS_S} s:"
     f" {_times(episode)} within {episode.lasted_s:.0f} s",

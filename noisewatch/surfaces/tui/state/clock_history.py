@@ -72,7 +72,7 @@ class ClockHistory:
         self._each_of: Sequence[int] = ()  # ... and of which CPUs
         self._flags = array("B")
         self._heat, self._power = array("f"), array("f")  # of what is critical, and of the limit
-        self._limited: int | None = None  # times that the power limit was reached, since boot
+        self._limited: Mapping[str, int] = {}  # times that each power limit was reached, since boot
 
     def add(self, frame: Frame, irqs: IrqHistory) -> None:
         """Takes in the next interval of the history; `irqs` know which interrupts are ticks."""
@@ -156,9 +156,9 @@ class ClockHistory:
         return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._read(self._flags, numbers)]
 
     def _is_limited(self, frame: Frame) -> bool:
-        """Whether a power limit was reached since the frame before, where both tell."""
+        """Whether a power limit was reached since the frame before, as far as both tell."""
         before, self._limited = self._limited, _times_limited(frame)
-        return before is not None and self._limited is not None and self._limited > before
+        return any(count > before.get(what, count) for what, count in self._limited.items())
 
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
         """The CPU's clocks in these intervals; None where none is known."""
@@ -234,12 +234,12 @@ def _share_of_power(frame: Frame) -> float:
     return max((watts / limit for watts, limit in limited if watts and limit), default=math.nan)
 
 
-def _times_limited(frame: Frame) -> int | None:
-    """Of the packages of the target CPUs, and of their cores."""
-    counts = [each.power_limit_count for each in _packages(frame)]
-    counts += [each.power_limit_count for each in (frame.clock.cpus if frame.clock else ()) if each.cpu in frame.target]
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+def _times_limited(frame: Frame) -> dict[str, int]:
+    """Of each package of the target CPUs, and of each of their cores, where that is known."""
+    counts = {f"package {each.package}": each.power_limit_count for each in _packages(frame)}
+    cpus = frame.clock.cpus if frame.clock is not None else ()
+    counts |= {f"core of {each.cpu}": each.power_limit_count for each in cpus if each.cpu in frame.target}
+    return {what: count for what, count in counts.items() if count is not None}
 
 
 def _put(column: array[N], at: int, value: N) -> None:

@@ -143,6 +143,11 @@ def test_one_process_on_many_cpus_is_one_event() -> None:
     assert _said(_busy(1), _busy(2, 500, 900)) == [("busy", "hog [4711]: 90% of CPUs 1-2")]
 
 
+def test_the_threads_of_one_process_are_busy_together() -> None:
+    threads = tuple(culprit("worker", 1, 8e6, pid=7, tid=tid) for tid in range(8, 48))
+    assert _said(_busy(1), _frame(2, culprits=threads)) == [("busy", "worker [7]: 32% of CPU 1")]
+
+
 def test_who_is_busy_on_another_cpu_is_no_event() -> None:
     away = (replace(culprit("hog", 0, 9e8), role=Role.HOUSEKEEPING),)
     assert _said(_busy(1), _frame(2, culprits=away)) == []
@@ -158,6 +163,14 @@ def test_a_task_that_cannot_be_seen_has_not_ended() -> None:
 def test_a_task_has_ended_where_its_cpu_has_gone() -> None:
     gone = [_frame(second, cpus=(_frame(1).cpus[0], CpuLine(1, Role.OFFLINE))) for second in range(3, 12)]
     assert ("busy", "hog [4711] off CPU 1 after 1 s (peak 98%)") in _said(_busy(1), _busy(2, 980), *gone)
+
+
+def test_throttling_of_a_core_that_was_not_asked_any_more_has_not_ended() -> None:
+    began = _under(2, throttled=(Throttled("core", "2", 5),))
+    blind = [_under(second, throttled=(Throttled("core", "1", None),)) for second in range(3, 30)]
+    assert _said(_under(1), began, *blind) == [
+        ("heat", "thermal throttling of the core of CPU 2: 5 times in this interval")
+    ]
 
 
 def test_steal_that_begins_and_ends() -> None:

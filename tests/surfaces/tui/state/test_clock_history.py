@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from noisewatch.kinds import Kind, Role
+from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory, ClockRange
@@ -71,3 +74,12 @@ def test_what_is_no_longer_kept_is_unknown() -> None:
 def test_a_cpu_that_comes_later_was_unknown_before() -> None:
     clocks = _clocks(_frame(1, 800, 3000, ticked=(1,)), _frame(2, 800, 3000, 2000, ticked=(1, 2)))
     assert clocks.clocks(2, range(2)) == [None, 2_000_000]
+
+
+def test_a_power_limit_that_was_reached_is_told_also_where_another_counter_was_lost() -> None:
+    def limited(second: int, *counts: int | None) -> Frame:
+        packages = tuple(ClockPackage(at, str(at), power_limit_count=count) for at, count in enumerate(counts, start=1))
+        return replace(_frame(second, 800, 3000, 3000), clock=ClockFigures(packages=packages))
+
+    clocks = _clocks(limited(1, 5, 3), limited(2, 6, None), limited(3, 6, 3), limited(4, 6, 3))
+    assert [by_power for _, by_power in clocks.slowed_by(range(4))] == [False, True, False, False]
