@@ -46,6 +46,7 @@ _TITLES = {
     ClockGraph.EACH: "clock of each target CPU, GHz",
     ClockGraph.MEAN: "mean clock of the target CPUs, GHz",
 }
+_LONG_NAME = 14  # characters of several CPUs: more are counted
 _LOW = 9  # rows of a body without frames that has no room for a chart
 _READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
 
@@ -190,13 +191,23 @@ def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 def _told(model: ScreenModel, width: int) -> str:
     """The clock of the snapshot that is shown, its range, what keys do here, and the marks on the axis."""
     told, numbers = [], in_sight(model, width)
-    clocks = [khz for khz in model.clocks.slowest(numbers) if khz is not None]
+    slowest = model.clocks.slowest(numbers)
+    clocks = [khz for khz in slowest if khz is not None]
     at = next(iter(model.clocks.slowest([model.number])), None) if model.number >= 0 else None
     if at is not None:
         told.append(f"{'now' if model.cursor is None else 'then'} {at / 1e6:.2f}")
     if clocks and max(clocks) - min(clocks) >= 5000:
         low, high = min(clocks), max(clocks)
-        told.append(f"{low / 1e6:.2f} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
+        where = _cpus_at(model, numbers[slowest.index(low)], low)
+        told.append(f"{low / 1e6:.2f}{where} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
     words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
     marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
-    return " · ".join([*told, f"[ ] drops over {DROP:.0%}", *marks, "g graph"] if told else [])
+    return " · ".join([*told, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if told else [])
+
+
+def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
+    """The target CPUs that had this clock then; how many, where they are too many to name; nothing where all had it."""
+    target = model.frame.target if model.frame is not None else ()
+    cpus = [cpu for cpu in target if model.clocks.clocks(cpu, [number]) == [khz]]
+    named = name_cpus(cpus)
+    return "" if len(cpus) in (0, len(target)) else f" on {named if len(named) < _LONG_NAME else f'{len(cpus)} CPUs'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -147,3 +148,17 @@ def test_cpus_without_a_clock_leave_room_for_all_reasons() -> None:
     for name in reasons:
         assert f"no such file (/sys/{name})" in text
     assert text.count("pgdn scrolls") == 1
+
+
+@pytest.mark.parametrize(("slow", "said"), [((9,), "CPU 9"), ((8, 9), "CPUs 8-9"), (range(2, 64, 2), "31 CPUs")])
+def test_the_lowest_clock_names_its_cpus(slow: Iterable[int], said: str) -> None:
+    def at(second: int) -> Frame:
+        shown = _frame(1, 64)
+        cpus = tuple(
+            replace(line, current_khz=2_000_000) if second == 3 and line.cpu in slow else line for line in shown.cpus
+        )
+        return replace(shown, taken_at_ns=second * 10**9, cpus=cpus)
+
+    model = model_of(*map(at, range(1, 6)))
+    model.go_to(Screen.CLOCK)
+    assert f"2.00 on {said} to 3.00, spread 33%" in "\n".join(_lines(model, 120, 34))
