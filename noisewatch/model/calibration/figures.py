@@ -12,7 +12,7 @@ from noisewatch.model.calibration.statistics import Histogram, mad, mvalue, quan
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
 
-BLOCK_NS = 1_000_000  # fixed work is judged in blocks of about a millisecond, as pyperf's shortest samples are
+BLOCK_NS = 1_000_000  # work is judged in blocks of about a millisecond, as pyperf's shortest samples are
 _LEAST_BLOCKS = 20
 _CYCLES_PER_ADD = 1  # of a register to a register, on every core met (https://uops.info/)
 _LEAST_CHAINS = 10

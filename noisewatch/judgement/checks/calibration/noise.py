@@ -32,8 +32,8 @@ from noisewatch.units import describe_ns
     ),
     why=(
         "The noise that the machine itself adds limits what a benchmark can show here. It is predicted from the gaps "
-        "and the fixed work of the calibration, as a 90% interval. An interval within the budget passes, one above it "
-        "fails; if the budget lies inside the interval, the answer is unknown."
+        "and the interpreted work of the calibration, as a 90% interval. An interval within the budget passes, one "
+        "above it fails; if the budget lies inside the interval, the answer is unknown."
     ),
     remedy=("Fix what the other findings name, take longer or more samples, or accept the noise floor with --max-cv."),
     sources=("https://doi.org/10.1109/SC.2010.12",),

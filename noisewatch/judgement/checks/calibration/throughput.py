@@ -37,9 +37,9 @@ _TAIL_FAILS = Limit(
 @check(
     id="fixed-work-unsteady",
     area=AREA,
-    question="Does fixed work (FWQ) always take the same time?",
+    question="Does interpreted work (FWQ) always take the same time?",
     severity=Severity.WARNING,
-    reads=(f"{MICROBENCHMARK}: fixed work in blocks of 1 ms",),
+    reads=(f"{MICROBENCHMARK}: interpreted work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
     why=(
         "Work without memory accesses and system calls varies only with the CPU itself: with interruptions, with its "
@@ -57,7 +57,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         _TAIL_PASSES,
         _TAIL_FAILS,
         "1 block in 100 is {value:.1%} off the median on CPU {cpu}",
-        "too few blocks of fixed work were measured",
+        "too few blocks of interpreted work were measured",
     )
     middle = grade_worst_cpu(
         case,
@@ -65,7 +65,7 @@ def fixed_work_unsteady(case: Case) -> Answer:
         _MAD_PASSES,
         _MAD_FAILS,
         "median deviation {value:.2%} on CPU {cpu}",
-        "too few blocks of fixed work were measured",
+        "too few blocks of interpreted work were measured",
     )
     return _graver(middle, tail)
 
@@ -141,7 +141,7 @@ _DRIFT_FAILS = Limit(
     area=AREA,
     question="Is the CPU as fast at the end of the calibration as at its beginning?",
     severity=Severity.WARNING,
-    reads=(f"{MICROBENCHMARK}: last third of the fixed work against the first",),
+    reads=(f"{MICROBENCHMARK}: last third of the interpreted work against the first",),
     limits=(_DRIFT_PASSES, _DRIFT_FAILS),
     why="A clock that drops with heat, or a neighbour that starts or stops, makes later runs look slower or faster.",
     remedy="Let the machine warm up, switch off turbo, and interleave the variants that you compare.",
@@ -156,7 +156,7 @@ def throughput_drifts(case: Case) -> Answer:
         _DRIFT_PASSES,
         _DRIFT_FAILS,
         "speed drifted by {value:.2%} over the run on CPU {cpu}",
-        "too few blocks of fixed work were measured",
+        "too few blocks of interpreted work were measured",
     )
 
 
@@ -169,9 +169,9 @@ _HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mval
 @check(
     id="throughput-multimodal",
     area=AREA,
-    question="Does the time of fixed work have a single mode?",
+    question="Does the time of interpreted work have a single mode?",
     severity=Severity.WARNING,
-    reads=(f"{MICROBENCHMARK}: modes of the histogram of the fixed work",),
+    reads=(f"{MICROBENCHMARK}: modes of the histogram of the interpreted work",),
     limits=(_HUMPS_PASS, _HUMPS_FAIL),
     why=(
         "On a CPU that switches between two speeds the mean is a time that no run ever takes; the deviation alone "
@@ -189,7 +189,7 @@ def throughput_multimodal(case: Case) -> Answer:
         _HUMPS_PASS,
         _HUMPS_FAIL,
         "mvalue {value:.1f} on CPU {cpu} (2 is one mode)",
-        "too few blocks of fixed work were measured",
+        "too few blocks of interpreted work were measured",
     )
 
 
@@ -247,7 +247,7 @@ def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
         lambda figures: figures.work.tail_share if figures.work is not None else None,
         _CLOCK_PASSES,
         _CLOCK_FAILS,
-        "one clock: fixed work took the same time within {value:.2%} (CPU {cpu})",
-        "too few blocks of fixed work were measured",
+        "one clock: interpreted work took the same time within {value:.2%} (CPU {cpu})",
+        "too few blocks of interpreted work were measured",
     )
     return steady if steady.status == Status.PASS else otherwise

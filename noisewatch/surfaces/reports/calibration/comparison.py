@@ -10,7 +10,7 @@ from noisewatch.model.calibration.figures import Calibration
 
 
 def work_times(calibration: Calibration, cpus: CpuSet) -> list[float]:
-    """The times of the fixed work (or the workload) on these CPUs, ns."""
+    """The times of the pieces of interpreted work (or of the workload's runs) on these CPUs, ns."""
     return [
         float(length)
         for said in calibration.samples.cpus

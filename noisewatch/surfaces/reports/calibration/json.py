@@ -142,7 +142,7 @@ def _difference(first: Calibrated, second: Calibrated, names: tuple[str, str]) -
 
 
 def describe_comparison(calibration: Calibration, target: CpuSet, against: CpuSet) -> dict[str, Any]:
-    """Fixed work and gaps of two sets of CPUs: durations in ns, and how many times the first the second is."""
+    """Pieces of work and gaps of two sets of CPUs: durations in ns, and how many times the first the second is."""
     return {
         what: _side_by_side([values_of(calibration, cpus) for cpus in (target, against)], ("target", "against"))
         for what, values_of in _COMPARED_VALUES
@@ -177,7 +177,7 @@ def _round_number_of(times_ns: Sequence[float]) -> list[float]:
 
 
 def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
-    """A benchmark for each CPU: its fixed work in blocks of about a millisecond, or the user's workload; seconds."""
+    """A benchmark for each CPU: its interpreted work in blocks of about 1 ms, or the user's workload; seconds."""
     has_command = bool(calibration.samples.command)
     benchmarks = []
     for said in calibration.samples.cpus:

@@ -40,14 +40,14 @@ def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 
 def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
-    """How the fixed work went on over time, on the CPU where it drifted the most."""
+    """How the interpreted work went on over time, on the CPU where it drifted the most."""
     known = {each.cpu: abs(each.throughput_drift_share or 0.0) for each in calibrated.complete}
     said = [each for each in calibrated.calibration.samples.cpus if each.cpu in known]
     if not said:
         return []
     worst = max(said, key=lambda each: known[each.cpu])
     chart = work_chart(worst.work.start_ns, worst.work.length_ns, min(width, WIDTH), _CHART_ROWS)
-    return ["", f"how long the fixed work took on CPU {worst.cpu}, µs", *chart] if chart else []
+    return ["", f"how long each piece of the interpreted work took on CPU {worst.cpu}, µs", *chart] if chart else []
 
 
 def folded(lines: Iterable[str], width: int) -> list[str]:

@@ -44,7 +44,7 @@ class Side:
 
     @property
     def work_ns(self) -> list[float]:
-        """The times of the fixed work, or of the user's, sorted."""
+        """The times of the pieces of interpreted work, or of the user's runs, sorted."""
         return sorted(work_times(self.calibrated.calibration, frozenset(each.cpu for each in self.calibrated.complete)))
 
 
@@ -213,7 +213,7 @@ def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
     for name in ("p99", "p50"):
         figures.append(_Figure(f"gap {name}", "ns", (one.gaps.percentiles.get(name), other.gaps.percentiles.get(name))))
     figures.append(_Figure("gaps a second", "rate", (_per_s(one.gaps), _per_s(other.gaps))))
-    what = "workload" if one.calibrated.calibration.samples.command else "fixed work"
+    what = "workload" if one.calibrated.calibration.samples.command else "interpreted piece"
     works = (one.work_ns, other.work_ns)
     for name, share in (("longest", 1.0), ("p99", 0.99), ("p50", 0.5)):
         figures.append(_Figure(f"{what} {name}", "ns", (quantile(works[0], share), quantile(works[1], share))))

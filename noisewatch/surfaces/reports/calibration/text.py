@@ -102,7 +102,11 @@ def cpu_lines(calibration: Calibration) -> list[str]:
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
     lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
     lines += [f"CPU {cpu}: buffer full: {count} gaps counted without details" for cpu, count in lost.items()]
-    for name, said in (("work", "fixed work"), ("memory", "memory"), ("command", "workload")):
+    for name, said in (
+        ("work", "interpreted work in blocks of about 1 ms"),
+        ("memory", "memory in blocks of about 1 ms"),
+        ("command", "workload"),
+    ):
         lines += _spread_line(calibration, name, said)
     return lines
 

@@ -46,7 +46,12 @@ _CPU_GAUGES = (
     ("gap_max_ns", "gap_max_seconds", 1e-9, "Length of the longest gap."),
     ("effective_khz", "effective_frequency_hertz", 1e3, "Measured clock frequency."),
     ("effective_khz_spread_share", "effective_frequency_spread_ratio", 1.0, "How far the frequency moved."),
-    ("throughput_drift_share", "throughput_drift_ratio", 1.0, "How much fixed work slowed down from first to last."),
+    (
+        "throughput_drift_share",
+        "throughput_drift_ratio",
+        1.0,
+        "How much interpreted work slowed down from first to last.",
+    ),
 )
 
 

@@ -8,7 +8,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.comparison import Difference, compare, part_of
 from noisewatch.kernel.busy_load import BusyLoad
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
-from noisewatch.surfaces.reports.calibration.report import contrast_of
+from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, contrast_of
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import length
@@ -139,3 +139,11 @@ def test_of_target_cpus_that_are_not_isolated_it_is_not_said_whether_isolation_h
 
 def test_too_short_a_calibration_is_said_to_be_extrapolated() -> None:
     assert "Extrapolated: calibrate longer" in " ".join(_text(_contrast(short(), short())).replace("│", " ").split())
+
+
+def test_pieces_of_work_have_another_name_than_the_blocks_below() -> None:
+    contrast = _contrast(recorded(), recorded())
+    pieces, below = _text(contrast), "\n".join(contrast_detail_lines(contrast, 120))
+    assert "interpreted piece p50" in pieces
+    assert "interpreted work in blocks of about 1 ms: median" in below
+    assert "fixed work" not in pieces + below
