@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from noisewatch.judgement.terms import Gravity
@@ -29,8 +30,8 @@ def helpful(findings: Sequence[FindingLine]) -> list[FindingLine]:
     return sorted(found, key=lambda each: _HELPED.index(each.gravity))
 
 
-def help_rows(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
-    """Two rows for each of them: what was found, and the command or what to do."""
+def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
+    """Two rows for each of them: what was found, and the command or what to do; else which of these are unknown."""
     frame = model.frame
     if frame is None or frame.verdict is None:
         return [[("not judged yet", "faint")]]
@@ -43,5 +44,8 @@ def help_rows(model: ScreenModel, glyphs: Glyphs) -> list[Row]:
         )
     unknown = [each.id for each in frame.findings if each.id in CHECKS and each.gravity in _UNKNOWN]
     if unknown and not rows:
-        return [[(f"? unknown: {', '.join(unknown)}", "unknown")]]
+        said = textwrap.wrap(
+            f"? unknown: {', '.join(unknown)}", max(width, 10), subsequent_indent="  ", break_on_hyphens=False
+        )
+        return [[(line, "unknown")] for line in said]
     return rows or [[("no check of clock, idle states, heat or power fails or warns", "plain")]]

@@ -75,7 +75,10 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     count = len(cpus)
     left = max(height - len(chart), 0)
     table = clock_table(model, numbers, width, min(left, count + 1), glyphs)
-    rest = [[(" ", "plain"), *row] for row in (*help_rows(model, glyphs), *settings_rows(model, width - 2, glyphs))]
+    rest = [
+        [(" ", "plain"), *row]
+        for row in (*help_rows(model, width - 2, glyphs), *settings_rows(model, width - 2, glyphs))
+    ]
     rest += [
         [(" ", "plain"), *row] for row in (*package_rows(model, width - 2, glyphs), *reason_rows(model, width - 2))
     ]
@@ -98,17 +101,17 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
     """Rows for the chart, the CPUs and what helps, with their edges."""
     inside = width - _SIDE - 4
-    helps = _help_rows(model)
-    least_help = min(helps, _LEAST_HELP)
+    helps = _help_rows(model, width)
+    least_help = _LEAST_HELP if _found(model) else 1
     middles = _middles(model, inside)
     if not has_clock(model, in_sight(model, width - 4)):
         above = min(len(chart_rows(model, width - 4, height, UNICODE)) + 2, height - least_help - _LEAST_MIDDLE)
-        below = max(min(helps, height - above - middles[-1]), least_help)
+        below = _below(helps, height - above - middles[-1], least_help)
         return above, height - above - below, below
     lanes = lane_count(model, width - 4)
     least_chart = max(_LEAST_CHART, height // 5) + lanes
     middle = max(min(middles[-1], height - least_help - least_chart), _LEAST_MIDDLE)
-    below = max(min(helps, height - middle - least_chart), least_help)
+    below = _below(helps, height - middle - least_chart, least_help)
     room = height - below - _TALL_CHART - lanes * _TALL_LANE
     middle = next((each for each in middles if middle < each <= room), middle)
     return height - middle - below, middle, below
@@ -172,19 +175,30 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
     return joined(upper, panel(title, settings, _SIDE, height - above + 1, glyphs), glyphs)
 
 
-def _help_rows(model: ScreenModel) -> int:
+def _found(model: ScreenModel) -> int:
+    return len(helpful(model.frame.findings)) if model.frame is not None else 0
+
+
+def _help_rows(model: ScreenModel, width: int) -> int:
     """With edges; a single row has none."""
-    found = helpful(model.frame.findings) if model.frame is not None else []
-    return 2 * len(found) + 2 if found else 1
+    rows = len(help_rows(model, width - 4, UNICODE))
+    return rows + 2 if rows > 1 else 1
+
+
+def _below(wanted: int, room: int, least: int) -> int:
+    """Rows for what helps; what is a single row at least, without edges, has all that it wants or that one."""
+    found = max(min(wanted, room), least)
+    return found if found == wanted or least > 1 else least
 
 
 def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    rows = help_rows(model, glyphs)
+    count = _found(model)
     if height == 1:
+        rows = help_rows(model, 10 * width, glyphs)  # in one row
         return [cut([("  what helps: ", "faint"), *rows[0]], width - 2)]
-    count = _help_rows(model) // 2 - 1
+    rows = help_rows(model, width - 4, glyphs)
     measures = [] if model.is_recorded else ["c measures the clock"]
-    told = " · ".join(["y copies the first", f"{count} found", *measures])
+    told = " · ".join([*(["y copies the first", f"{count} found"] if count else []), *measures])
     return panel("what helps", rows, width, height, glyphs, told)
 
 

@@ -15,6 +15,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.clock import ClockFigures, ClockGroup, ClockPackage
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.operations.frame.irqs import IrqLine
+from noisewatch.surfaces.tui.draw.clock_help import CHECKS
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
@@ -162,3 +163,16 @@ def test_the_lowest_clock_names_its_cpus(slow: Iterable[int], said: str) -> None
     model = model_of(*map(at, range(1, 6)))
     model.go_to(Screen.CLOCK)
     assert f"2.00 on {said} to 3.00, spread 33%" in "\n".join(_lines(model, 120, 34))
+
+
+def test_checks_without_an_answer_are_all_named_where_there_is_room() -> None:
+    unknown = tuple(FindingLine(name, "unknown", "blocking", Gravity.OPEN, "said") for name in sorted(CHECKS))
+    shown = replace(_frame(1, 2), findings=unknown)
+    cpus = tuple(replace(line, current_khz=None) for line in shown.cpus)
+    model = model_of(replace(shown, cpus=cpus))
+    model.go_to(Screen.CLOCK)
+    text = " ".join(_lines(model, 120, 34))
+    assert all(name in text for name in CHECKS)
+    moving = model_of(*(replace(_frame(second, 2), findings=unknown) for second in (1, 2)))
+    moving.go_to(Screen.CLOCK)
+    assert any("what helps: ? unknown: " in line and line.endswith("…  ") for line in _lines(moving, 120, 34))
