@@ -130,13 +130,13 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
         begin_ns: int | None = None
         for frame in frames:
             begin_ns = frame.taken_at_ns if begin_ns is None else begin_ns
-            app.show_frame(frame)
+            app.pass_over(frame)
             if machine.is_live and frame.seconds > 0:
                 break
         report_damage(machine)
         if arguments.at is not None and begin_ns is not None:
             go_to(app.model, arguments.at, begin_ns)
-            app.draw()
+        app.draw()
         await pressed()
         return svg_of_lines(app.lines(), width, app.title_of_picture, THEMES[arguments.theme])
 
@@ -155,9 +155,10 @@ async def _animated(app: MonitorApp, pressed: Press, frames: Iterable[Frame], ar
         at_s = (frame.taken_at_ns - begin_ns) / 1e9
         if end_s is not None and at_s > end_s:
             break
-        app.show_frame(frame)
         if at_s < begin_s:
+            app.pass_over(frame)
             continue
+        app.show_frame(frame)
         if not stills:
             await pressed()
         seconds = max(frame.seconds, _SHORTEST_STILL_S)

@@ -141,13 +141,18 @@ class MonitorApp(ActingApp):
 
     def show_frame(self, frame: Frame) -> None:
         """Takes in a frame and draws it, unless the picture is frozen."""
-        self._take_in(frame)
+        self.take_in(frame)
         self._draw_what_came()
 
-    def _take_in_or_tell(self, frame: Frame, line: bytes) -> None:
-        contained(lambda: self._take_in(frame, line), lambda reason: self._cannot(reason, "show what the sampler saw"))
+    def pass_over(self, frame: Frame) -> None:
+        """Takes in a frame as if it had been drawn, as nobody will see it."""
+        self.take_in(frame)
+        self.model.note_drawn()
 
-    def _take_in(self, frame: Frame, line: bytes | None = None) -> None:
+    def _take_in_or_tell(self, frame: Frame, line: bytes) -> None:
+        contained(lambda: self.take_in(frame, line), lambda reason: self._cannot(reason, "show what the sampler saw"))
+
+    def take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """Of frames that come faster than they can be drawn the newest is: drawing waits until there is no other."""
         self._move_aside(frame)
         self.model.add(frame, line)
@@ -194,8 +199,8 @@ class MonitorApp(ActingApp):
     def draw(self) -> None:
         """What has changed since the last time."""
         self._drawn_s = time.monotonic()
-        self._view.update()
         self.model.note_drawn()
+        self._view.update()
 
     @property
     def is_in_unicode(self) -> bool:

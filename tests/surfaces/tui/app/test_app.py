@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.operations.advise import Advice
+from noisewatch.operations.frame.frame import KINDS
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
@@ -48,6 +49,20 @@ def test_a_frame_is_drawn() -> None:
     assert "STABLE" in lines[1]
     assert "target 3" in lines[2]
     assert "hog [4711]" in "".join(lines)
+
+
+def test_where_its_second_went_is_told_of_the_cpu_of_the_culprit_that_is_selected_now() -> None:
+    seen: list[str] = []
+    taken = (4_000_000, *[0] * (len(KINDS) - 1))
+    cpus = tuple(cpu_line(cpu, "target", taken_ns_per_s=taken) for cpu in range(4))
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(cpus, (culprit("one", cpu=2),)))
+        app.show_frame(frame(cpus, (culprit("two", cpu=3, tid=4712),), second=2))
+        seen.extend(shown(app))
+
+    with_monitor(steps, size=(120, 34))
+    assert "CPU 3: where its second went" in "".join(seen)
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])

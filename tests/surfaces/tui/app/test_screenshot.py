@@ -12,6 +12,8 @@ import pytest
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli import main
 from noisewatch.surfaces.cli.screenshot import go_to
+from noisewatch.surfaces.tui.app.monitor import MonitorApp
+from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.state.history import History
 from tests.surfaces.running import Run, record
 from tests.surfaces.tui.framing import SECOND_NS, frame, model_of
@@ -47,6 +49,18 @@ def test_a_picture_shows_the_last_moment(run: Run, tmp_path: Path) -> None:
     assert "hog [900]" in _words(picture)
     assert "UNSTABLE" in _words(picture)
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_of_a_recording_only_what_is_shown_is_drawn(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, drawn = MonitorApp.rows, list[int | None]()
+
+    def noted(app: MonitorApp, width: int, height: int) -> list[Row]:
+        drawn.append(app.model.newest.taken_at_ns if app.model.newest is not None else None)
+        return rows(app, width, height)
+
+    monkeypatch.setattr(MonitorApp, "rows", noted)
+    run("screenshot", tmp_path / "picture.svg", "--replay", _recording(tmp_path))
+    assert len(set(drawn) - {None}) == 1
 
 
 def test_a_picture_downloads_nothing(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
