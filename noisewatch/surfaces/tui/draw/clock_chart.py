@@ -206,7 +206,10 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
 
 
 def _most(shares: Sequence[Khz]) -> Khz:
-    return max((share for share in shares if share is not None), default=None)
+    """None where one that is not known may be more, and what is known is nothing to speak of."""
+    known = [share for share in shares if share is not None]
+    most = max(known, default=None)
+    return most if len(known) == len(shares) or (most or 0) >= _HOT else None
 
 
 def _slowed(model: ScreenModel, numbers: range) -> Mapping[int, str]:

@@ -10,7 +10,7 @@ from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
-from noisewatch.surfaces.tui.state.irq_table import uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_table import LOUD_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, describe_rate, short_duration, short_share
@@ -19,7 +19,6 @@ _RANGE_INTERVALS = 120
 _STEADY = 0.01  # of the clock: what varies by less holds it
 _FRESH_S = 5.0
 _LIMIT = short_share(GRAVE_NS / 1e9)
-_LOUD_PER_S = 1000  # interrupts of one device
 
 
 def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
@@ -39,7 +38,7 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
         return [doubt or [("no device interrupts a target CPU", "calm")]]
     rate, cpu, label = max(found)
     setting = model.irq_settings.get(label)
-    style: Style = "grave" if rate >= _LOUD_PER_S else "notable"
+    style: Style = "grave" if rate >= LOUD_PER_S else "notable"
     said: Row = [
         (describe_rate(rate), style),
         (f" interrupt target CPU {cpu}", "plain"),

@@ -15,6 +15,7 @@ from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length
 from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
 from noisewatch.surfaces.tui.state.irq_table import (
+    LOUD_PER_S,
     IrqRow,
     busiest_first,
     culprits_of,
@@ -68,7 +69,10 @@ def _sum(rates: Sequence[float | None]) -> float | None:
 
 
 def _highest(rates: Sequence[float | None]) -> float | None:
-    return max((rate for rate in rates if rate is not None), default=None)
+    """None where one that is not known may be higher, and what is known is not loud."""
+    known = [rate for rate in rates if rate is not None]
+    highest = max(known, default=None)
+    return highest if len(known) == len(rates) or (highest or 0) >= LOUD_PER_S else None
 
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -112,7 +116,9 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
     """The CPUs that it interrupts, the busiest first; and how often in the intervals that are in sight."""
     known = [rate for rate in rates if rate is not None]
     said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
-    lately: Row = [(f"{said} in {len(rates)} interval{'s' * (len(rates) != 1)}", "plain")]
+    unknown = len(rates) - len(known)
+    said += f" in {len(rates)} interval{'s' * (len(rates) != 1)}{f' ({unknown} unknown)' if known and unknown else ''}"
+    lately: Row = [(said, "plain")]
     now = _on_cpus(row, uncounted_cpus(model.frame) if model.frame is not None else frozenset())
     if not rates:
         return [now]

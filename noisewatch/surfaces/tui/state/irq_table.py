@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts per second at which a level begins
+LOUD_PER_S = 1_000  # interrupts of one device
 _SILENT_AFTER = 60  # intervals
 _SHOWN_MOVE_S = 60
 _NOTHING: Mapping[int, float] = {}

@@ -9,9 +9,10 @@ import pytest
 from rich.color import Color
 from rich.style import Style
 
-from noisewatch.kinds import Role
+from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.clock import ClockCpu, ClockFigures, ClockPackage
 from noisewatch.operations.frame.frame import CpuLine, Frame
+from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
 from noisewatch.surfaces.themes import THEMES
@@ -26,6 +27,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
 
 _QUIET, _LOUD = 1e3, 300e6
+_TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
 
 
 def _cpus(count: int, loud: tuple[int, ...] = ()) -> tuple[CpuLine, ...]:
@@ -86,11 +88,22 @@ def test_each_quantity_has_its_own_level(quantity: Quantity, title: str, sign: s
     line = replace(_cpus(1, (0,))[0], interrupts_per_s=12_000.0, current_khz=1_000_000)
     others = _cpus(63)
     clock = ClockFigures(cpus=(ClockCpu(0, celsius=71.0),), packages=(ClockPackage(0, "0-63", celsius=30.0),))
-    model = _model(frame((line, *(replace(each, cpu=each.cpu + 1) for each in others)), clock=clock), quantity=quantity)
+    lines = (line, *(replace(each, cpu=each.cpu + 1) for each in others))
+    ticked = IrqLine("LOC", tuple(range(64)), (100.0,) * 64)
+    model = _model(frame(lines, clock=clock, irqs=(ticked,), irq_settings=(_TICK,)), quantity=quantity)
     text = _text(_drawn(model, height=90))
     assert f"╭─ {title} ─" in text
     row = next(line for line in text.splitlines() if line.startswith("│ T 0 "))
     assert row.rstrip("│ ").endswith(sign)
+
+
+def test_a_clock_that_is_older_than_its_interval_is_unknown_on_the_map() -> None:
+    ticked = IrqLine("LOC", (0,), (100.0,))
+    told = frame(_cpus(2), irqs=(ticked,), irq_settings=(_TICK,))
+    scale = scale_of(_model(told), Quantity.CLOCK)
+    assert [scale.values(cpu, range(1)) for cpu in (0, 1)] == [[3_000_000], [None]]
+    text = _text(_drawn(_model(replace(told, irqs=()), quantity=Quantity.CLOCK), height=40))
+    assert "clocks unknown: no CPU is known to have had a tick" in text
 
 
 def test_rates_are_kept_closely_enough_and_unknown_as_unknown() -> None:

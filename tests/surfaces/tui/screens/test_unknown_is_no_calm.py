@@ -12,21 +12,25 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Kind, Role
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
+from noisewatch.operations.frame.clock import ClockFigures, ClockPackage
 from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Playback
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
+from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, rates_of
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.history import History
+from noisewatch.surfaces.tui.state.irq_table import IrqRow
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.judgement.judging import judged
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import with_monitor
-from tests.surfaces.tui.framing import cpu_line, culprit, findings, frame, model_of, screen, screen_of
+from tests.surfaces.tui.framing import cpu_line, culprit, findings, frame, model_of, screen, screen_of, text_of
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, process, quiet_files
 
@@ -112,6 +116,26 @@ def test_a_cpu_whose_interrupts_were_not_counted_has_no_blank_cells() -> None:
     rows = [line for line in shown if line.startswith(("  204 ", "      all"))]
     assert [row[at : at + 2] for row in rows] == ["??", "??"]
     assert any("now       CPU 1 12/s, unknown on CPU 3" in line for line in shown)
+
+
+def test_a_column_of_several_intervals_is_unknown_where_one_of_them_is_and_the_others_are_calm() -> None:
+    card = IrqSetting("204", Kind.IRQ, "eth0-TxRx-4", allowed="0-3", effective="1")
+    hot = [ClockFigures(packages=(ClockPackage(0, "0-3", celsius, 100.0),)) for celsius in (40.0, 99.0)]
+
+    def at(second: int, rate: float, clock: ClockFigures) -> Frame:
+        irqs = (IrqLine("204", (1,), (rate,)),) if second % 2 else None
+        return frame(second=second, irqs=irqs, irq_settings=(card,), clock=clock if second % 2 else None)
+
+    model = model_of(
+        *(at(second, 12.0, hot[0]) for second in range(1, 21)), *(at(s, 9e4, hot[1]) for s in range(21, 41))
+    )
+    model.zoom = 10
+    row = IrqRow("204", "eth0-TxRx-4", Kind.IRQ, None, settings=(card,))
+    assert rates_of(model, row, 4) == [None, None, 9e4, 9e4]
+    heat = next(line for line in screen_of(model, "clock", 120, 40) if line.startswith("heat "))
+    assert heat.split()[1] == "??██"
+    facts = "".join(text_of(each) for each in irq_facts(model, row, 120, 12, UNICODE))
+    assert "in 40 intervals (20 unknown)" in facts
 
 
 def test_before_there_is_an_interval_a_recording_does_not_play() -> None:

@@ -17,6 +17,7 @@ _RATES = (0.5, 10, 30, 100, 1_000, 10_000, 30_000, 100_000)  # interrupts per se
 _DEGREES = (1, 40, 50, 60, 70, 80, 90, 100)  # °C
 _CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the highest clock
 _HOT = 80  # °C
+_OLD_CLOCKS = "clocks unknown: no CPU is known to have had a tick, up to which its clock is counted"
 LIMIT = short_share(GRAVE_NS / 1e9)
 _TOLD = (2, 4, 6, 8)  # the levels of the legend
 Values = list[float | None]
@@ -111,12 +112,18 @@ def _clock(model: ScreenModel) -> Scale:
         title="clock, GHz",
         levels=[share * highest for share in _CLOCK_SHARES],
         in_words=lambda khz: f"{khz / 1e6:.1f}",
-        values=lambda cpu, numbers: _with_offline(model, cpu, numbers, model.clocks.clocks(cpu, numbers)),
+        values=lambda cpu, numbers: _with_offline(model, cpu, numbers, _fresh_clocks(model, cpu, numbers)),
         styles={"calm": least, "notable": 0},
         marked=f"below {least / 1e6:.1f} GHz",
         is_best_high=True,
-        why_unknown=why_no_clock(model),
+        why_unknown=_OLD_CLOCKS if _highest_now(model) is not None and model.history.count else why_no_clock(model),
     )
+
+
+def _fresh_clocks(model: ScreenModel, cpu: int, numbers: range) -> Values:
+    """Of the intervals in which the CPU had a tick: what it tells without one may be old."""
+    clocks, are_stale = model.clocks.clocks(cpu, numbers), model.clocks.are_stale(numbers, cpu)
+    return [None if is_stale else khz for khz, is_stale in zip(clocks, are_stale, strict=True)]
 
 
 def _highest_now(model: ScreenModel) -> int | None:
