@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.fixes.actions import pids_of
+from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.threads import Task, Tasks
 from noisewatch.model.interval.disturbance import Disturbance
@@ -94,6 +96,18 @@ def ancestors(case: Case) -> set[int]:
         found |= parents
         parents = {tasks[pid].parent_pid for pid in parents if pid in tasks}
     return found
+
+
+def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
+    """The processes and threads that a fix names by number, each with the name that the kernel gives it then."""
+    snapshots = [case.snapshot] if case.interval is None else [case.snapshot, case.interval.after]
+    tasks = {tid: task for each in snapshots if each.tasks is not None for tid, task in each.tasks.by_tid.items()}
+    pids = {pid for action in (fix.actions if fix is not None else ()) for pid in pids_of(action)}
+    return tuple((pid, _kernels_name(tasks[pid].name)) for pid in sorted(pids & tasks.keys()))
+
+
+def _kernels_name(name: str) -> str:
+    return name.encode()[:_KERNELS_NAME].decode(errors="ignore")
 
 
 Members = tuple[Disturbance, ...]

@@ -34,7 +34,7 @@ from tests.judgement.judging import judged
 from tests.surfaces.reports.verdicts import failed_verdict
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
 from tests.written import WrittenMachine
-from tests.written.quiet_machine import ANSWERS, quiet_files
+from tests.written.quiet_machine import ANSWERS, process, quiet_files
 
 _CPUS = st.integers(0, 8191)
 _FIGURES = st.none() | st.floats(allow_nan=False)
@@ -204,8 +204,20 @@ def test_the_causes_come_with_the_numbers_of_their_findings_and_every_check_with
     ids = [{each.id for each in shown.findings if each.cause == number} for number in range(1, len(causes) + 1)]
     assert ids == [{each.check.id for each in cause.findings} for cause in causes]
     assert [each.command for each in shown.causes] == [cause.fix.now if cause.fix else None for cause in causes]
+    assert [each.undo for each in shown.causes] == [cause.fix.undo if cause.fix else None for cause in causes]
     gravities = [list(Gravity)[int(place)] for place in shown.gravities]
     assert gravities == [each.gravity(verdict.is_strict) for each in verdict.findings]
+
+
+def test_the_threads_that_a_fix_names_by_number_come_with_the_names_that_the_kernel_gives_them() -> None:
+    before = quiet_files() | process(900, "a-hog-of-15-chr", 2, 0, allowed="0-3")
+    after = quiet_files(3.0) | process(900, "a-hog-of-15-chr", 2, 2_000_000_000, allowed="0-3")
+    verdict = judged(WrittenMachine(before, after, answers=ANSWERS))
+    shown = decode_frame(
+        encode_frame(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
+    )
+    (pinning,) = [each for each in shown.causes if each.command == "sudo taskset -pc 0-1 900"]
+    assert pinning.names == ((900, "a-hog-of-15-chr"),)
 
 
 def test_a_check_that_was_not_judged_is_left_out_and_keeps_its_place() -> None:

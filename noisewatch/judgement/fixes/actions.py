@@ -206,4 +206,18 @@ def _switch_on(path: str, priority: int) -> str:
     return f"{{ swapon --show=NAME --noheadings | grep -qxF -e {quoted} || sudo swapon {option}{quoted}; }}"
 
 
+_ABOUT_PROCESSES = frozenset({"chrt", "kill", "renice"})
+
+
+def pids_of(action: Action) -> frozenset[int]:
+    """The processes and threads that its commands name by number."""
+    if isinstance(action, Move):
+        process = () if action.process is None else (action.process,)
+        return frozenset((*(pin.tid for pin in action.pins), *process))
+    if isinstance(action, Run):
+        commands = (command for command in action.commands if command[0] in _ABOUT_PROCESSES)
+        return frozenset(int(word) for command in commands for word in command if word.isdecimal() and int(word))
+    return frozenset()
+
+
 Action = Write | Run | Move | MakePartition | StopEvents | SwitchSwapOff

@@ -98,6 +98,7 @@ def _cause(values: Any) -> CauseLine:
     fields = _named(CauseLine, values)
     fields["steps"] = tuple((purpose, line) for purpose, line in fields["steps"])
     fields["settles"] = tuple(fields["settles"])
+    fields["names"] = tuple((pid, name) for pid, name in fields["names"])
     return CauseLine(**fields)
 
 

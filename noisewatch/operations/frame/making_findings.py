@@ -12,6 +12,7 @@ from noisewatch.judgement.cause_words import steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of
 from noisewatch.judgement.finding_words import commands_of, left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.operations.frame.causes import CauseLine
@@ -80,4 +81,5 @@ def _cause_line(cause: Cause, case: Case) -> CauseLine:
         settles=tuple(each.check.id for each in cause.settles),
         said=_short(title_of(cause, case)) if cause.way is not None else None,
         is_open=cause.way is not None,
+        names=named_by(cause.fix, case),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.surfaces.reports.verdict.fix_script import script, script_steps
 from tests.surfaces.running import Run, quiet_tree
 from tests.written.quiet_machine import CPUS
 
@@ -118,10 +119,50 @@ def test_arguments_of_the_kernel_stand_in_one_line(run: Run, untuned: Path) -> N
     assert wanted == "#   isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
 
 
+def _of_two_threads() -> str:
+    """Commands as fixes have them, about the threads 12 and 13 and the processes 14 and 15."""
+    steps = script_steps(
+        [
+            ("pin", "for n in 12 13; do sudo taskset -pc 0-1 $n; done"),
+            ("calm", "sudo chrt --other -p 0 12 && sudo renice -n 0 -p 13"),
+            ("stop", "sudo kill -STOP 14 15"),
+        ]
+    )
+    return script(["#!/bin/sh"], steps, [], {12: "hog", 13: "it's a hog", 14: "build", 15: "build"})
+
+
+def test_a_number_that_belongs_to_another_process_by_now_is_left_alone(tmp_path: Path) -> None:
+    for pid, name in {12: "hog", 13: "another", 15: "build"}.items():  # 14 has ended
+        (tmp_path / f"proc/{pid}").mkdir(parents=True)
+        (tmp_path / f"proc/{pid}/comm").write_text(f"{name}\n")
+    programs = tmp_path.parent / "bin"
+    programs.mkdir(exist_ok=True)
+    for program in ("taskset", "chrt", "renice", "kill"):
+        (programs / program).write_text(f'#!/bin/sh\necho "{program} $*" >>{tmp_path}/ran\n')
+        (programs / program).chmod(0o755)
+    moved = _of_two_threads().replace("counted kill", f"counted {programs}/kill")  # which is built into the shell
+    ran = _sh(tmp_path, moved)
+    assert (tmp_path / "ran").read_text().splitlines() == [
+        "taskset -pc 0-1 12",
+        "chrt --other -p 0 12",
+        "kill -STOP 15",
+    ]
+    assert "left alone: 13 was it's a hog, and is another" in ran.stderr
+    assert "left alone: 14 was build, and is gone" in ran.stderr
+    assert ran.returncode == 0
+
+
+def test_a_script_about_processes_is_proper_shell(tmp_path: Path) -> None:
+    path = tmp_path / "fix.sh"
+    path.write_text(_of_two_threads())
+    ran = subprocess.run([_SHELLCHECK, "--norc", str(path)], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "")
+
+
 def test_both_are_proper_shell(run: Run, untuned: Path, tmp_path: Path) -> None:
-    for number, script in enumerate(_scripts(run, untuned)):
+    for number, text in enumerate(_scripts(run, untuned)):
         path = tmp_path / f"{number}.sh"
-        path.write_text(script)
+        path.write_text(text)
         assert subprocess.run(["sh", "-n", str(path)], check=False).returncode == 0
         ran = subprocess.run([_SHELLCHECK, "--norc", str(path)], capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stdout) == (0, "")

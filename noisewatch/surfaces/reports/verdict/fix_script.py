@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments
+from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.text import printable
@@ -17,9 +18,34 @@ set -u
 failures=$(mktemp) || exit 1
 trap 'rm -f "$failures"' EXIT
 # Works as root without sudo, too. A failed command is counted; the others still run.
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi; }
+counted() { as_root "$@" || { echo "failed: $*" >&2; echo "$*" >>"$failures"; return 1; }; }
+"""
+_SUDO = """sudo() { counted "$@"; }"""
+_SUDO_FOR_THE_SAME = """\
+# A number may belong to another process by now: what is called otherwise than it was then is left alone.
+is_same() {
+    case $1 in
+    {cases}
+    *) return 0 ;;
+    esac
+    found=$(as_root cat "/proc/$1/comm" 2>/dev/null) || found="gone"
+    [ "$found" = "$name" ] || { echo "left alone: $1 was $name, and is $found" >&2; return 1; }
+}
 sudo() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else command sudo "$@"; fi ||
-        { echo "failed: $*" >&2; echo "$*" >>"$failures"; return 1; }
+    pid=
+    case $1 in
+    chrt | renice | taskset)
+        for pid in "$@"; do :; done
+        if is_same "$pid"; then counted "$@"; fi
+        ;;
+    kill)
+        signal=$2
+        shift 2
+        for pid in "$@"; do if is_same "$pid"; then counted kill "$signal" "$pid"; fi; done
+        ;;
+    *) counted "$@" ;;
+    esac
 }"""
 _EPILOGUE = """\
 if [ -s "$failures" ]; then
@@ -35,18 +61,19 @@ def fix_script(verdict: Verdict) -> str:
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
-    steps = _steps((finding, fix.now) for finding, fix in fixes)
+    steps = script_steps((_heading(finding), fix.now) for finding, fix in fixes)
     what = "the rest" if steps else "the fix"
     comments = [
-        *_comments(f"A reboot is needed for {what}: append this to the kernel command line.", [arguments]),
-        *_comments(
+        *script_comments(f"A reboot is needed for {what}: append this to the kernel command line.", [arguments]),
+        *script_comments(
             "The commands above last until the next boot. To make them permanent:",
             [_about(finding, fix.persist) for finding, fix in lasting if fix.now],
         ),
-        *_comments("To do by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
-        *_comments("No command is known for:", [_about(each, each.answer.said) for each in _unfixable(verdict)]),
+        *script_comments("To do by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
+        *script_comments("No command is known for:", [_about(each, each.answer.said) for each in _unfixable(verdict)]),
     ]
-    return _script(_head(verdict, "Fixes for what noisewatch found"), steps, comments)
+    head = script_head("Fixes for what noisewatch found", _about_verdict(verdict))
+    return script(head, steps, comments, _names(verdict, fixes))
 
 
 def undo_script(verdict: Verdict) -> str:
@@ -55,7 +82,7 @@ def undo_script(verdict: Verdict) -> str:
     undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
     silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
     comments = [
-        *_comments(
+        *script_comments(
             "If these were made permanent:",
             [
                 _about(finding, fix.undo_persist)
@@ -63,14 +90,24 @@ def undo_script(verdict: Verdict) -> str:
                 if fix.undo_persist and not fix.undo_files
             ],
         ),
-        *_comments(
+        *script_comments(
             "If this was appended to the kernel command line, remove it and reboot:",
             [merged_arguments(fix.kernel_arguments for _, fix in fixes)],
         ),
-        *_comments("Not undone by this script:", silent),
+        *script_comments("Not undone by this script:", silent),
     ]
-    head = _head(verdict, "Restores what noisewatch read before the fixes")
-    return _script(head, _steps([*undone, *_files_gone(fixes)]), comments)
+    head = script_head("Restores what noisewatch read before the fixes", _about_verdict(verdict))
+    commands = [*undone, *_files_gone(fixes)]
+    steps = script_steps((_heading(finding), command) for finding, command in commands)
+    return script(head, steps, comments, _names(verdict, fixes))
+
+
+def _heading(finding: Finding) -> str:
+    return f"{finding.check.id}: {finding.answer.said}"
+
+
+def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, str]:
+    return {pid: name for _, fix in fixes for pid, name in named_by(fix, verdict.case)}
 
 
 def _undo_of_units(fix: Fix) -> str | None:
@@ -98,9 +135,13 @@ def _unfixable(verdict: Verdict) -> list[Finding]:
     return [each for each in [*verdict.failures, *verdict.warnings] if each.answer.fix is None]
 
 
-def _head(verdict: Verdict, what: str) -> list[str]:
-    snapshot = verdict.case.snapshot
-    about = f"{describe_platform(snapshot)}; {name_cpus(verdict.case.target)}, profile {verdict.profile}"
+def _about_verdict(verdict: Verdict) -> str:
+    platform = describe_platform(verdict.case.snapshot)
+    return f"{platform}; {name_cpus(verdict.case.target)}, profile {verdict.profile}"
+
+
+def script_head(what: str, about: str) -> list[str]:
+    """The first lines: what the script is for, and which machine it is about."""
     return [
         "#!/bin/sh",
         f"# {what} (version {__version__}).",
@@ -109,26 +150,33 @@ def _head(verdict: Verdict, what: str) -> list[str]:
     ]
 
 
-def _script(head: list[str], steps: list[str], comments: list[str]) -> str:
-    """What to run, or that nothing is; and what else there is to do, for people."""
-    body = [_PROLOGUE, *steps, "", _EPILOGUE] if steps else ["", _NOTHING_TO_RUN if comments else _NOTHING]
+def script(head: Sequence[str], steps: Sequence[str], comments: Sequence[str], names: Mapping[int, str]) -> str:
+    """What to run, or that nothing is; and what else there is to do, for people.
+
+    `names` are those of the threads that the steps name by number.
+    """
+    body = (
+        [_PROLOGUE + _sudo(names), *steps, "", _EPILOGUE] if steps else ["", _NOTHING_TO_RUN if comments else _NOTHING]
+    )
     return "\n".join([*head, *body, *comments, ""])
 
 
-def _steps(commands: Iterable[tuple[Finding, str | None]]) -> list[str]:
-    """The commands, one after the other."""
-    return [line for finding, command in commands if command for line in _step(finding, command)]
+def _sudo(names: Mapping[int, str]) -> str:
+    """How the commands are run: a process is changed only where it is still the one that was seen."""
+    cases = "\n    ".join(f"{pid}) name={shlex.quote(name)} ;;" for pid, name in sorted(names.items()))
+    return _SUDO_FOR_THE_SAME.replace("{cases}", cases) if names else _SUDO
 
 
-def _step(finding: Finding, command: str) -> list[str]:
-    return [
-        "",
-        f"echo {shlex.quote(_one_line(f'{finding.check.id}: {finding.answer.said}'))}",
-        f"{{ {command}; }} >/dev/null",
-    ]
+def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
+    """The commands, one after the other, each after its heading; nothing of what has none."""
+    return [line for heading, command in commands if command for line in _step(heading, command)]
 
 
-def _comments(heading: str, lines: list[str]) -> list[str]:
+def _step(heading: str, command: str) -> list[str]:
+    return ["", f"echo {shlex.quote(_one_line(heading))}", f"{{ {command}; }} >/dev/null"]
+
+
+def script_comments(heading: str, lines: list[str]) -> list[str]:
     """The lines as comments below their heading; nothing where there are none."""
     said = [line for line in lines if line]
     return ["", f"# {heading}", *(f"#   {line}" for line in said)] if said else []

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 from collections.abc import Callable, Mapping
 
 from textual.worker import Worker
 
-from noisewatch.cpus import CpuSet
-from noisewatch.errors import CannotMeasure
 from noisewatch.faults import contained
-from noisewatch.surfaces.tui.app.export import command_to_copy, export, pictures_of, window_reports
+from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.tui.app.export import command_to_copy, export, export_files, pictures_of, window_reports
 from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
 from noisewatch.surfaces.tui.app.sampler_process import toggle_idle_probe
-from noisewatch.surfaces.tui.overlays.overlay import QuietListener, overlay_named
+from noisewatch.surfaces.tui.overlays.overlay import overlay_named
 from noisewatch.surfaces.tui.screens.clock import rows_of_cpus
 from noisewatch.surfaces.tui.screens.culprits import begin_filter
 from noisewatch.surfaces.tui.screens.overview import cpu_room
@@ -22,9 +23,6 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, S
 
 # The screens whose rows are moved through.
 _SELECTING = (Screen.IRQS, Screen.CPU, Screen.EVENTS, Screen.PREFLIGHT, Screen.CULPRITS)
-
-
-_SCRIPTS = "fix script"
 
 
 class ActingApp(KeyedApp):
@@ -132,43 +130,24 @@ class ActingApp(KeyedApp):
         )
 
     def action_fix_script(self) -> None:
-        """Writes what fixes all that fails or warns, and what undoes it, into the folder that we were started in."""
+        """Writes what fixes the causes that are shown, and what undoes it, into the folder that we were started in."""
         shown, frame = self._overlays.shown, self.model.frame
         if shown is not None:
             if scripts := shown.scripts():
                 self._tell(_written(scripts))
-        elif frame is None or not frame.target:
-            self._tell("no fix script: there is no target CPU")
+        elif frame is None or frame.verdict is None:
+            self._tell("no fix script: there is no verdict yet")
         else:
-            self._changed(lambda: self._judge_for_scripts(frozenset(frame.target)))
+            self._tell(contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}"))
 
-    def _judge_for_scripts(self, target: CpuSet) -> None:
-        """The machine is sampled once more, in a thread: a frame does not hold all that a script does."""
-        self.model.notice = "sampling for the fix script …"
-        self.run_worker(
-            lambda: contained(lambda: self._scripts_written(target), lambda reason: f"no fix script: {reason}"),
-            thread=True,
-            name=_SCRIPTS,
-        )
+    def _scripts_written(self, frame: Frame) -> str:
+        from noisewatch.surfaces.tui.app.shown_fixes import shown_scripts  # the first picture comes first
 
-    def _scripts_written(self, target: CpuSet) -> str:
-        from noisewatch.surfaces.tui.overlays.preflight import judged, scripts_of  # the first picture comes first
-
-        verdict = judged(self._access, target, QuietListener(self._while_running), calibrates=False)
-        if isinstance(verdict, str):
-            return f"no fix script: {verdict}"
-        scripts = scripts_of(verdict)
+        scripts = shown_scripts(frame)
         return _written(scripts) if scripts else "no fix script: nothing fails or warns"
-
-    def _while_running(self, change: Callable[[], None]) -> None:
-        if not self.is_running:
-            raise CannotMeasure("stopped")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         found = event.worker.result
-        if event.worker.name == _SCRIPTS and found is not None:
-            (self._overlays.shown or self.model).notice = found
-            self.draw()
         if event.worker.name != "advice" or not event.worker.is_finished:
             return
         is_wanted, self._fix_sought = self._fix_sought == self.model.fix_number, None
@@ -245,8 +224,13 @@ class ActingApp(KeyedApp):
 
 
 def _written(scripts: Mapping[str, str]) -> str:
-    notice = export(scripts, time.localtime())
-    return f"{notice}: read it, then run it as root" if notice.startswith("written:") else notice
+    """Where they are, as a shell takes it: the notice may be cut, so the fix comes first."""
+    name, reason = export_files(scripts, time.localtime())
+    if reason is not None:
+        return reason
+    fix, *others = scripts
+    path = shlex.quote(os.path.abspath(f"{name}.{fix}"))
+    return f"written: {path} {' '.join(f'.{each}' for each in others)}: what is shown; read it, then run it as root"
 
 
 def _listing_culprits() -> str:

@@ -44,19 +44,27 @@ def pictures_of(svg: str) -> dict[str, str | bytes]:
 
 def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> str:
     """Writes them into the working folder, beside what is there; what was written, or why it could not be."""
+    name, reason = export_files(text_by_suffix, now)
+    return reason or f"written: {name} {' '.join(f'.{suffix}' for suffix in text_by_suffix)}"
+
+
+def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
+    """Writes them as files of one name, which it returns, and what went wrong; scripts can be run."""
     name = _unused(time.strftime("noisewatch-%Y%m%d-%H%M%S", now), text_by_suffix)
-    written: list[str] = []
-    for suffix, text in text_by_suffix.items():
+    for at, (suffix, text) in enumerate(text_by_suffix.items()):
+        path = f"{name}.{suffix}"
         try:
-            with open(f"{name}.{suffix}", "xb") as file:
+            with open(path, "xb") as file:
                 file.write(text.encode() if isinstance(text, str) else text)
+                if suffix.endswith(".sh"):
+                    os.fchmod(file.fileno(), _RUNNABLE)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            return f"{'written in part' if written else 'nothing was written'}: {name}.{suffix}: {reason}"
-        written.append(f".{suffix}")
-    return f"written: {name} {' '.join(written)}"
+            return name, f"{'written in part' if at else 'nothing was written'}: {path}: {reason}"
+    return name, None
 
 
+_RUNNABLE = 0o755
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
 _EXPORTED_NAMES = {"origin": "source"}  # of a frame's fields
 _TOLD_ON_CHANGE = ("places", "irq_settings")  # which the interval that is shown need not have

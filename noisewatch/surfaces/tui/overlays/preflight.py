@@ -63,7 +63,9 @@ class PreflightOverlay(Overlay):
 
     def scripts(self) -> dict[str, str]:
         """What would fix what was found, and undo it, by the suffix of the file; nothing before there is a verdict."""
-        return {} if self.verdict is None else scripts_of(self.verdict)
+        if self.verdict is None or not (self.verdict.failures or self.verdict.warnings):
+            return {}
+        return {"fix.sh": fix_script(self.verdict), "undo.sh": undo_script(self.verdict)}
 
     @property
     def calibration(self) -> Calibration | None:
@@ -123,23 +125,12 @@ class _Listener(QuietListener):
         self._show(lambda: self._screen.remarks.append(text))
 
 
-def judged(
-    access: MachineAccess, cpus: CpuSet, listener: ProgressListener, *, calibrates: bool = True
-) -> Verdict | str:
+def judged(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
     """The verdict on the machine, whose target CPUs are `cpus` as announced; the reason where there is none."""
     if access.preflight_options is None:
         return "there is no machine"
     try:
         options = replace(access.preflight_options(), announced=cpus)
-        if not calibrates:
-            options = replace(options, calibration=replace(options.calibration, seconds=0.0))
         return preflight(access.opened(), options, listener).verdict
     except NoisewatchError as error:
         return str(error)
-
-
-def scripts_of(verdict: Verdict) -> dict[str, str]:
-    """By the suffix of the file: those of `preflight --fix-script --undo-script`; none where nothing is to be fixed."""
-    if not verdict.failures and not verdict.warnings:
-        return {}
-    return {"fix.sh": fix_script(verdict), "undo.sh": undo_script(verdict)}

@@ -2,71 +2,92 @@
 
 from __future__ import annotations
 
+import stat
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.monitor import machine_access
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import shown, until, with_monitor
-from tests.surfaces.tui.framing import frame
+from tests.surfaces.tui.framing import findings, frame
 from tests.written.quiet_machine import CPUS, quiet_files
 
 
-def _recorded(tmp_path: Path, governor: str = "powersave") -> MachineAccess:
+def _recorded(tmp_path: Path) -> MachineAccess:
     """Of a machine with one fault; the working folder is another than the recording's."""
-    moments = [quiet_files(at) | {f"{CPUS}/cpu2/cpufreq/scaling_governor": f"{governor}\n"} for at in (0.0, 3.0)]
+    moments = [quiet_files(at) | {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"} for at in (0.0, 3.0)]
     return machine_access(parse_arguments(["--replay", str(record(tmp_path / "machine.nw", *moments))]))
 
 
-def _notice_after(access: MachineAccess, *keys: str) -> str:
+_CAUSES = (
+    CauseLine((("now", "echo performance | sudo tee /a"), ("undo", "echo powersave | sudo tee /a"), ("keep", "k"))),
+    CauseLine((("now", "sudo taskset -pc 0-1 4711"), ("undo", "sudo taskset -pc 0-3 4711")), names=((4711, "hog"),)),
+    CauseLine((("try", "--cpus 1"),)),
+)
+_FOUND = tuple(replace(each, cause=at) for at, each in enumerate(findings(("governor", "hogs", "smt")), start=1))
+
+
+def _notice_after(key: str, **shown: Any) -> str:
     notices: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
-        await pilot.press(*keys)
-        await until(pilot, lambda: not (app.model.notice or "sampling").startswith("sampling"))
+        app.show_frame(frame(4, **shown))
+        await pilot.press("7", key)
         notices.append(app.model.notice or "")
 
-    with_monitor(steps, access=access)
+    with_monitor(steps, size=(200, 30))
     return notices[0]
 
 
-def test_shift_f_writes_the_fix_script_and_its_undo_and_overwrites_nothing(
+def test_shift_f_writes_the_fixes_of_all_causes_that_are_shown_and_their_undo_and_overwrites_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    access = _recorded(tmp_path)
-    (tmp_path / "written").mkdir()
-    monkeypatch.chdir(tmp_path / "written")
-    notices = [_notice_after(access, "7", "F") for _ in range(2)]
-    assert [notice.partition(":")[0] for notice in notices] == ["written", "written"]
-    names = sorted(path.name for path in Path().iterdir())
-    assert len(names) == 4
-    assert {name.partition(".")[2] for name in names} == {"fix.sh", "undo.sh"}
-    assert all(path.read_text().startswith("#!/bin/sh") for path in Path().iterdir())
+    monkeypatch.chdir(tmp_path)
+    notices = [_notice_after("F", findings=_FOUND, causes=_CAUSES) for _ in range(2)]
+    written = [Path(notice.split()[1]) for notice in notices]
+    assert [path.parent for path in written] == [tmp_path, tmp_path]
+    assert len(set(tmp_path.iterdir())) == 4
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o755 for path in tmp_path.iterdir())
+    fix = written[0].read_text()
+    undo = Path(str(written[0]).replace(".fix.sh", ".undo.sh")).read_text()
+    assert [line for line in fix.splitlines() if line.startswith("{ ")] == [
+        "{ echo performance | sudo tee /a; } >/dev/null",
+        "{ sudo taskset -pc 0-1 4711; } >/dev/null",
+    ]
+    assert [line for line in undo.splitlines() if line.startswith("{ ")] == [
+        "{ sudo taskset -pc 0-3 4711; } >/dev/null",
+        "{ echo powersave | sudo tee /a; } >/dev/null",
+    ]
+    assert "#   governor: k" in fix
+    assert "#   smt: smt was found: --cpus 1" in fix
+    assert "4711) name=hog ;;" in fix
 
 
 def test_a_fix_script_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    access = _recorded(tmp_path)
     folder = tmp_path / "gone"
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    notice = _notice_after(access, "7", "F")
+    notice = _notice_after("F", findings=_FOUND, causes=_CAUSES)
     assert notice.startswith("nothing was written: ")
     assert notice.endswith("no such file or directory")
 
 
-def test_where_nothing_fails_no_script_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    access = _recorded(tmp_path, governor="performance")
-    (tmp_path / "written").mkdir()
-    monkeypatch.chdir(tmp_path / "written")
-    assert _notice_after(access, "F") == "no fix script: nothing fails or warns"
-    assert not list(Path().iterdir())
+@pytest.mark.parametrize(("verdict", "why"), [("stable", "nothing fails or warns"), (None, "there is no verdict yet")])
+def test_where_no_cause_is_shown_no_script_is_written(
+    verdict: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _notice_after("F", verdict=verdict) == f"no fix script: {why}"
+    assert not list(tmp_path.iterdir())
 
 
 def test_after_a_preflight_shift_f_writes_what_its_verdict_asks_for(
