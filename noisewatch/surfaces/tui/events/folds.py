@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
-from noisewatch.units import short_seconds
+from noisewatch.units import short_seconds, short_share
 
 _LEAST_FOLDED = 3  # what came, went and came again
 _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
@@ -39,8 +39,10 @@ def _one(group: Sequence[Event]) -> FoldedEvent:
     last, first = group[0], group[-1]
     times = sum(event.begins for event in group) or len(group)  # a filter may leave only the ends
     over = short_seconds((last.at_ns - first.at_ns) / 1e9)
+    most = max((event.share for event in group if event.share is not None), default=None)
+    peak = f" (peak {short_share(most)})" if most is not None else ""
     verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
-    said = f"{last.about} {verb} {times} times in {over}, {lasts if last.begins else is_over}"
+    said = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if last.begins else is_over}"
     return FoldedEvent(
         at_ns=last.at_ns,
         kind=last.kind,

@@ -45,6 +45,7 @@ class Event:
     """`number` is the interval that it belongs to, and `at_ns` the time of the frame that was the newest then.
 
     `about` names what began, or ended where `begins` is false, so that all of one thing can be folded; or is empty.
+    `share` is the most of a CPU that it took up to then.
     """
 
     at_ns: int
@@ -53,6 +54,7 @@ class Event:
     number: int = 0
     about: str = ""
     begins: bool = True
+    share: float | None = None
 
 
 def kind_of_device(subsystem: str) -> EventKind:

@@ -42,6 +42,7 @@ class Watch:
     absent: Callable[[Frame, Subject], float | None]  # the figure of what is not among the readings
     begun: Callable[[str, str, Episode], str]
     ended: Callable[[str, str, Episode], str]
+    is_share: bool = False  # whether the figure is one of a CPU
 
 
 @dataclass(slots=True)
@@ -66,11 +67,13 @@ class Episodes:
         for name, cpus, episode in _by_name(ended):
             text = self.watch.ended(name, cpus, episode)
             about = f"{name} on {cpus}" if cpus else name
-            yield Event(episode.last_ns, self.watch.kind, text, episode.last_number, about, begins=False)
+            share = episode.highest if self.watch.is_share else None
+            yield Event(episode.last_ns, self.watch.kind, text, episode.last_number, about, begins=False, share=share)
         for name, cpus, episode in _by_name(begun):
             about = f"{name} on {cpus}" if cpus else name
             text = self.watch.begun(name, cpus, episode)
-            yield Event(frame.taken_at_ns, self.watch.kind, text, number, about)
+            share = episode.highest if self.watch.is_share else None
+            yield Event(frame.taken_at_ns, self.watch.kind, text, number, about, share=share)
 
     def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
         """Those that are over; the others are as they are now."""
@@ -161,6 +164,7 @@ _BUSY = Watch(
     absent=_absent_culprit,
     begun=_takes,
     ended=lambda name, cpus, episode: f"{name} off {cpus} after {episode.lasted_s:.0f} s ({_peak(episode)})",
+    is_share=True,
 )  # fmt: skip
 _STEAL = Watch(
     EventKind.STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
@@ -168,6 +172,7 @@ _STEAL = Watch(
     absent=_absent_culprit,
     begun=_takes,
     ended=lambda name, cpus, episode: f"{name} on {cpus} ended after {episode.lasted_s:.0f} s ({_peak(episode)})",
+    is_share=True,
 )  # fmt: skip
 
 

@@ -51,6 +51,18 @@ def test_what_fails_again_and_again_is_one_line_at_the_time_of_the_last() -> Non
     assert "12:00:55" in next(line for line in _text(_model()).splitlines() if "6 times in 50 s" in line)
 
 
+def test_a_fold_tells_the_worst_of_its_members() -> None:
+    shares = {5: 0.3, 20: 0.95, 35: 0.25}
+
+    def at(second: int) -> Frame:
+        lost_ns = next((share * 1e9 for since, share in shares.items() if since <= second < since + 3), 0.0)
+        return frame(2, (culprit("hog", cpu=1, lost_ns=lost_ns),) if lost_ns else (), second)
+
+    assert [event.text for event in model_of(*map(at, range(60))).log.listed()] == [
+        "hog [4711] on CPU 1 came 3 times in 32 s (peak 95%), gone"
+    ]
+
+
 def test_what_came_and_went_once_is_told_as_it_was() -> None:
     texts = [event.text for event in _model(12).log.listed()]
     assert "unstable → stable; recovered: tasks-on-target (last 5 s)" in texts
