@@ -33,6 +33,13 @@ class ActingApp(KeyedApp):
     def action_leave_at_once(self) -> None:
         self.exit()
 
+    async def action_quit(self) -> None:
+        """Closes what is shown above the screen, or opened on it; where nothing is, ends the program."""
+        if self._shows_help or self._overlays.shown is not None or self.model.has_opened:
+            self.action_leave()
+        else:
+            self.exit()
+
     def action_do(self, method: str, *arguments: object) -> None:
         """What changes the model, and nothing else."""
         self._changed(lambda: getattr(self.model, method)(*arguments))

@@ -90,6 +90,7 @@ def page(
     rows += [[] for _ in range(parts.head + parts.body - len(rows))]
     rows += _timeline(model, width, parts.timeline, glyphs)
     shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys
+    shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
     rows = [*rows, *([_key_row(width, shown, glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
         rows[-1] = cut([(f" {model.notice}", "strong")], width)  # until the next key

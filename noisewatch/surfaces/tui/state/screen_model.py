@@ -94,12 +94,17 @@ class ScreenModel(TimeTravel):
             self.cpu = filters.worst_cpu(self.frame.cpus)
 
     def go_back(self) -> None:
-        """Closes the fix, where one is shown; else to the overview."""
-        if self.shows_fix or self.opens_check or self.tells_all_checks:
+        """Closes what is opened, where something is; else to the overview."""
+        if self.has_opened:
             self.opens_check = self.tells_all_checks = False
             self.close_fix()
         else:
             self.go_to(Screen.OVERVIEW)
+
+    @property
+    def has_opened(self) -> bool:
+        """Whether a fix, the reasons of a check, or all checks are shown in the place of a part of the screen."""
+        return self.shows_fix or self.opens_check or self.tells_all_checks
 
     @property
     def shows_fix(self) -> bool:

@@ -13,7 +13,8 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
 OVERLAYS: Mapping[str, type[Overlay]] = {"c": CalibrationOverlay, "t": TraceOverlay, "p": PreflightOverlay}
-QUITTING = ("q", "ctrl+c")
+CLOSING = "q"  # or quitting, where nothing is above the screen
+QUITTING = (CLOSING, "ctrl+c")
 KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
 Change = dict[str, object]
 CHARACTERS = {
@@ -163,6 +164,7 @@ def _in_overlay(kind: type[Overlay]) -> dict[str, Change]:
         **{key: {} for key in KEYS},
         "enter": {"above": over},
         "escape": {"above": None},
+        CLOSING: {"above": None},
         "e": {"notice": "written"},
     }
 
@@ -173,7 +175,7 @@ def _in_overlay(kind: type[Overlay]) -> dict[str, Change]:
 EFFECTS: dict[str, dict[str, Change]] = {
     **{screen: _on_screen(screen) for screen in SCREENS},
     RECORDED: {**_on_screen(Screen.OVERVIEW), **_OF_A_RECORDING},
-    HELP: {key: {} if key in SCROLLING else {"shows_help": False} for key in KEYS},
+    HELP: {key: {} if key in SCROLLING else {"shows_help": False} for key in [*KEYS, CLOSING]},
     TYPING: {key: _WHILE_TYPING.get(key, {}) for key in KEYS},
     **{place: _in_overlay(kind) for place, kind in OVERLAYS.items()},
 }

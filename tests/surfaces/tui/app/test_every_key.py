@@ -25,6 +25,7 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, S
 from noisewatch.surfaces.tui.state.selection import Selection
 from tests.surfaces.tui.app.key_effects import (
     CHARACTERS,
+    CLOSING,
     EFFECTS,
     HELP,
     KEYS,
@@ -40,6 +41,7 @@ from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
 
 SIZE = (100, 30)
+_COVERED = (HELP, *OVERLAYS)
 _HOPS = 5  # from the application to the screen to the view, and back, each with a queue of its own
 
 
@@ -189,7 +191,7 @@ async def _press(app: MonitorApp, pilot: Pilot[None], key: str) -> None:
 
 @pytest.mark.parametrize("place", EFFECTS)
 def test_the_table_has_a_row_for_every_key(place: str) -> None:
-    assert sorted(EFFECTS[place]) == sorted(KEYS)
+    assert sorted(EFFECTS[place]) == sorted([*KEYS, *([CLOSING] if place in _COVERED else [])])
 
 
 @pytest.mark.parametrize("place", EFFECTS)
@@ -219,8 +221,15 @@ def test_every_key_does_what_it_should_and_nothing_else(
     assert wrong == []
 
 
-@pytest.mark.parametrize("key", QUITTING)
-@pytest.mark.parametrize("place", [place for place in EFFECTS if place != TYPING])
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [
+        (place, key)
+        for place in EFFECTS
+        for key in QUITTING
+        if place != TYPING and (key != CLOSING or place not in _COVERED)
+    ],
+)
 def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
     async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
         _begin(app, place)
@@ -229,6 +238,32 @@ def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
     app = with_monitor(press, size=SIZE)
     assert not app.is_running
     assert app.return_code == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "opening", "opened"),
+    [
+        (Screen.OVERVIEW, "f", "advice"),
+        (Screen.PREFLIGHT, "enter", "opens_check"),
+        (Screen.PREFLIGHT, "v", "tells_all_checks"),
+    ],
+)
+def test_q_closes_what_is_opened_on_a_screen_before_it_leaves(place: str, opening: str, opened: str) -> None:
+    looks: list[object] = []
+
+    async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
+        _begin(app, place)
+        for key in (opening, "q"):
+            await _press(app, pilot, key)
+            await app.workers.wait_for_complete()
+            await pilot.pause(0)
+            looks.append(bool(getattr(_look(app), opened)))
+        assert app.is_running
+        await pilot.press("q")
+
+    access = MachineAccess(lambda: WrittenMachine(quiet_files()))
+    assert with_monitor(press, size=SIZE, access=access).return_code == 0
+    assert looks == [True, False]
 
 
 def test_while_a_filter_is_typed_only_ctrl_c_leaves() -> None:
