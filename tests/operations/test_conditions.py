@@ -50,6 +50,13 @@ def test_counters_of_throttling_that_grew_name_the_target_cpus_of_the_core_and_t
     assert third.conditions.throttled == ()
 
 
+def test_power_limits_that_were_reached_are_told_apart_from_heat(tmp_path: Path) -> None:
+    path = f"{CPUS}/cpu3/thermal_throttle/core_power_limit_count"
+    paths = (path, path.replace("cpu3", "cpu2"))
+    moments = [dict.fromkeys(paths, "7\n"), dict.fromkeys(paths, "7\n") | {path: "13\n"}]
+    assert _frames(tmp_path, *moments)[-1].conditions.throttled == (Throttled("core", "3", 6, "power"),)
+
+
 def test_a_counter_that_cannot_be_read_is_unknown_and_not_still(tmp_path: Path) -> None:
     unread = {f"{CPUS}/cpu3/thermal_throttle/core_throttle_count": "rubbish\n"}
     assert _frames(tmp_path, {}, unread)[-1].conditions.throttled == (Throttled("core", "3", None),)

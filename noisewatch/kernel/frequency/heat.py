@@ -7,6 +7,7 @@ https://docs.kernel.org/driver-api/thermal/sysfs-api.html. Fans, displays and ra
 
     /sys/devices/system/cpu/cpuN/thermal_throttle/core_throttle_count       3080
     /sys/devices/system/cpu/cpuN/thermal_throttle/package_throttle_count    15557
+    /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_power_limit_count    7   (boot option int_pln_enable)
 
 https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c. Only Intel's processors count, since
 boot. All CPUs of a core, or of a package, take the interrupt, so that one of them is enough to ask. The kernel counts
@@ -16,8 +17,8 @@ when throttling begins: what lasts from before to after an interval is not count
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -97,17 +98,25 @@ def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | 
 class ThermalThrottling:
     """Events since boot by the CPU that was asked for its core, or its package; None is unknown.
 
-    `uncounted` are the target CPUs of the cores that were too many to ask.
+    `limited` are those of the power limit, and empty where the kernel counts none. `uncounted` are the target CPUs of
+    the cores that were too many to ask.
     """
 
     count_by_core_cpu: Mapping[int, int | None]
     count_by_package_cpu: Mapping[int, int | None]
     uncounted: CpuSet = frozenset()
+    limited_by_core_cpu: Mapping[int, int | None] = field(default_factory=dict)
+    limited_by_package_cpu: Mapping[int, int | None] = field(default_factory=dict)
 
 
 def throttle_path(cpu: int, what: str) -> str:
     """The counter of the CPU's core, or package."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_count"
+
+
+def limited_path(cpu: int, what: str) -> str:
+    """How often the power limit of the CPU's core, or package, was reached."""
+    return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_power_limit_count"
 
 
 def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlace]) -> ThermalThrottling:
@@ -127,7 +136,17 @@ def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPl
         {cpu: reader.parsed(throttle_path(cpu, "core"), parse_count) for cpu in asked},
         {cpu: reader.parsed(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
         frozenset(cpu for cpu in target if _first_of_core(cpu, target, topology) in left),
+        _read_limited(reader, "core", asked),
+        _read_limited(reader, "package", list(packages.values())),
     )
+
+
+def _read_limited(reader: Reader, what: str, cpus: Sequence[int]) -> Mapping[int, int | None]:
+    """Empty where the first CPU has no such counter: then no CPU has one."""
+    first = limited_path(cpus[0], what)
+    if reader.parsed(first, parse_count, expected=False) is None and first not in reader.reason_by_path:
+        return {}
+    return {cpu: reader.parsed(limited_path(cpu, what), parse_count) for cpu in cpus}
 
 
 def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:

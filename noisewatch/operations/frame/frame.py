@@ -92,11 +92,14 @@ class ClockLimits:
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """How often heat slowed down what these target CPUs share, a core or a package; None is unknown."""
+    """How often `heat`, or the `power` limit, slowed what these target CPUs share, a core or a package; None is
+    unknown.
+    """
 
     what: str
     cpus: str
     times: int | None
+    by: str = "heat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from typing import Any
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.slowed import slowed_between
 from noisewatch.operations.frame.frame import (
     KINDS,
     MOST_CULPRITS,
@@ -157,20 +157,9 @@ def _clock_limits(snapshot: Snapshot) -> tuple[ClockLimits, ...]:
 
 def _throttled(interval: Interval) -> Iterator[Throttled]:
     """Those whose counter grew, and those that ought to have one that can be read."""
-    before, after = interval.before.background.throttling, interval.after.background.throttling
-    target, topology = interval.after.target.cpus, interval.after.topology
-    for cpu, count in after.count_by_core_cpu.items():
-        times = _growth(before.count_by_core_cpu.get(cpu), count)
-        if times != 0:
-            yield Throttled("core", format_cpu_list(cpus_of_core(cpu, target, topology)), times)
-    for cpu, count in after.count_by_package_cpu.items():
-        times = _growth(before.count_by_package_cpu.get(cpu), count)
-        if times != 0:
-            yield Throttled("package", format_cpu_list(cpus_of_package(cpu, target, topology)), times)
-
-
-def _growth(before: int | None, after: int | None) -> int | None:
-    return after - before if before is not None and after is not None and after >= before else None
+    for slowed in slowed_between(interval):
+        if slowed.times != 0:
+            yield Throttled(slowed.what, format_cpu_list(slowed.cpus), slowed.times, slowed.by)
 
 
 def _cooling(snapshot: Snapshot) -> Iterator[CoolingLine]:

@@ -9,6 +9,7 @@ from noisewatch.kernel.frequency.heat import (
     COOLING,
     MOST_WATCHED,
     ThermalThrottling,
+    limited_path,
     read_cooling,
     read_cooling_states,
     read_throttling,
@@ -60,6 +61,28 @@ def test_one_counter_that_makes_no_sense_is_unknown_and_the_others_are_not() -> 
     places = {0: _place(0, 0), 1: _place(1, 0)}
     throttling = read_throttling(reading(_counters(core0="1", core1="x", package0="2")), frozenset({0, 1}), places)
     assert throttling == ThermalThrottling({0: 1, 1: None}, {0: 2})
+
+
+def _limits(**count_by_name: str) -> dict[str, str]:
+    return {limited_path(int(name[-1]), name[:-1]): text + "\n" for name, text in count_by_name.items()}
+
+
+def test_power_limits_are_counted_of_cores_and_packages_where_the_kernel_counts_them() -> None:
+    places, heat = {0: _place(0, 0), 1: _place(1, 0)}, _counters(core0="1", core1="1", package0="2")
+    reader = reading(heat | _limits(core0="7", core1="8", package0="9"))
+    throttling = read_throttling(reader, frozenset({0, 1}), places)
+    assert (throttling.limited_by_core_cpu, throttling.limited_by_package_cpu) == ({0: 7, 1: 8}, {0: 9})
+    reader = reading(heat)
+    throttling = read_throttling(reader, frozenset({0, 1}), places)
+    assert (throttling.limited_by_core_cpu, throttling.limited_by_package_cpu) == ({}, {})
+    assert not reader.reason_by_path
+    assert limited_path(1, "core") not in reader.asked
+
+
+def test_a_count_of_the_power_limit_that_cannot_be_read_is_unknown() -> None:
+    places, heat = {0: _place(0, 0), 1: _place(1, 0)}, _counters(core0="1", core1="1", package0="2")
+    throttling = read_throttling(reading(heat | _limits(core0="x", core1="8")), frozenset({0, 1}), places)
+    assert (throttling.limited_by_core_cpu, throttling.limited_by_package_cpu) == ({0: None, 1: 8}, {})
 
 
 def test_nothing_is_asked_for_no_target() -> None:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.judgement.fixes.lasting import ByHand
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.kernel.frequency.heat import (
     COOLING,
     CPUS,
     MOST_WATCHED,
     CoolingDevice,
-    cpus_of_core,
-    cpus_of_package,
-    throttle_path,
 )
 from noisewatch.kernel.frequency.hwmon import FOLDER as SENSORS
 from noisewatch.kernel.frequency.hwmon import Sensor
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.slowed import BY_HEAT, BY_POWER, Slowdown, slowed_between
 
 _EVENTS = Limit(
     key="fails",
@@ -37,19 +37,24 @@ _THERMAL_INTERRUPT = "TRM"
 @check(
     id="throttled",
     area="heat",
-    question="Did the processor run without thermal throttling?",
+    question="Did the processor run without throttling by heat or power limits?",
     severity=Severity.BLOCKING,
     reads=(
-        f"{CPUS}/cpuN/thermal_throttle/{{core,package}}_throttle_count over the sample and the calibration",
+        f"{CPUS}/cpuN/thermal_throttle/{{core,package}}_{{throttle,power_limit}}_count over the sample and the "
+        "calibration",
         f"{INTERRUPTS} ({_THERMAL_INTERRUPT}), for cores beyond the first 64",
     ),
     limits=(_EVENTS,),
     why=(
-        "A processor that gets too hot lowers its clock until it has cooled, whatever the settings. Intel processors "
-        "count how often throttling began; one that was too hot all the time counts nothing new, but its temperature "
-        "shows it."
+        "A processor that gets too hot lowers its clock until it has cooled, whatever the settings; one that "
+        "reaches its power limit does the same. Intel processors count how often throttling began; one that was too "
+        "hot all the time counts nothing new, but its temperature shows it. How often a power limit was reached is "
+        "counted with the boot option int_pln_enable alone."
     ),
-    remedy="Let the machine cool down, clean its fans, or pin a frequency that it can sustain.",
+    remedy=(
+        "Heat: let the machine cool down, and clean its fans. A power limit: raise the long-term limit (PL1) in the "
+        "firmware setup. In both cases a lower fixed frequency that it can sustain helps."
+    ),
     sources=("https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c",),
     asks_rates=True,
     sees_load=True,
@@ -66,16 +71,15 @@ def throttled(case: Case) -> Answer:
         "events": {path: sum(count or 0 for name, count in counted if name == path) for path in sorted(dict(counted))}
     }
     if events > case.bound(_EVENTS):
-        cpus = frozenset(cpu for interval in case.intervals for cpu in _throttled_cpus(interval))
-        said = f"{name_cpus(cpus)} throttled by heat {events} time{'s' if events > 1 else ''}"
         return Answer(
             Status.FAIL,
-            said,
+            _slowed_words(case.intervals),
             measured=events,
             limit=case.bound(_EVENTS),
             unit=_EVENTS.unit,
-            cpus=cpus,
+            cpus=frozenset(cpu for interval in case.intervals for slowed in _slowed(interval) for cpu in slowed.cpus),
             evidence=evidence,
+            fix=_fix(case),
         )
     silent = [path for path, count in counted if count is None]
     if silent:
@@ -83,40 +87,55 @@ def throttled(case: Case) -> Answer:
     doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
-    return Answer(
-        Status.PASS, "no throttling", measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence
-    )
+    said = "no throttling by heat or power" if _count_power(case.intervals) else "no throttling"
+    return Answer(Status.PASS, said, measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence)
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
     """By how much each counter grew; None is unknown."""
-    before, after = interval.before.background.throttling, interval.after.background.throttling
-    return {
-        **_grown("core", before.count_by_core_cpu, after.count_by_core_cpu),
-        **_grown("package", before.count_by_package_cpu, after.count_by_package_cpu),
-    }
+    return {slowed.path: slowed.times for slowed in slowed_between(interval)}
 
 
-def _grown(what: str, before: Mapping[int, int | None], after: Mapping[int, int | None]) -> dict[str, int | None]:
-    grown: dict[str, int | None] = {}
-    for cpu, last in after.items():
-        first = before.get(cpu)
-        is_known = first is not None and last is not None and last >= first
-        grown[throttle_path(cpu, what)] = last - first if is_known and first is not None and last is not None else None
-    return grown
+def _slowed(interval: Interval) -> list[Slowdown]:
+    return [slowed for slowed in slowed_between(interval) if slowed.times]
 
 
-def _throttled_cpus(interval: Interval) -> frozenset[int]:
-    """The target CPUs of the cores and packages that counted."""
-    events, topology, target = _events(interval), interval.after.topology, interval.after.target.cpus
-    found: set[int] = set()
-    for cpu in interval.after.background.throttling.count_by_core_cpu:
-        if events.get(throttle_path(cpu, "core")):
-            found |= cpus_of_core(cpu, target, topology)
-    for cpu in interval.after.background.throttling.count_by_package_cpu:
-        if events.get(throttle_path(cpu, "package")):
-            found |= cpus_of_package(cpu, target, topology)
-    return frozenset(found)
+def _count_power(intervals: Iterable[Interval]) -> bool:
+    return any(slowed.by == BY_POWER for interval in intervals for slowed in slowed_between(interval))
+
+
+def _slowed_words(intervals: Iterable[Interval]) -> str:
+    """Of heat, and of each power limit, the target CPUs that it slowed, and how often."""
+    slowed = [each for interval in intervals for each in _slowed(interval)]
+    told = []
+    for by, whats in ((BY_HEAT, ("core", "package")), (BY_POWER, ("core",)), (BY_POWER, ("package",))):
+        found = [each for each in slowed if each.by == by and each.what in whats]
+        if found:
+            cpus = frozenset(cpu for each in found for cpu in each.cpus)
+            told.append(f"{name_cpus(cpus)} {_by_words(by, whats[0], len(cpus))} {_times(found)}")
+    return "; ".join(told)
+
+
+def _fix(case: Case) -> Fix | None:
+    """Of a power limit; nothing but time and cleaning cools."""
+    if all(slowed.by != BY_POWER for interval in case.intervals for slowed in _slowed(interval)):
+        return None
+    zones = case.snapshot.hardware.power_limits.zones or ()
+    watts = sorted({zone.limit_uw // 1_000_000 for zone in zones if zone.is_enabled and zone.limit_uw})
+    now = f", now {' and '.join(map(str, watts))} W" if watts else ""
+    words = f"raise the long-term power limit (PL1{now}) in the firmware setup, or set a lower fixed clock"
+    return Fix(lasting=(ByHand(words),), needs_root=False)
+
+
+def _by_words(by: str, what: str, cpus: int) -> str:
+    if by == BY_HEAT:
+        return "throttled by heat"
+    return f"slowed by the power limit of {'its' if cpus == 1 else 'their'} {what}"
+
+
+def _times(slowed: Iterable[Slowdown]) -> str:
+    times = sum(each.times or 0 for each in slowed)
+    return f"{times} time{'s' if times > 1 else ''}"
 
 
 def _are_uncounted_calm(interval: Interval) -> bool:

@@ -118,6 +118,7 @@ _HOT_RESTS_S = 5
 _STEAL_BEGINS, _STEAL_ENDS = 0.02, 0.01  # of a CPU: two ticks of 10 ms in a second, and less than one
 _STEAL_RESTS_S = 10
 _THROTTLING_RESTS_S = 10
+_BY = {"heat": "thermal throttling", "power": "throttling by the power limit"}
 _NEAR, _FAR = 5, 10  # °C below the critical temperature
 
 
@@ -181,7 +182,10 @@ def _peak(episode: Episode) -> str:
 
 
 def _throttled(frame: Frame) -> Mapping[Subject, float | None]:
-    return {(f"the {each.what} of {_cpus(each.cpus)}", None): each.times for each in frame.conditions.throttled}
+    return {
+        (f"{_BY[each.by]} of the {each.what} of {_cpus(each.cpus)}", None): each.times
+        for each in frame.conditions.throttled
+    }
 
 
 def _not_throttled(frame: Frame, subject: Subject) -> float | None:
@@ -202,8 +206,8 @@ _THROTTLING = Watch(
     EventKind.HEAT, 1, 1, _THROTTLING_RESTS_S,
     readings=_throttled,
     absent=_not_throttled,
-    begun=lambda name, cpus, episode: f"thermal throttling of {name}: {_times(episode)} in this interval",
-    ended=lambda name, cpus, episode: f"no thermal throttling of {name} for {_THROTTLING_RESTS_S} s:"
+    begun=lambda name, cpus, episode: f"{name}: {_times(episode)} in this interval",
+    ended=lambda name, cpus, episode: f"no {name} for {_THROTTLING_RESTS_S} s:"
     f" {_times(episode)} within {episode.lasted_s:.0f} s",
 )  # fmt: skip
 _COOLING = Watch(

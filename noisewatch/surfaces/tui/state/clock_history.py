@@ -80,7 +80,7 @@ class ClockHistory:
         ticks = {label for label, setting in irqs.settings.items() if setting.kind == Kind.TICK}
         ticked = {cpu for line in frame.irqs or () if line.label in ticks for cpu in line.cpus}
         flags = _KNOWS_TICKS if ticks and frame.irqs is not None else 0
-        flags |= _BY_HEAT if any(each.times for each in frame.conditions.throttled) else 0
+        flags |= _BY_HEAT if any(each.times and each.by == "heat" for each in frame.conditions.throttled) else 0
         _put(self._flags, at, flags | (_BY_POWER if self._is_limited(frame) else 0))
         _put(self._heat, at, _share_of_heat(frame))
         _put(self._power, at, _share_of_power(frame))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.judgement.verdict import Finding
-from noisewatch.kernel.frequency.heat import MOST_CORES, throttle_path
+from noisewatch.kernel.frequency.heat import MOST_CORES, limited_path, throttle_path
 from tests.judgement.judging import answered, finding, judged
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet.frequency import THERMAL
@@ -40,6 +40,21 @@ def test_where_no_counter_exists_the_measured_drift_answers() -> None:
     moments = (quiet_files(), quiet_files(3.0), loaded_files())
     found = _found("throttled", *(without(each, *gone) for each in moments))
     assert (found.status, found.answered_by) == ("unknown", "throughput-drifts")
+
+
+def test_what_the_power_limit_slowed_is_told_what_to_do_about_it_and_what_heat_slowed_is_not() -> None:
+    counts = {limited_path(cpu, "package"): "7\n" for cpu in (2, 3)}
+    reached = quiet_files(3.0) | counts | {limited_path(2, "package"): "13\n"}
+    fix = _found("throttled", quiet_files() | counts, reached).answer.fix
+    assert fix is not None
+    assert fix.persist is not None
+    assert "PL1, now 125 W" in fix.persist
+    assert _found("throttled", quiet_files(), quiet_files(3.0) | {throttle_path(3, "core"): "13\n"}).answer.fix is None
+
+
+def test_a_count_of_the_power_limit_that_is_gone_after_the_load_is_unknown() -> None:
+    counts = {limited_path(cpu, "package"): "7\n" for cpu in (2, 3)}
+    assert _found("throttled", quiet_files() | counts, quiet_files(3.0)).status == "unknown"
 
 
 def _large(seconds: float, thermal: int, column: int = _UNCOUNTED) -> dict[str, str]:

@@ -10,12 +10,39 @@ _CORE3 = f"{CPUS}/cpu3/thermal_throttle/core_throttle_count"
 _PACKAGE = f"{CPUS}/cpu2/thermal_throttle/package_throttle_count"
 _NO_COUNTERS = tuple(f"{CPUS}/cpu{cpu}/thermal_throttle" for cpu in range(4))
 _GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
+_CORE2_LIMITED = f"{CPUS}/cpu2/thermal_throttle/core_power_limit_count"
+_CORE3_LIMITED = f"{CPUS}/cpu3/thermal_throttle/core_power_limit_count"
+_PACKAGE_LIMITED = f"{CPUS}/cpu2/thermal_throttle/package_power_limit_count"
+_LIMITED = {
+    f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_power_limit_count": "7\n"
+    for cpu in range(4)
+    for what in ("core", "package")
+}
 _THROTTLING = [
     Example("throttled", "fail", after={_CORE3: "13\n"}, named="CPU 3 throttled by heat 1 time", cpus={3}),
     Example("throttled", "fail", loaded={_CORE3: "15\n"}, named="CPU 3 throttled by heat 3 times", cpus={3}),
     Example("throttled", "fail", after={_PACKAGE: "36\n"}, cpus={2, 3}),
     Example("throttled", "fail", after={_PACKAGE: "36\n", _CORE3: "rubbish\n"}, cpus={2, 3}),
     Example("throttled", "pass", after={f"{CPUS}/cpu1/thermal_throttle/core_throttle_count": "99\n"}),
+    Example("throttled", "pass", _LIMITED, "no throttling by heat or power"),
+    Example(
+        *("throttled", "fail", _LIMITED, "CPU 3 slowed by the power limit of its core 6 times"),
+        after={_CORE3_LIMITED: "13\n"},
+        cpus={3},
+    ),
+    Example(
+        *("throttled", "fail", _LIMITED, "power limit of their package 1 time"),
+        loaded={_PACKAGE_LIMITED: "8\n"},
+        cpus={2, 3},
+    ),
+    Example(
+        *("throttled", "fail", _LIMITED, "by heat 1 time; CPUs 2-3 slowed by"),
+        after={_PACKAGE_LIMITED: "8\n", _CORE3: "13\n"},
+    ),
+    Example("throttled", "unknown", _LIMITED, "package_power_limit_count", after={_PACKAGE_LIMITED: "rubbish\n"}),
+    Example("throttled", "unknown", _LIMITED, "core_power_limit_count", after={_CORE3_LIMITED: "6\n"}),
+    Example("throttled", "unknown", _LIMITED | {_PACKAGE_LIMITED: "rubbish\n"}),
+    Example("throttled", "unknown", {_CORE2_LIMITED: "7\n"}, "core_power_limit_count"),
     Example("throttled", "unknown", after={_CORE3: "11\n"}, named="core_throttle_count"),
     Example("throttled", "unknown", after={_CORE3: "rubbish\n"}),
     Example("throttled", "unknown", gone=(_CORE3,)),

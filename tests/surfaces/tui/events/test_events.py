@@ -204,6 +204,10 @@ def test_throttling_is_told_when_it_begins_and_when_it_is_not_counted_any_more()
         ("heat", "thermal throttling of the core of CPUs 1-2: 3 times in this interval"),
         ("heat", "no thermal throttling of the core of CPUs 1-2 for 10 s: 4 times within 2 s"),
     ]
+    limited = Throttled("package", "1-2", 6, by="power")
+    assert _said(throttled(1), _under(2, throttled=(limited,))) == [
+        ("heat", "throttling by the power limit of the package of CPUs 1-2: 6 times in this interval")
+    ]
     assert _said(throttled(1), throttled(2, 1), *(throttled(s, None) for s in range(3, 30))) == [
         ("heat", "thermal throttling of the core of CPUs 1-2: 1 time in this interval")
     ]

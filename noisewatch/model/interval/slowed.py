@@ -1,0 +1,44 @@
+"""How often heat, or a power limit, slowed the cores and packages of the target CPUs in an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kernel.frequency.heat import cpus_of_core, cpus_of_package, limited_path, throttle_path
+from noisewatch.model.interval.interval import Interval
+
+BY_HEAT, BY_POWER = "heat", "power"
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """`path` counts by what a `core` or a `package` was slowed, `times` in the interval; None is unknown."""
+
+    by: str
+    what: str
+    path: str
+    cpus: CpuSet
+    times: int | None
+
+
+def slowed_between(interval: Interval) -> Iterator[Slowdown]:
+    """All that are counted, those too that were not slowed."""
+    before, after = interval.before.background.throttling, interval.after.background.throttling
+    yield from _grown(interval, BY_HEAT, "core", before.count_by_core_cpu, after.count_by_core_cpu)
+    yield from _grown(interval, BY_HEAT, "package", before.count_by_package_cpu, after.count_by_package_cpu)
+    yield from _grown(interval, BY_POWER, "core", before.limited_by_core_cpu, after.limited_by_core_cpu)
+    yield from _grown(interval, BY_POWER, "package", before.limited_by_package_cpu, after.limited_by_package_cpu)
+
+
+def _grown(
+    interval: Interval, by: str, what: str, before: Mapping[int, int | None], after: Mapping[int, int | None]
+) -> Iterator[Slowdown]:
+    path: Callable[[int, str], str] = throttle_path if by == BY_HEAT else limited_path
+    sharing = cpus_of_core if what == "core" else cpus_of_package
+    target, topology = interval.after.target.cpus, interval.after.topology
+    for cpu in after or before:  # what was counted before and is not now is unknown
+        first, last = before.get(cpu), after.get(cpu)
+        times = last - first if first is not None and last is not None and last >= first else None
+        yield Slowdown(by, what, path(cpu, what), sharing(cpu, target, topology), times)
