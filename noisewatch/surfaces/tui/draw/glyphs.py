@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import log
+from operator import itemgetter
 
 from noisewatch.surfaces.reports.parts.colours import Meaning
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row
 
 # Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
@@ -130,10 +132,7 @@ def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]
 
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
-    row: Row = []
-    for lost in noise:
-        _add(row, *_mark_of(lost, glyphs))
-    return row
+    return _runs([_mark_of(lost, glyphs) for lost in noise])
 
 
 def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:
@@ -145,13 +144,13 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
     heights = [None if lost is None or lost == OFFLINE_NS else _height_of(lost, height * steps) for lost in noise]
     rows: list[Row] = []
     for above in range(height - 1, -1, -1):
-        row: Row = []
-        for (mark, style), filled in zip(marks, heights, strict=True):
-            bar = mark if above == 0 else " "
-            if filled is not None:
-                bar = glyphs.ramp[max(min(filled - above * steps, steps), 0)]
-            _add(row, bar, style)
-        rows.append(row)
+        pieces = [
+            (mark if above == 0 else " ", style)
+            if filled is None
+            else (glyphs.ramp[max(min(filled - above * steps, steps), 0)], style)
+            for (mark, style), filled in zip(marks, heights, strict=True)
+        ]
+        rows.append(_runs(pieces))
     return rows
 
 
@@ -165,11 +164,9 @@ def _height_of(lost: float, most: int) -> int:
     return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
 
 
-def _add(row: Row, text: str, style: Style) -> None:
-    if row and row[-1][1] == style:
-        row[-1] = (row[-1][0] + text, style)
-    else:
-        row.append((text, style))
+def _runs(pieces: Iterable[Piece]) -> Row:
+    """Those of one style as one piece."""
+    return [("".join([text for text, _ in alike]), style) for style, alike in groupby(pieces, itemgetter(1))]
 
 
 def _mark_of(lost: float | None, glyphs: Glyphs) -> Piece:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import zip_longest
+from itertools import chain, compress, groupby, repeat, zip_longest
+from operator import itemgetter, ne, or_
 
 from rich.console import Console
 from rich.control import Control
@@ -19,7 +20,7 @@ from textual.widget import Widget
 
 from noisewatch.faults import contained
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
 
 
 @cache
@@ -28,31 +29,43 @@ def style_named(name: Style) -> TerminalStyle:
     return TerminalStyle.parse(ROW_STYLES[name])
 
 
-def strip_of(row: Row, width: int) -> Strip:
-    """One row, cut and padded to the width in terminal cells."""
-    return Strip([Segment(text, style_named(style)) for text, style in row]).adjust_cell_length(width).simplify()
-
-
-_BLANK: Piece = (" ", "plain")
 _ONE_COLUMN_EACH = re.compile("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # what noisewatch itself writes
 _MOVE = 8  # bytes that a terminal takes to go elsewhere in a row
 
 
+def strip_of(row: Row, width: int) -> Strip:
+    """One row, cut and padded to the width in terminal cells; pieces of one style are one."""
+    pieces = groupby([piece for piece in row if piece[0]], itemgetter(1))
+    segments = [Segment("".join([text for text, _ in alike]), style_named(style)) for style, alike in pieces]
+    text = _text_of(row)
+    length = len(text) if _ONE_COLUMN_EACH(text) else None  # Textual looks at each character
+    return Strip(segments, length).adjust_cell_length(width)
+
+
+def _text_of(row: Row) -> str:
+    return "".join([text for text, _ in row])
+
+
 def changed_spans(old: Row, new: Row, width: int) -> list[tuple[int, int]]:
     """From which column to before which one the rows differ; parts that lie so close that one is shorter are one."""
-    if not all(_ONE_COLUMN_EACH(text) for row in (old, new) for text, _ in row):
+    before, after = _text_of(old), _text_of(new)
+    if not (_ONE_COLUMN_EACH(before) and _ONE_COLUMN_EACH(after)):
         return [(0, width)]
+    room = max(len(before), len(after))
+    differ = map(or_, map(ne, before.ljust(room), after.ljust(room)), map(ne, _styles_of(old), _styles_of(new)))
     spans: list[tuple[int, int]] = []
-    for column, (was, now) in enumerate(zip_longest(_columns(old), _columns(new), fillvalue=_BLANK)):
-        if was == now:
-            continue
-        begin = spans.pop()[0] if spans and column - spans[-1][1] <= _MOVE else column
-        spans.append((begin, column + 1))
-    return spans
+    begin = end = -_MOVE - 1
+    for column in compress(range(room), differ):
+        if column - end > _MOVE:  # the first one always
+            spans.append((begin, end))
+            begin = column
+        end = column + 1
+    return [*spans[1:], (begin, end)] if end > 0 else []
 
 
-def _columns(row: Row) -> Iterator[Piece]:
-    return ((character, style) for text, style in row for character in text)
+def _styles_of(row: Row) -> Iterator[Style]:
+    """That of each column, blank ones at the end too."""
+    return chain(chain.from_iterable([repeat(style, len(text)) for text, style in row]), repeat("plain"))
 
 
 RowsOf = Callable[[int, int], list[Row]]
@@ -94,7 +107,8 @@ class LineView(Widget):
         """The rows, and those of them that have changed as strips, by their numbers."""
         pairs = enumerate(zip_longest(self._rows, rows))
         changed = {number: new or [] for number, (old, new) in pairs if old != new}
-        return rows, {number: strip_of(row, self.size.width) for number, row in changed.items()}
+        width = self.size.width
+        return rows, {number: strip_of(row, width) for number, row in changed.items()}
 
     def on_resize(self) -> None:
         self._strips.clear()

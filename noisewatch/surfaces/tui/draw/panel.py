@@ -65,9 +65,11 @@ def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
 
 
 def _inside(row: Row, width: int, edges: Edges) -> Row:
-    room = width - 4
-    shown = cut(row, room)
-    return [(f"{edges.down} ", _EDGE), *shown, (" " * (room - length(shown)), "plain"), (f" {edges.down}", _EDGE)]
+    left = width - 4 - length(row)
+    if left < 0:
+        row = cut(row, width - 4)
+        left = width - 4 - length(row)
+    return [(f"{edges.down} ", _EDGE), *row, (" " * left, "plain"), (f" {edges.down}", _EDGE)]
 
 
 def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Row:

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from textual.app import App, ComposeResult
 
-from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView, changed_spans
+from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView, changed_spans, strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from tests.surfaces.tui.draw.goldens import GOLDENS
 
@@ -123,3 +123,10 @@ def test_what_counts_as_one_column_takes_one() -> None:
     alone = [chr(code) for code in range(0x20, 0x3000)]
     taken_for_one = [each for each in alone if changed_spans([(each, "strong")], [], _WIDTH) != [(0, _WIDTH)]]
     assert [each for each in taken_for_one if cell_len(each) != 1] == []
+
+
+@pytest.mark.parametrize("text", ["ab", "é漢"])
+def test_neighbours_of_one_style_are_one_piece_and_the_rest_of_the_row_is_blank(text: str) -> None:
+    strip = strip_of([(text, "faint"), ("", "grave"), ("c", "faint")], 8)
+    assert [segment.text for segment in strip] == [f"{text}c", " " * (8 - cell_len(text) - 1)]
+    assert strip.cell_length == 8
