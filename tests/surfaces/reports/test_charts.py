@@ -34,3 +34,15 @@ def test_of_little_work_or_without_plotext_there_is_no_chart(monkeypatch: pytest
     assert work_chart(_STARTS, lengths, 20, 12) == []
     monkeypatch.setitem(sys.modules, "plotext", None)
     assert work_chart(_STARTS, lengths, 100, 12) == []
+
+
+def test_the_axis_of_work_has_a_few_round_durations_and_the_names_of_the_lines_stand_above() -> None:
+    names, *chart = work_chart(_STARTS, [190_000 if at % 3 else 12_000_000 for at in range(len(_STARTS))], 100, 12)
+    assert names.split() == ["▚", "median", "⢕", "longest"]
+    assert [line.split("┤")[0].strip() for line in chart if "┤" in line] == ["15 ms", "10 ms", "5 ms", "0"]
+    assert not any("median" in line or "longest" in line for line in chart)
+
+
+def test_the_axis_of_steady_work_has_no_figure_twice() -> None:
+    chart = work_chart(_STARTS, [200_100 for _ in _STARTS], 100, 12)
+    assert [line.split("┤")[0] for line in chart if "┤" in line] == ["201 µs", "200 µs"]

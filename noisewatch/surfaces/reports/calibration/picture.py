@@ -224,7 +224,7 @@ def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> 
     known = sorted(calibrated.complete, key=lambda each: -(each.stolen_share or 0.0))
     if len(known) < 2 or most < 3:
         return []
-    lines = cpu_table(known[: most - 2])
+    lines = cpu_table(known[: most - 2], width)
     rows: list[Row] = [[(line, "plain" if number else "faint")] for number, line in enumerate(lines)]
     room = width - max(map(len, lines)) - 2
     if room >= _LEAST_STRIP:

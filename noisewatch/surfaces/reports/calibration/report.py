@@ -35,7 +35,7 @@ def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyp
 def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
     """What the picture has no room for: each CPU, how it was measured, the culprits, and what has to be known."""
     calibration = calibrated.calibration
-    lines = folded([*cpu_lines(calibration), "", *how_measured(calibration), *note_lines(calibrated)], width)
+    lines = folded([*cpu_lines(calibration, width), "", *how_measured(calibration), *note_lines(calibrated)], width)
     return [*lines, *_work_lines(calibrated, width), *cause_lines(calibrated, width)]
 
 
@@ -47,7 +47,11 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
         return []
     worst = max(said, key=lambda each: known[each.cpu])
     chart = work_chart(worst.work.start_ns, worst.work.length_ns, min(width, WIDTH), _CHART_ROWS)
-    return ["", f"how long each piece of the interpreted work took on CPU {worst.cpu}, µs", *chart] if chart else []
+    return (
+        ["", *folded([f"how long each piece of the interpreted work took on CPU {worst.cpu}"], width), *chart]
+        if chart
+        else []
+    )
 
 
 def folded(lines: Iterable[str], width: int) -> list[str]:
@@ -121,7 +125,7 @@ def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:
     """Each CPU of both sides, and how they were measured."""
     lines: list[str] = []
     for side in (contrast.first, contrast.second):
-        lines += [side.name, *cpu_lines(side.calibrated.calibration), ""]
+        lines += [side.name, *cpu_lines(side.calibrated.calibration, width), ""]
     return folded([*lines, *how_measured(contrast.first.calibrated.calibration)], width)
 
 

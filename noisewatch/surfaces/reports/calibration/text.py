@@ -17,6 +17,7 @@ from noisewatch.units import describe_ghz, describe_ns, describe_share, in_one_u
 _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
 _ABBREVIATIONS = "CV: relative standard deviation; MDE: minimum detectable effect"
 _MOST_CULPRITS, _MOST_GAPS, _MOST_SUSPECTS = 8, 5, 8
+_SPARE = ("p99.9 ", "modes", "±", "p50 ", "drift", "p99 ", "GHz")  # columns, the first first
 REALTIME_REMARK = (
     "Real-time throttling (kernel.sched_rt_runtime_us) stops a real-time task for 50 ms in each second unless it is "
     "switched off: such gaps are not noise of the machine."
@@ -33,12 +34,12 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
     for cpu, culprits in attribution.culprits_by_cpu.items():
         if not culprits:
             continue
-        lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS)]
+        lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS, width)]
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
             said = f"Suspects (seen there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
             lines += textwrap.wrap(said, width, initial_indent="  ", subsequent_indent="  ")
-        lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS))]
+        lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS), width)]
     return ["", *lines] if len(lines) > 1 else []
 
 
@@ -95,10 +96,10 @@ def _memory(calibration: Calibration) -> str:
     return f", {locked_kb / 1024:.1f} of {resident_kb / 1024:.1f} MB of memory locked (more needs CAP_IPC_LOCK)"
 
 
-def cpu_lines(calibration: Calibration) -> list[str]:
+def cpu_lines(calibration: Calibration, width: int) -> list[str]:
     """A row for each CPU, and what the table cannot say."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
-    lines = cpu_table(whole) if whole else []
+    lines = cpu_table(whole, width) if whole else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
     lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
     lines += [f"CPU {cpu}: buffer full: {count} gaps counted without details" for cpu, count in lost.items()]
@@ -111,8 +112,8 @@ def cpu_lines(calibration: Calibration) -> list[str]:
     return lines
 
 
-def cpu_table(cpus: Sequence[CpuFigures]) -> list[str]:
-    """A heading and a row for each CPU; figures to the right, one unit a column."""
+def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
+    """A heading and a row for each CPU; figures to the right, one unit a column; as many as there is room for."""
     columns = [
         ["CPU", *(str(each.cpu) for each in cpus)],
         ["gaps/s", *("?" if each.gaps_per_s is None else f"{each.gaps_per_s:.0f}" for each in cpus)],
@@ -126,6 +127,10 @@ def cpu_table(cpus: Sequence[CpuFigures]) -> list[str]:
         ["drift", *(describe_share(each.throughput_drift_share) for each in cpus)],
         ["modes", *("?" if each.mvalue is None else f"{each.mvalue / 2:.1f}" for each in cpus)],
     ]
+    for spare in _SPARE:
+        if sum(max(map(len, column)) + 2 for column in columns) - 2 <= width:
+            break
+        columns = [column for column in columns if not column[0].startswith(spare)]
     widths = [max(map(len, column)) for column in columns]
     return ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
 

@@ -5,12 +5,14 @@ The only user of plotext, whose figure is global: that is to be used from one th
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
 
 from noisewatch.model.calibration.statistics import Histogram, lower_edge
+from noisewatch.units import describe_ns
 
 _PER_OCTAVE = 4  # bars to each doubling: the histogram's own sixteen would each be thinner than a column
 
@@ -38,11 +40,11 @@ def _bars(histogram: Histogram, from_ns: int) -> dict[int, int]:
 
 
 def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, height: int) -> list[str]:
-    """The median and the longest of the work's samples, in µs, over the seconds of the calibration.
+    """The median and the longest of the work's samples over the seconds of the calibration, below what each line is.
 
     Nothing of too few, where it finds no room, or where plotext cannot be imported: it has no wheel for musl.
     """
-    figure = _figure(width, height) if width >= _LEAST_WIDTH and len(length_ns) >= _FEWEST else None
+    figure = _figure(width, height - 1) if width >= _LEAST_WIDTH and len(length_ns) >= _FEWEST else None
     if figure is None:
         return []
     columns = width // 2
@@ -51,15 +53,27 @@ def work_chart(start_ns: Sequence[int], length_ns: Sequence[int], width: int, he
     for start, length in zip(start_ns, length_ns, strict=True):
         lengths.setdefault(int((start - start_ns[0]) / span_ns), []).append(length)
     seconds = [(start_ns[0] + (at + 0.5) * span_ns) / 1e9 for at in lengths]
-    for name, of_all, marker in (("median", statistics.median, "hd"), ("longest", max, "braille")):
-        line = figure.signal(seconds, [of_all(each) / 1e3 for each in lengths.values()], marker=marker).lines()
-        line.label(f" {name} ")
-        figure.draw(line)
+    for of_all, marker in ((statistics.median, "hd"), (max, "braille")):
+        figure.draw(figure.signal(seconds, [of_all(each) for each in lengths.values()], marker=marker).lines())
+    places = _round_places(min(statistics.median(each) for each in lengths.values()), max(length_ns))
+    figure.ruler("y").lim(places[0], places[-1])
+    figure.ruler("y").ticks(places, [describe_ns(place) if place else "0" for place in places])
     figure.label("s", "x")
-    return [line.rstrip() for line in figure.build().string(colorless=True).splitlines()]
+    return [_LEGEND, *(line.rstrip() for line in figure.build().string(colorless=True).splitlines())]
+
+
+def _round_places(lowest_ns: float, highest_ns: float) -> list[float]:
+    """A few round durations that hold both ends between them, each with another figure."""
+    least = math.floor(math.log10(max(highest_ns, 1))) - 2  # three digits are shown
+    steps = (size * 10.0**power for power in itertools.count(least) for size in (1, 2, 5))
+    ranges = ((step, math.floor(lowest_ns / step), math.floor(highest_ns / step) + 1) for step in steps)
+    step, first, last = next(each for each in ranges if each[2] - each[1] < _MOST_PLACES)
+    return [step * at for at in range(first, last + 1)]
 
 
 _LEAST_WIDTH, _FEWEST = 40, 20
+_MOST_PLACES = 5
+_LEGEND = "▚ median   ⢕ longest"
 
 
 def _figure(width: int, height: int) -> Any | None:

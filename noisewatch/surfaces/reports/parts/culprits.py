@@ -12,21 +12,23 @@ from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
 from noisewatch.model.trace.interruptions import Interruption
 from noisewatch.program import as_root
-from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.tables import align_within
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _FIRST_BIT, _LAST_BIT = 9, 24  # from half a microsecond to sixteen milliseconds, a bar for each doubling
+_LENGTHS = "0.5 µs … 16 ms"
 _MOST_PARTS = 4
 
 
-def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int) -> list[str]:
-    """A table of the first of them, and how many more there are."""
-    head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", "0.5 µs … 16 ms"]
+def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) -> list[str]:
+    """A table of the first of them, as wide at most, and how many more there are."""
+    head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
     rows = [["", *_row(each)] for each in culprits[:most]]
     rest = len(culprits) - len(rows)
-    return (align([head, *rows]).splitlines() if rows else []) + ([f"  and {rest} more"] if rest else [])
+    table = align_within(width, [head, *rows], "who", (_LENGTHS, "p50", "time", "p99")) if rows else []
+    return table + ([f"  and {rest} more"] if rest else [])
 
 
 def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
@@ -75,7 +77,7 @@ def named(each: Disturbance) -> str:
     return printable(each.name) + (f" ({each.process})" if each.process is not None else "")
 
 
-def gap_lines(causes: Iterable[GapCause]) -> list[str]:
+def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
     """A row for each gap: when, for how long, how much of it the kernel's trace has seen, and whose it was."""
     head = ["", "at", "length", "traced", "who"]
     rows = [
@@ -88,13 +90,13 @@ def gap_lines(causes: Iterable[GapCause]) -> list[str]:
         ]
         for each in causes
     ]
-    return align([head, *rows]).splitlines() if rows else []
+    return align_within(width, [head, *rows], "who", ()) if rows else []
 
 
-def interruption_lines(stretches: Iterable[Interruption]) -> list[str]:
+def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[str]:
     """A row for each stretch that others had."""
     rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
-    return align([["", "at", "length", "who"], *rows]).splitlines() if rows else []
+    return align_within(width, [["", "at", "length", "who"], *rows], "who", ()) if rows else []
 
 
 def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 # `12`, `41 200/s`, `~0.1%`, `<0.1%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
 _FIGURE = re.compile(r"[~<±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–")
+_LEAST_NAME = 24  # columns of a name, before others are left out for it
 
 
 def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
@@ -16,6 +17,30 @@ def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
     columns = list(zip(*rows, strict=True))
     padded = [_padded(column) for column in columns]
     return "\n".join(gap.join(line).rstrip() for line in zip(*padded, strict=True))
+
+
+def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Sequence[str]) -> list[str]:
+    """The same in lines of `width` at most: the names in the column so headed are cut, then the spare columns left
+    out one by one, the first first, then the names are cut further.
+    """
+    for count in range(len(spare) + 1):
+        kept = [at for at, heading in enumerate(rows[0]) if heading not in spare[:count]]
+        table = [[row[at] for at in kept] for row in rows]
+        at = table[0].index(name)
+        longest = max(_cells(row[at]) for row in table)
+        room = longest - max(map(_cells, align(table).splitlines())) + width
+        if room >= min(longest, _LEAST_NAME) or count == len(spare):
+            break
+    cut = [[*row[:at], _shortened(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
+    return [line[:width] for line in align(cut).splitlines()]
+
+
+def _shortened(text: str, room: int) -> str:
+    if _cells(text) <= room:
+        return text
+    while text and _cells(text) >= room:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def _padded(column: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from noisewatch.surfaces.reports.parts.culprits import (
     root_lines,
     share_of,
 )
-from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.tables import align_within
 from noisewatch.units import describe_ns, describe_share
 
 _MOST_CULPRITS = 20
@@ -40,9 +40,9 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
         trace = f"trace --cpus {format_cpu_list(followed.target)}"
         lines += root_lines(followed.reason, trace, followed.interval.after.is_live)
     for traced in followed.cpus:
-        lines += ["", *_of_trace(traced, followed)]
+        lines += ["", *_of_trace(traced, followed, width)]
     for cpu in followed.target if followed.trace is None else ():
-        lines += ["", *_of_counters(followed, cpu)]
+        lines += ["", *_of_counters(followed, cpu, width)]
     lines += _remedy_lines(followed, width)
     if followed.trace is not None and followed.trace.untold:
         lines += ["", *textwrap.wrap(f"This kernel does not report {', '.join(followed.trace.untold)}.", width)]
@@ -84,7 +84,7 @@ def _name_all(together: Sequence[Disturbance]) -> str:
     return first.kind.with_name(named(first)) + rest
 
 
-def _of_trace(traced: TracedCpu, followed: TraceRun) -> list[str]:
+def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     seconds = followed.seconds
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.main_thread.disturbance if traced.main_thread is not None else None
@@ -98,17 +98,20 @@ def _of_trace(traced: TracedCpu, followed: TraceRun) -> list[str]:
         lines.append(f"  trace lost {traced.lost_events} events: there was more noise than this")
     if traced.unseen_switches:
         lines.append(f"  trace lost {traced.unseen_switches} context switches: thread times are upper bounds")
-    stretches = interruption_lines(followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS))
-    lines += culprit_lines(traced.culprits, _MOST_CULPRITS)
+    stretches = interruption_lines(followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS), width)
+    lines += culprit_lines(traced.culprits, _MOST_CULPRITS, width)
     return lines + (
         [f"  the longest interruptions{f' without {named(works)}' if works else ''}", *stretches] if stretches else []
     )
 
 
-def _of_counters(followed: TraceRun, cpu: int) -> list[str]:
+def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
     found = followed.counted(cpu)[:_MOST_CULPRITS]
     rows = [["", each.kind, named(each), rate_of(each), describe_ns(each.stolen_ns), share_of(each)] for each in found]
     head = ["", "kind", "who", "/s", "time", "share"]
     works = followed.works_on(cpu)
     had = f" {named(works)} had {share_of(works)}, beside it" if works is not None else ""
-    return [f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"), *(align([head, *rows]).splitlines() if rows else [])]
+    return [
+        f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"),
+        *(align_within(width, [head, *rows], "who", ("time",)) if rows else []),
+    ]

@@ -1,0 +1,48 @@
+"""The report of a calibration keeps to the width that it is given, tables and chart as well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from noisewatch.judgement.case import Calibrated
+from noisewatch.kinds import Kind
+from noisewatch.model.calibration.gap_causes import GapCause
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.trace.culprits import MeasuredCulprit
+from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, detail_lines
+from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side
+from tests.surfaces.reports.calibration.calibrations import all_of_them, recorded
+
+_NAME = "a kernel interrupt of a device with a long name, or outside the kernel"
+
+
+def _with_long_names() -> Calibrated:
+    calibrated = recorded()
+    source = Disturbance(Kind.OUTSIDE, _NAME, 2, 1_000_000, 0.1, None)
+    culprit = MeasuredCulprit(source, 4, 8_000_000, {1_000: 3, 8_000_000: 1})
+    cause = GapCause(Kind.OUTSIDE, _NAME, 1_000, 20_000, 5_000)
+    known = replace(
+        calibrated.attribution, culprits_by_cpu={2: (culprit,)}, causes_by_cpu={2: (cause,)}, suspects_by_cpu={}
+    )
+    return replace(calibrated, attribution=known)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize("name", [*all_of_them(), "long names"])
+def test_no_line_is_longer_than_the_width(name: str, width: int) -> None:
+    calibrated = _with_long_names() if name == "long names" else all_of_them()[name]
+    side = Side.of("CPU 2", calibrated)
+    for lines in (detail_lines(calibrated, width), contrast_detail_lines(Contrast.of(side, side), width)):
+        assert max(map(len, lines)) <= width, max(lines, key=len)
+
+
+def test_where_room_is_short_a_culprit_keeps_more_of_its_name_than_columns() -> None:
+    table = [line for line in detail_lines(_with_long_names(), 100) if "kernel interrupt" in line]
+    assert table[0].startswith("  outside")
+    assert "1 ms" in table[0]
+    assert all("a kernel interrupt of a dev" in line for line in table)
+    whole = "\n".join(detail_lines(_with_long_names(), 200))
+    assert _NAME in whole
+    assert "0.5 µs … 16 ms" in whole
