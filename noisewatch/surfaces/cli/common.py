@@ -39,11 +39,11 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
 @contextmanager
 def recorded_to(path: str | None, machine: Machine) -> Iterator[Machine]:
     """The machine, which also writes what it is asked to `path`. Raises UsageError where that cannot be written."""
-    from noisewatch.operations.record import recorded
-
     if path is None:
         yield machine
         return
+    from noisewatch.operations.record import recorded  # with the sampler, which nothing else here needs
+
     with opened_output(path) as sink, recorded(machine, sink) as source:
         yield source
 

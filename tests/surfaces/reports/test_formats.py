@@ -280,5 +280,6 @@ def test_a_format_loads_only_what_it_needs(unchanged_tree: Path, name: str) -> N
     reports = {module.removeprefix(verdicts) for module in modules if module.startswith(verdicts)} - _SHARED
     also = {"jsonl": {"json"}}
     assert reports == {FORMATS[name].module} | also.get(name, set())
+    assert not {module for module in modules if module.startswith("noisewatch.operations.frame")}
     assert ("prometheus_client" in modules) == (name == "prometheus")
     assert ("xml.etree.ElementTree" in modules) == (name == "junit")
