@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from noisewatch.kernel.frequency.idle import CPUS
 from noisewatch.kernel.numbers import parse_count, parse_word
@@ -53,4 +53,5 @@ def _read_names(reader: Reader, cpu: int) -> tuple[StateTime, ...] | None:
 
 
 def _timed(reader: Reader, cpu: int, state: StateTime) -> StateTime:
-    return replace(state, slept_us=reader.parsed(f"{CPUS}/cpu{cpu}/cpuidle/state{state.index}/time", parse_count))
+    slept_us = reader.parsed(f"{CPUS}/cpu{cpu}/cpuidle/state{state.index}/time", parse_count)
+    return StateTime(state.index, state.name, slept_us)
