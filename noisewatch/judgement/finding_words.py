@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.terms import Gravity, Status, label_of
+from noisewatch.judgement.terms import Gravity, Status, label_of, tally
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
@@ -94,8 +95,9 @@ def label(finding: Finding, verdict: Verdict) -> str:
 
 
 def counts(verdict: Verdict) -> str:
-    """`2 fail (1 blocking), 1 warn, 3 unknown (0 blocking), 80 pass`."""
-    return str(verdict.counts) + (", strict" if verdict.is_strict else "")
+    """`2 block, 9 warn, 14 note, 3 unknown, 61 pass`."""
+    number_of = Counter(each.gravity(verdict.is_strict) for each in verdict.findings)
+    return tally(number_of) + (", strict" if verdict.is_strict else "")
 
 
 def summary_of_verdict(verdict: Verdict, exit_status: int) -> str:

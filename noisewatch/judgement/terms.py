@@ -5,6 +5,7 @@ Frames carry them before the first picture is drawn, so nothing of the checks is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -71,6 +72,20 @@ class Gravity(StrEnum):
     LEFT_OUT = "left out"
 
 
+def tally(number_of: Mapping[Gravity, int]) -> str:
+    """`2 block, 9 warn, 14 note, 3 unknown (1 blocks), 61 pass`: as many as there are marks of each in a grid."""
+    blocking = number_of.get(Gravity.UNANSWERED, 0)
+    unknown = blocking + number_of.get(Gravity.OPEN, 0)
+    words = {
+        "block": number_of.get(Gravity.FAILED, 0),
+        "warn": number_of.get(Gravity.WARNED, 0),
+        "note": number_of.get(Gravity.NOTED, 0),
+        f"unknown ({blocking} block{'s' * (blocking == 1)})" if blocking else "unknown": unknown,
+        "pass": number_of.get(Gravity.PASSED, 0),
+    }
+    return ", ".join(f"{number} {word}" for word, number in words.items() if number or word != "note")
+
+
 _DECIDING = (Gravity.FAILED, Gravity.UNANSWERED)
 _LABELS: dict[str, str] = {Status.NOT_APPLICABLE: "n/a"}
 
@@ -106,10 +121,6 @@ class Counts:
     def unanswered(self) -> str:
         """`59 unknown (0 blocking)`."""
         return _with_blocking(self.unknown, "unknown", self.blocking_unknown)
-
-    def __str__(self) -> str:
-        """`14 fail (4 blocking), 3 warn, 59 unknown (0 blocking), 40 pass`."""
-        return f"{self.failing}, {self.warn} warn, {self.unanswered}, {self.passed} pass"
 
 
 def _with_blocking(number: int, status: str, blocking: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.operations.frame.places import PlaceLine
 
 MOST_CULPRITS = 64
+_GRAVITIES = list(Gravity)
 KINDS = (
     *(Kind.IRQ, Kind.TICK, Kind.TIMER, Kind.IPI, Kind.NMI, Kind.LOCAL, Kind.SOFTIRQ, Kind.THREAD, Kind.KERNEL_THREAD),
     *(Kind.QUOTA, Kind.OUTSIDE, Kind.UNATTRIBUTED),
@@ -177,6 +179,13 @@ class Frame:
     def failed(self) -> tuple[str, ...]:
         """The checks that make the machine unstable."""
         return tuple(each.id for each in self.findings if each.gravity == Gravity.FAILED)
+
+    @property
+    def number_of(self) -> Mapping[Gravity, int]:
+        """Of all checks, how many are of each gravity; one of another version tells that of its findings only."""
+        if self.gravities:
+            return Counter(_GRAVITIES[int(place)] for place in self.gravities)
+        return Counter({Gravity.PASSED: self.passed or 0}) + Counter(each.gravity for each in self.findings)
 
     @property
     def leading(self) -> tuple[FindingLine, ...]:

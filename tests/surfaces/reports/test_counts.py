@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from noisewatch.judgement.finding_words import counts
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Verdict, compose
 from noisewatch.operations.frame.making import frame_of
@@ -23,7 +24,7 @@ from tests.surfaces.reports.consumers import read_nagios, tables
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict, warned_verdict
 from tests.surfaces.tui.framing import model_of, screen_of
 
-_COUNTED = re.compile(r"\d+ fail.*?\d+ pass")
+_COUNTED = re.compile(r"\d+ block, .*?\d+ pass")
 
 
 def _mixed(is_strict: bool = False) -> Verdict:
@@ -65,7 +66,7 @@ def test_every_report_and_the_monitor_count_alike(make: Callable[[], Verdict]) -
     verdict = make()
     texts = [*(rendered(name, verdict) for name in ("text", "markdown", "github", "nagios")), _monitored(verdict)]
     told = {said for text in texts for said in _COUNTED.findall(text)}
-    assert told == {str(verdict.counts)}
+    assert told == {counts(verdict).removesuffix(", strict")}
     assert all(_COUNTED.search(text) for text in texts)
 
 
@@ -74,15 +75,15 @@ def test_the_counts_are_those_of_the_findings_in_json(make: Callable[[], Verdict
     verdict = make()
     findings = json.loads(rendered("json", verdict))["findings"]
     statuses = Counter(each["status"] for each in findings)
-    counts = verdict.counts
-    assert (counts.fail, counts.warn, counts.unknown) == tuple(statuses[name] for name in ("fail", "warn", "unknown"))
-    assert (counts.passed, counts.ignored, counts.not_applicable) == tuple(
+    found = verdict.counts
+    assert (found.fail, found.warn, found.unknown) == tuple(statuses[name] for name in ("fail", "warn", "unknown"))
+    assert (found.passed, found.ignored, found.not_applicable) == tuple(
         statuses[name] for name in ("pass", "ignored", "not-applicable")
     )
     blocking = Counter(
         each["status"] for each in findings if each["severity"] == "blocking" and not each["answered_by"]
     )
-    assert (counts.blocking_fail, counts.blocking_unknown) == (blocking["fail"], blocking["unknown"])
+    assert (found.blocking_fail, found.blocking_unknown) == (blocking["fail"], blocking["unknown"])
 
 
 def _rows_of_text(verdict: Verdict) -> list[tuple[str, str]]:
@@ -113,10 +114,10 @@ def test_there_are_as_many_rows_of_each_status_as_are_counted(
 ) -> None:
     verdict = make()
     rows = [(label.lower(), weight) for label, weight in rows_of(verdict)]
-    statuses, counts = Counter(label for label, _ in rows), verdict.counts
-    assert tuple(statuses[name] for name in ("fail", "warn", "unknown")) == (counts.fail, counts.warn, counts.unknown)
-    assert rows.count(("fail", "blocking")) == counts.blocking_fail
-    assert rows.count(("unknown", "blocking")) == counts.blocking_unknown
+    statuses, found = Counter(label for label, _ in rows), verdict.counts
+    assert tuple(statuses[name] for name in ("fail", "warn", "unknown")) == (found.fail, found.warn, found.unknown)
+    assert rows.count(("fail", "blocking")) == found.blocking_fail
+    assert rows.count(("unknown", "blocking")) == found.blocking_unknown
     assert ("warn", "blocking") not in rows
 
 
@@ -150,6 +151,13 @@ def test_the_characters_of_all_checks_are_those_of_the_findings(make: Callable[[
     unknown = gravities[Gravity.UNANSWERED] + gravities[Gravity.OPEN]
     wanted = {mark: gravities[gravity] for mark, gravity in _MARKS.items()} | {"?": unknown}
     assert drawn == Counter({mark: count for mark, count in wanted.items() if count})
+    words = {"block": "✗", "warn": "!", "note": "i", "unknown": "?", "pass": "✓"}
+    told = {
+        words[word]: int(number)
+        for number, word in re.findall(r"(?:^|, )(\d+) (block|warn|note|unknown|pass)\b", counts(verdict))
+    }
+    assert all(drawn[mark] == number for mark, number in told.items())
+    assert drawn.keys() - {"·"} <= told.keys()
 
 
 @pytest.mark.parametrize(("make", "word", "style"), [

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from noisewatch.judgement.finding_words import counts
 from noisewatch.surfaces.reports.parts.tables import code
 from tests.surfaces.reports.consumers import read_markdown, tables
 from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered
@@ -16,7 +17,7 @@ def test_the_first_line_is_the_verdict() -> None:
     assert report.splitlines()[:3] == [
         "### noisewatch preflight: UNSTABLE",
         "",
-        str(failed_verdict().counts),
+        counts(failed_verdict()),
     ]
 
 

@@ -38,10 +38,10 @@ def _with_answer(check_id: str, **changes: object) -> Verdict:
 @pytest.mark.parametrize(
     ("verdict", "state"),
     [
-        (quiet_verdict(), "OK: 0 fail, 0 warn, 0 unknown, %d pass"),
-        (warned_verdict(), "WARNING: 0 fail, 1 warn, 0 unknown, %d pass"),
-        (unknown_verdict(), "UNKNOWN: 0 fail, 0 warn, 1 unknown (1 blocking), %d pass: governor-not-performance"),
-        (strict_verdict("warn"), "CRITICAL: 0 fail, 1 warn, 0 unknown, %d pass, strict: target-not-isolated"),
+        (quiet_verdict(), "OK: 0 block, 0 warn, 0 unknown, %d pass"),
+        (warned_verdict(), "WARNING: 0 block, 1 warn, 0 unknown, %d pass"),
+        (unknown_verdict(), "UNKNOWN: 0 block, 0 warn, 1 unknown (1 blocks), %d pass: governor-not-performance"),
+        (strict_verdict("warn"), "CRITICAL: 1 block, 0 warn, 0 unknown, %d pass, strict: target-not-isolated"),
     ],
     ids=["stable", "warned", "unknown", "strict"],
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The verdict for Nagios, Icinga and what else runs their plugins: a status line, performance data, more lines.
 
-NOISEWATCH CRITICAL: 1 fail (1 blocking), 0 warn, 0 unknown, 80 pass: tasks-on-target (CPUs 2-3, …) | 'blocking_fail'=1
+NOISEWATCH CRITICAL: 1 block, 0 warn, 0 unknown, 80 pass: tasks-on-target (CPUs 2-3, …) | 'blocking_fail'=1
 FAIL tasks-on-target (blocking): hog (pid 900): 50.0% of CPU 2 (limit 1.0%)
 https://www.monitoring-plugins.org/doc/guidelines.html
 """

@@ -11,7 +11,7 @@ from itertools import count
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.errors import UsageError
-from noisewatch.judgement.terms import label_of
+from noisewatch.judgement.terms import label_of, tally
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.operations.frame.line import described_frame
@@ -175,7 +175,7 @@ def _checks(frame: Frame) -> Iterator[str]:
         return
     over = f"over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
     yield f"### Checks that did not pass, {over}, without a calibration\n"
-    yield f"{frame.counts}\n"
+    yield f"{tally(frame.number_of)}\n"
     for each in frame.findings:
         fix = f" Fix: {code(each.fix) if each.is_command else prose(each.fix)}" if each.fix else ""
         yield f"- {label_of(each.status, each.gravity)} {code(each.id)} ({each.weight}): {prose(each.said)}{fix}"

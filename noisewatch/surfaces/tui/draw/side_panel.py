@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from noisewatch.cpus import format_cpu_list
+from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
 from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
+from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, worst_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share
 
 SIDE, LEAST_WITH_SIDE = 38, 110  # columns of the panel, and of a screen that has room for it
 _LABEL, _SHARE = 14, 6  # columns
 _SECOND_NS = 1_000_000_000
 _MOST_KINDS = 5
+_PREFLIGHT_KEY = SCREENS.index(Screen.PREFLIGHT) + 1
+_LISTED = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN)
 
 
 def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -31,12 +33,21 @@ def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
         is_last = at == len(parts) - 1
         if left < 3:
             break
-        part = panel(title, rows, width, left if is_last else min(len(rows) + 2, left), glyphs)
+        shown = _cut(rows, left - 2) if is_last else rows
+        part = panel(title, shown, width, left if is_last else min(len(rows) + 2, left), glyphs)
         drawn = joined(drawn, part, glyphs) if drawn else part
     missing = height - len(drawn)
     return (
         [*drawn[:-1], *panel("", [], width, missing + 2, glyphs)[1:-1], drawn[-1]] if missing > 0 and drawn else drawn
     )
+
+
+def _cut(rows: list[Row], room: int) -> list[Row]:
+    """What finds no room is counted, and where it is."""
+    if len(rows) <= room:
+        return rows
+    kept = rows[: max(room - 1, 0)]
+    return [*kept, [(f"{len(rows) - len(kept)} more: {_PREFLIGHT_KEY}", "faint")]]
 
 
 def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, list[Row]], ...]:
@@ -116,21 +127,27 @@ def _unread(what: str) -> Row:
 
 
 def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """How many there are of each status, and those that fail, or are unknown and block."""
-    counts = frame.counts
-    if counts is None:
+    """How many there are of each mark, and those that do not pass, the gravest first."""
+    number_of = frame.number_of
+    if frame.verdict is None:
         return "", []
+    blocking, warned = number_of.get(Gravity.FAILED, 0), number_of.get(Gravity.WARNED, 0)
+    unknown = number_of.get(Gravity.UNANSWERED, 0) + number_of.get(Gravity.OPEN, 0)
     over = f", last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else ""
     row: Row = [
-        (f"{glyphs.failing} {counts.fail}", "grave" if counts.blocking_fail else "plain"),
-        (f"  ! {counts.warn}  ? {counts.unknown}  {glyphs.passing} {counts.passed}", "plain"),
+        (f"{glyphs.failing} {blocking}", "grave" if blocking else "plain"),
+        (f"  ! {warned}  ? {unknown}  {glyphs.passing} {number_of.get(Gravity.PASSED, 0)}", "plain"),
     ]
+    shown = (each for each in frame.findings if each.gravity in _LISTED)
     return f"preflight{over}", [
         row,
-        *_named(frame.failed, glyphs.failing, "grave"),
-        *_named(frame.unknown, "?", "unknown"),
+        *([(f"{_mark(each.gravity, glyphs)} {each.id}", _style(each.gravity))] for each in shown),
     ]
 
 
-def _named(checks: Sequence[str], mark: str, style: Style) -> list[Row]:
-    return [[(f"{mark} {name}", style)] for name in checks]
+def _mark(gravity: Gravity, glyphs: Glyphs) -> str:
+    return mark_of(gravity, glyphs.has_braille)
+
+
+def _style(gravity: Gravity) -> Style:
+    return MEANINGS[gravity] or "plain"

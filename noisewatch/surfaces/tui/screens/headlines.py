@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs
@@ -80,20 +81,21 @@ def _is_fresh(found: ClockRange) -> bool:
 
 def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
     """How many checks stand between the machine and a benchmark, and how many causes that has."""
-    counts = frame.counts
-    if counts is None or frame.verdict is None:
+    number_of = frame.number_of
+    if frame.verdict is None:
         return []
     parts: list[Row] = []
-    if counts.blocking_fail:
-        parts.append([(_checks(counts.blocking_fail, "fail"), "grave")])
-    if counts.blocking_unknown:
-        parts.append([(_checks(counts.blocking_unknown, "cannot be answered"), "unknown")])
+    if number_of.get(Gravity.FAILED):
+        parts.append([(_blocking(number_of[Gravity.FAILED], "check", "checks"), "grave")])
+    if number_of.get(Gravity.UNANSWERED):
+        parts.append([(_blocking(number_of[Gravity.UNANSWERED], "unknown", "unknown"), "unknown")])
     blocking = {*frame.failed, *frame.unknown} if parts else set()
     causes = {each.cause for each in frame.findings if each.id in blocking and each.cause is not None}
     if not parts:
-        return [[(f"{counts.passed} checks pass", "calm"), (f", {counts.warn} warn", "plain")]]
+        passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
+        return [[(f"{passed} checks pass", "calm"), (f", {warned} warn", "plain")]]
     said: Row = [piece for at, part in enumerate(parts) for piece in ([(", ", "plain"), *part] if at else part)]
-    tail: Row = [(f", {len(causes)} cause{'s' * (len(causes) != 1)}", "plain")] if causes else []
+    tail: Row = [(f": {len(causes)} of {_causes(len(frame.causes))}", "plain")] if causes else []
     first = next((each.id for each in frame.findings if each.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
     return [[*said, *tail, *named], [*said, *tail], said]
@@ -126,7 +128,9 @@ def _intervals(count: int) -> str:
     return f"{count} interval{'s' * (count != 1)}"
 
 
-def _checks(count: int, what: str) -> str:
-    if count != 1:
-        return f"{count} checks {what}"
-    return f"1 check {what + 's' if what == 'fail' else what}"
+def _causes(count: int) -> str:
+    return f"{count} cause{'s' * (count != 1)}"
+
+
+def _blocking(count: int, one: str, several: str) -> str:
+    return f"1 {one} blocks" if count == 1 else f"{count} {several} block"

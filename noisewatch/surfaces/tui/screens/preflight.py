@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.cpus import format_cpu_list
-from noisewatch.judgement.terms import Area
+from noisewatch.judgement.terms import Area, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.tui.draw.check_grid import grid_rows, named_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
@@ -141,7 +141,7 @@ def _told_body(model: ScreenModel, title: str, rows: list[Row], height: int) -> 
 
 def _heading(frame: Frame) -> str:
     over = f"last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "no sample"
-    return f"{frame.counts}; {over}, no calibration"
+    return f"{tally(frame.number_of)}; {over}, no calibration"
 
 
 def _title(frame: Frame, selected: FindingLine | None, area: Area | None) -> str:

@@ -38,7 +38,16 @@ def test_where_its_second_went_is_told_of_a_cpu_that_is_known_alone() -> None:
 
 
 def test_a_first_look_at_a_vm_that_knows_no_clock_leaves_an_empty_panel() -> None:
-    first_look = replace(frame((_target(2, current_khz=None, governor=None),)), turbo=None, counts=None)
+    first_look = replace(frame((_target(2, current_khz=None, governor=None),)), turbo=None, counts=None, verdict=None)
     rows = side_panel(model_of(first_look), 38, 12, UNICODE)
     assert [len(text_of(row)) for row in rows] == [38] * 12
     assert text_of(rows[5]).strip("│ ") == ""
+
+
+def test_checks_that_find_no_room_are_counted_and_the_gravest_come_first() -> None:
+    failed = tuple(f"failed-{at}" for at in range(30))
+    found = frame((_target(2, taken_ns_per_s=None),), failed=failed, unknown=("open",))
+    shown = _shown(found).splitlines()
+    listed = [line.strip("│ ") for line in shown if "failed-" in line]
+    assert listed == [f"✗ failed-{at}" for at in range(len(listed))]
+    assert f"{31 - len(listed)} more: 7" in shown[-2]

@@ -94,7 +94,7 @@ def test_the_preflight_screen_counts_what_blocks_and_its_causes() -> None:
     findings = tuple(replace(each, cause=1) for each in failing.findings)
     failing = replace(failing, findings=findings, causes=(CauseLine(said="one of them"),))
     said = _said(model_of(failing), Screen.PREFLIGHT)
-    assert "2 checks fail, 1 check cannot be answered, 1 cause  ◂ target-cpu-busy" in said
+    assert "2 checks block, 1 unknown blocks: 1 of 1 cause  ◂ target-cpu-busy" in said
     assert "40 checks pass, 0 warn" in _said(model_of(_frame(verdict="stable")), Screen.PREFLIGHT)
 
 
