@@ -12,6 +12,7 @@ from enum import StrEnum
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.blame import covers, who
 from noisewatch.judgement.case import Case
+from noisewatch.judgement.check import LIMIT
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.fixes.actions import Write
 from noisewatch.judgement.fixes.fix import Fix
@@ -195,6 +196,8 @@ def _shares_culprit(one: _Group, other: _Group) -> bool:
 def _leads(finding: Finding, case: Case) -> set[Hashable]:
     """Whoever its fix is about; else the costliest of its culprits alone, so that a bystander joins no two causes."""
     culprits, fix = _culprits(finding, case), finding.answer.fix
+    if fix is None and not _explain(culprits, finding):
+        return set()  # somebody else is behind it
     covered = {who(each) for each in culprits if fix is not None and covers(fix, each)}
     return covered | {who(each) for each in culprits[:1]}
 
@@ -207,7 +210,8 @@ def _culprits(finding: Finding, case: Case) -> list[Disturbance]:
 def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
     fix = group.fix
     ordered = sorted(group.findings, key=lambda each: (each.check.id not in failed, not _culprits(each, case)))
-    lead = next((culprit for each in ordered for culprit in _culprits(each, case)[:1]), None)
+    blamed = (culprits for each in ordered if _explain(culprits := _culprits(each, case), each))
+    lead = next((culprit for culprits in blamed for culprit in culprits[:1]), None)
     is_covered = lead is None or (fix is not None and (lead.kind not in _MOVABLE or covers(fix, lead)))
     return Cause(
         gravity=_gravest(ordered, failed),
@@ -221,15 +225,32 @@ def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
 def _is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
     """Whether the fix leaves none of its culprits; its own fix settles what has none, or is about no culprit."""
     culprits, own = _culprits(finding, case), finding.answer.fix
+    if not _explain([each for each in culprits if each.kind not in _MOVABLE or covers(fix, each)], finding):
+        return False
     unmoved = [each for each in culprits if not covers(fix, each) and not _is_negligible(each, finding)]
     if own is None:
         return bool(culprits) and not unmoved
     return all(each.kind == Kind.SIBLING or (each.kind not in _MOVABLE and each is culprits[0]) for each in unmoved)
 
 
+def _explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
+    """Whether without them what was measured would be within the limit, where they are told in its unit."""
+    answer = finding.answer
+    if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
+        return True
+    amounts = {each.kind: _amount(each, finding) for each in answer.culprits}
+    if all(amount is None for amount in amounts.values()) or amounts.get(Kind.QUOTA, 0.0) is None:
+        return True
+    return answer.measured - sum(_amount(each, finding) or 0.0 for each in culprits) <= answer.limit
+
+
+def _amount(culprit: Disturbance, finding: Finding) -> float | None:
+    return {"share": culprit.share, "per second": culprit.rate_per_s}.get(finding.answer.unit or "")
+
+
 def _is_negligible(culprit: Disturbance, finding: Finding) -> bool:
     """Whether it alone is far from what the check allows."""
-    value = {"share": culprit.share, "per second": culprit.rate_per_s}.get(finding.answer.unit or "")
+    value = _amount(culprit, finding)
     return value is not None and value <= _NEGLIGIBLE * (finding.answer.limit or 0.0)
 
 

@@ -11,6 +11,7 @@ from noisewatch.judgement.noise_floor import TEST
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Severity, Status
+from noisewatch.kinds import Kind
 from noisewatch.units import describe_ns
 
 
@@ -127,6 +128,9 @@ _GAP_FAILS = Limit(
 )
 
 
+_WHO = "noisewatch trace names who it was, as root with tracefs mounted"
+
+
 @check(
     id="target-cpus-interrupted",
     area=AREA,
@@ -175,7 +179,10 @@ def target_cpus_interrupted(case: Case) -> Answer:
         )
         said += f" (longest gap allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
         culprits = culprits_on(case, worst.cpu)
-        fix = remedy_of(culprits[0], case).fix if culprits else None
+        rest = stolen - sum(each.share or 0.0 for each in culprits)
+        is_explained = rest <= case.bound(_STOLEN_FAILS) or any(each.kind == Kind.QUOTA for each in culprits)
+        said += "" if is_explained else f"; {rest:.2%} unexplained: {_WHO}"
+        fix = remedy_of(culprits[0], case).fix if culprits and is_explained else None
         return Answer(
             Status.FAIL,
             said,

@@ -9,13 +9,17 @@ import pytest
 
 from noisewatch.judgement.case import Case, calibrated_with
 from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.causes import causes_of
+from noisewatch.judgement.checks.calibration import noise
 from noisewatch.judgement.noise_floor import Budget
-from noisewatch.judgement.verdict import Finding, judge
+from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import Trace, parse_trace
+from noisewatch.kinds import Kind
 from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.interval.disturbance import Disturbance
 from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
 from tests.judgement.judging import finding
 from tests.model.interval.sampling import interval_of
@@ -105,13 +109,18 @@ def test_the_floor_is_the_verdicts_own() -> None:
 
 def _interrupted(trace: Trace | str) -> Finding:
     """Of a machine on which CPU 2 lost five milliseconds."""
+    return finding(_verdict(trace, (_GAP,)), "target-cpus-interrupted")
+
+
+def _verdict(trace: Trace | str, gaps: tuple[tuple[int, int, int, int], ...]) -> Verdict:
     files = quiet_files() | process(30, "kworker/2:1", 2, 5, flags=0x0020_0000, allowed="0-3")
+    files |= process(901, "hog", 2, 5, allowed="0-3")
     snapshot = read_snapshot(
         WrittenMachine(files, answers=ANSWERS), SnapshotOptions(), TaskReader(asks_all_affinities=True)
     )
-    samples = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
+    samples = parse_calibration(written_calibration((2,), gaps=gaps))
     calibrated = calibrated_with(samples, Budget(), frozenset({2}), Meanwhile(trace, snapshot))
-    return finding(judge(Case(snapshot, calibrated=calibrated)), "target-cpus-interrupted")
+    return judge(Case(snapshot, calibrated=calibrated))
 
 
 def _trace(**changes: Any) -> Trace:
@@ -143,6 +152,22 @@ def test_without_a_trace_those_who_were_seen_meanwhile_are_the_culprits() -> Non
     calibrated = calibrated_with(samples, Budget(), frozenset({2}), Meanwhile("permission denied", None, interval))
     found = finding(judge(Case(interval.after, calibrated=calibrated)), "target-cpus-interrupted")
     assert (found.status, found.answer.culprits[0].name, found.answer.culprits[0].pid) == ("fail", "hog", 901)
+
+
+@pytest.mark.parametrize(("stolen_share", "is_explained"), [(0.0001, False), (0.009, True)])
+def test_a_culprit_that_explains_little_of_the_gaps_gives_them_no_fix_and_settles_nothing(
+    stolen_share: float, is_explained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps = tuple((at * _MS, 2 * _MS, 1, 0) for at in range(0, 5_000, 220))  # 1.1 %
+    hog = Disturbance(Kind.THREAD, "hog", 2, round(stolen_share * 1e9), stolen_share, None, 901, 901)
+    monkeypatch.setattr(noise, "culprits_on", lambda case, cpu: (hog,))
+    verdict = _verdict("permission denied", gaps)
+    found = finding(verdict, "target-cpus-interrupted")
+    assert ("unexplained: noisewatch trace" in found.answer.said) is not is_explained
+    assert (found.answer.fix is not None) is is_explained
+    (cause,) = [each for each in causes_of(verdict) if found in each.findings]
+    assert (found in cause.settles, cause.fix is not None) == (is_explained, is_explained)
+    assert cause.advice is None
 
 
 def test_what_helps_against_the_first_is_the_fix() -> None:
