@@ -10,6 +10,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise_floor import worst_floors
 from noisewatch.model.calibration.figures import Calibration
 
+LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a change of 1 %
 _DIFFERS = 1.5  # times as much noise: two calibrations of one machine differ by less, unless something has changed
 
 
@@ -68,6 +69,12 @@ def compare(first: Calibrated, second: Calibrated) -> Comparison:
     if other > one * _DIFFERS:
         return Comparison(Difference.NOISIER, ratio, apart, longest)
     return Comparison(Difference.QUIETER if other * _DIFFERS < one else Difference.SAME, ratio, apart, longest)
+
+
+def loud_cpus(calibrated: Calibrated) -> CpuSet:
+    """Those that lost too much to gaps, or whose samples vary too much for the budget."""
+    lost = {each.cpu for each in calibrated.complete if (each.stolen_share or 0.0) > LOSES_TOO_MUCH}
+    return calibrated.cpus_above_budget | lost
 
 
 def _longest_ratio(first: Calibrated, second: Calibrated) -> float | None:

@@ -64,7 +64,8 @@ def test_threads_of_one_process_have_one_advice(run: Run, tmp_path: Path) -> Non
     assert told.count("KVM") == 1
 
 
-def test_durations_line_up_at_their_units(run: Run, recording: Path) -> None:
+def test_durations_line_up_at_their_units(run: Run, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     lines = run("trace", "--cpus", "2", "--replay", recording).out.splitlines()
     column = lines[3].index("  share")
     assert {line[column - 2 : column] for line in lines[4:10]} == {"ms", "µs"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.comparison import LOSES_TOO_MUCH
 from noisewatch.judgement.dominance import dominating_cause
 from noisewatch.judgement.grading import AREA, MICROBENCHMARK, culprits_on, not_calibrated, why_incomplete
 from noisewatch.judgement.noise_floor import TEST
@@ -118,7 +119,7 @@ _STOLEN_PASSES = Limit(
     reason="the ticks of an otherwise idle CPU",
 )
 _STOLEN_FAILS = Limit(
-    key="fails", name="stolen share that fails", value=0.005, unit="share", reason="half of a change of 1 %"
+    key="fails", name="stolen share that fails", value=LOSES_TOO_MUCH, unit="share", reason="half of a change of 1 %"
 )
 _GAP_PASSES = Limit(
     key="gap-passes", name="longest gap that passes", value=100_000, unit="ns", reason="an interrupt with its softirq"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
-from noisewatch.judgement.comparison import Comparison, Difference, part_of
+from noisewatch.judgement.comparison import LOSES_TOO_MUCH, Comparison, Difference, loud_cpus, part_of
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
@@ -18,6 +18,7 @@ from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import fenced
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.units import describe_share
 
 _LONGER_GAP = 4  # times as long: what the longest of equal runs differs by
 _LEAST_BUSY = 0.8  # of its CPU that a busy process has, if nothing else runs there for long
@@ -84,9 +85,30 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     if result.under_load is None:
         return None
     loaded = result.under_load
-    idle = Side.of(f"{target} idle", result.calibrated, "idle")
+    doubt = _unquiet_said(result.calibrated)
+    before = "before the load" if doubt else "idle"
+    idle = Side.of(f"{target} {before}", result.calibrated, before)
     busy = Side.of(f"{target} under load", loaded.calibrated, "under load")
-    return Contrast.of(idle, busy, lambda found: (isolation_said(loaded, found), load_remark(loaded)))
+    return Contrast.of(idle, busy, lambda found: _load_said(loaded, found, doubt), doubt)
+
+
+def _unquiet_said(calibrated: Calibrated) -> str:
+    """Why a load that comes on top shows nothing; empty where the CPUs were quiet."""
+    loud = loud_cpus(calibrated)
+    if not loud:
+        return ""
+    lost, cpu = max(
+        ((each.stolen_share or 0.0, each.cpu) for each in calibrated.complete if each.cpu in loud), default=(0.0, 0)
+    )
+    why = f"samples on {name_cpus(loud)} vary too much"
+    why = f"CPU {cpu} lost {describe_share(lost)} to gaps" if lost > LOSES_TOO_MUCH else why
+    return f"not quiet before the load: {why}; this comparison proves nothing"
+
+
+def _load_said(loaded: CalibratedUnderLoad, found: Comparison, doubt: str) -> list[str]:
+    """What follows for isolation, which only facts settle where the comparison is in doubt; and what the load was."""
+    isolation = isolation_said(loaded, found) if loaded.not_isolated or not doubt else ""
+    return [isolation, load_remark(loaded)]
 
 
 def load_remark(loaded: CalibratedUnderLoad) -> str:

@@ -57,15 +57,22 @@ class Contrast:
     comparison: Comparison
     headlines: tuple[str, ...]  # from the whole to the shortest
     said: tuple[str, ...]
+    is_proof: bool
 
     @classmethod
     def of(
-        cls, first: Side, second: Side, remarks_on: Callable[[Comparison], Sequence[str]] = lambda found: ()
+        cls,
+        first: Side,
+        second: Side,
+        remarks_on: Callable[[Comparison], Sequence[str]] = lambda found: (),
+        doubt: str = "",
     ) -> Contrast:
-        """`remarks_on` says what else follows, or has to be known."""
+        """`remarks_on` says what else follows, or has to be known; `doubt` why the comparison proves nothing."""
         found = compare(first.calibrated, second.calibrated)
-        said = [_floors_said(first, second, found), *remarks_on(found), _left_over(first)]
-        return cls(first, second, found, _headlines(first, second, found), tuple(filter(None, said)))
+        said = [doubt and f"{doubt}.", _floors_said(first, second, found), *remarks_on(found), _left_over(first)]
+        headlines = (doubt,) if doubt else _headlines(first, second, found)
+        is_proof = not doubt and found.difference is not Difference.UNKNOWN
+        return cls(first, second, found, headlines, tuple(filter(None, said)), is_proof)
 
 
 def times_text(ratio: float) -> str:
@@ -143,7 +150,7 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     chart = mirrored_rows(names, gaps, room, left - frame - 1, glyphs)
     if chart:
         chart.append(cut(_legend(gaps, glyphs), room))
-    style: Style = "unknown" if contrast.comparison.difference is Difference.UNKNOWN else "strong"
+    style: Style = "strong" if contrast.is_proof else "unknown"
     headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
     rows: list[Row] = [headline if glyphs.has_braille else [(in_ascii(text), style) for text, style in headline]]
     if chart:

@@ -27,7 +27,7 @@ def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) ->
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
     rows = [["", *_row(each)] for each in culprits[:most]]
     rest = len(culprits) - len(rows)
-    table = align_within(width, [head, *rows], "who", (_LENGTHS, "p50", "time", "p99")) if rows else []
+    table = align_within(width, [head, *rows], "who", (_LENGTHS, "p50", "p99", "time")) if rows else []
     return table + ([f"  and {rest} more"] if rest else [])
 
 

@@ -41,7 +41,7 @@ def test_no_line_is_longer_than_the_width(name: str, width: int) -> None:
 def test_where_room_is_short_a_culprit_keeps_more_of_its_name_than_columns() -> None:
     table = [line for line in detail_lines(_with_long_names(), 100) if "kernel interrupt" in line]
     assert table[0].startswith("  outside")
-    assert "1 ms" in table[0]
+    assert table[0].endswith("8 ms")
     assert all("a kernel interrupt of a dev" in line for line in table)
     whole = "\n".join(detail_lines(_with_long_names(), 200))
     assert _NAME in whole

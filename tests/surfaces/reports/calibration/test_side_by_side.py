@@ -147,3 +147,12 @@ def test_pieces_of_work_have_another_name_than_the_blocks_below() -> None:
     assert "interpreted piece p50" in pieces
     assert "interpreted work in blocks of about 1 ms: median" in below
     assert "fixed work" not in pieces + below
+
+
+def test_what_was_not_quiet_before_the_load_proves_nothing() -> None:
+    said = _under_load(noisy(), idle=noisy())
+    assert said.startswith("not quiet before the load: CPU 1 lost 10.84% to gaps; this comparison proves nothing")
+    assert "before the load under load times as much" in said
+    assert "idle" not in said
+    assert "solation" not in said
+    assert "proves nothing" not in _under_load(noisy(), idle=traced())
