@@ -21,7 +21,7 @@ USUAL_INTERVALS = 120
 # deviations; of 120 intervals the quartile is itself so inexact that four are exceeded in every hour.
 _LEAST_SPREADS = 8
 _LEAST_KNOWN = 10  # intervals; from fewer nobody can say how much they vary, and it has to be twice as much
-_MANIFOLD = 10  # times the noise before: within a spike another one
+_DOUBLE = 2  # times the noise before: on a noisy machine, too, something else came
 
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
@@ -30,13 +30,20 @@ def spikes_in(losses: Sequence[float | None]) -> list[int]:
 
 
 def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
-    """Whether one begins there. What is unknown neither begins one nor ends it."""
+    """Whether one begins there: the limit is crossed, or the noise doubles above it, or stands out of what was usual.
+
+    What is unknown neither begins one nor ends it.
+    """
     lost = losses[at]
-    if lost is None or not _stands_out(losses, at, lost):
+    if lost is None or lost < GRAVE_NS:
         return False
-    place = next(place for place in range(at - 1, -1, -1) if losses[place] is not None)  # as there was something usual
+    place = next((place for place in range(at - 1, -1, -1) if losses[place] is not None), None)
+    if place is None:
+        return False
     was = losses[place] or 0.0
-    return lost >= _MANIFOLD * was or not _stands_out(losses, place, was)
+    if was < GRAVE_NS or lost >= _DOUBLE * was:
+        return True
+    return _stands_out(losses, at, lost) and not _stands_out(losses, place, was)
 
 
 def _stands_out(losses: Sequence[float | None], at: int, lost: float) -> bool:

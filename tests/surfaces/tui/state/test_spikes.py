@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -24,15 +25,15 @@ def _jittering(usual_ms: float, spread: float, count: int = _HOUR) -> list[float
     return [max(chance.gauss(usual_ms, usual_ms * spread), 0.0) * _MS for _ in range(count)]
 
 
-@pytest.mark.parametrize("usual_ms", [4.9, 5.0, 5.1, 8.0, 100.0, 700.0])
+@pytest.mark.parametrize("usual_ms", [8.0, 100.0, 700.0])
 def test_a_machine_that_always_loses_as_much_has_no_spike_not_even_at_the_start(usual_ms: float) -> None:
     assert spikes_in([usual_ms * _MS] * _HOUR) == []
     assert spikes_in(_jittering(usual_ms, 0.1)) == []
 
 
 @pytest.mark.parametrize("seconds", [600, _HOUR])
-def test_a_slow_rise_is_no_spike_at_any_moment(seconds: int) -> None:
-    assert spikes_in([0.5 * _MS * at for at in range(seconds)]) == []
+def test_a_slow_rise_is_a_spike_only_where_it_crosses_the_limit(seconds: int) -> None:
+    assert spikes_in([0.5 * _MS * at for at in range(seconds)]) == [10]
 
 
 @pytest.mark.parametrize("usual_ms", [0.02, 4.0, 30.0, 400.0])
@@ -43,8 +44,43 @@ def test_each_burst_begins_once_wherever_the_usual_is(usual_ms: float) -> None:
     assert spikes_in(losses) == [200, 260, 500]
 
 
-def test_bursts_that_come_all_the_time_are_what_is_usual() -> None:
-    assert [at for at in spikes_in([(0.1, 100.0)[at // 2 % 2] * _MS for at in range(_HOUR)]) if at > 10] == []
+def test_bursts_that_come_all_the_time_begin_each_time() -> None:
+    losses = [(0.1, 100.0)[at // 2 % 2] * _MS for at in range(_HOUR)]
+    assert spikes_in(losses) == list(range(2, _HOUR, 4))
+
+
+def test_noise_that_doubles_on_a_machine_that_is_never_quiet_is_a_spike() -> None:
+    assert spikes_in([*[400 * _MS] * 9, *[900 * _MS] * 9, *[400 * _MS] * 9]) == [9]
+
+
+@given(st.lists(st.none() | st.sampled_from([0.0, 4.9, 5.0, 8.0, 62.0, 124.0, 900.0]), min_size=1, max_size=40))
+def test_the_keys_visit_each_crossing_of_the_limit_in_order_and_backwards(losses: Sequence[float | None]) -> None:
+    model = model_of(
+        *(
+            frame((cpu_line(0), cpu_line(1, "target", None if ms is None else ms * _MS)), second=second)
+            for second, ms in enumerate(losses, start=1)
+        )
+    )
+    known = [(at, ms) for at, ms in enumerate(losses) if ms is not None]
+    crossings = {at for (_, was), (at, now) in pairwise(known) if was < 5 <= now}
+    doubled = {at for (_, was), (at, now) in pairwise(known) if was >= 5 and now >= 2 * was}
+    assert crossings | doubled <= set(spikes_in([None if ms is None else ms * _MS for ms in losses]))
+    model.go_to_number(0)
+    forth = _visited(model, 1)
+    assert crossings | doubled <= set(forth)
+    assert forth == sorted(set(forth))
+    model.go_to_number(len(losses) - 1)
+    backwards = _visited(model, -1)
+    assert backwards == [each for each in reversed(forth) if each < len(losses) - 1]
+
+
+def _visited(model: ScreenModel, direction: int) -> list[int]:
+    visited, last = [], None
+    while model.number != last:
+        last = model.number
+        model.step_to_spike(direction)
+        visited += [model.number] if model.number != last else []
+    return visited
 
 
 def test_what_goes_on_begins_once_and_what_comes_on_top_of_it_begins_anew() -> None:
