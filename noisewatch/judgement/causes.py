@@ -25,7 +25,7 @@ from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 
-_ORDER = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
+_ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _DENIED = ("permission denied", "operation not permitted")
 
 
@@ -79,7 +79,7 @@ class _Group:
 
 
 def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
-    """All causes: those of failures first, then those of warnings, then what is open; by hand what has no fix."""
+    """All causes: of failures first, then of what is open and blocks, then of warnings; by hand what has no fix."""
     found: dict[Gravity, list[Finding]] = {gravity: [] for gravity in Gravity}
     for finding in verdict.findings:
         found[finding.gravity(verdict.is_strict)].append(finding)

@@ -22,7 +22,7 @@ from tests.judgement.judging import judged
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 
-_ORDER = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
+_ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _SOME = [each for at, each in enumerate(all_examples()) if at % 7 == 0]  # the sweeps judge all of them
 _TARGET = frozenset({2, 3})
 

@@ -36,6 +36,13 @@ def cause_list(
     return rows
 
 
+def unseen(listing: Listing[FindingLine], shown: int) -> str:
+    """How many causes stand above and below those that are shown; the arrows go there."""
+    first = listing.first_in(shown) if shown > 0 else 0
+    counts = {"above": first, "below": len(listing.lines) - first - shown}
+    return ", ".join(f"{count} more {where}" for where, count in counts.items() if count > 0)
+
+
 def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     """Its mark and number, what is wrong, and the checks at the right; of no cause its name first."""
     text, style = mark(finding.gravity, glyphs)

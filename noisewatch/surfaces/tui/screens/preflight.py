@@ -8,9 +8,9 @@ from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.tui.draw.check_grid import grid_rows, named_rows
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.draw.text_row import Row, ends
 from noisewatch.surfaces.tui.screens.check_answers import all_rows, brief_rows, in_columns, whole_rows
-from noisewatch.surfaces.tui.screens.check_causes import cause_detail, cause_list, cause_why
+from noisewatch.surfaces.tui.screens.check_causes import cause_detail, cause_list, cause_why, unseen
 from noisewatch.surfaces.tui.screens.headlines import preflight_headline
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -63,8 +63,13 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     if left > 0 and not model.opens_check and area is None:
         detail = [*detail, *cause_why(frame, listing.selected, room)]
     parts = (
-        (_title(frame, listing.selected, area), _position(frame, listing, area), detail[: shown + left], shown + left),
-        ("what to do, the gravest first", "", causes, len(causes)),
+        (
+            _title(frame, listing.selected, area),
+            _position(frame, listing, area),
+            _cut(model, detail, shown + left),
+            shown + left,
+        ),
+        ("what to do, the gravest first", unseen(listing, len(causes)), causes, len(causes)),
         (f"all {len(frame.gravities)} checks", f"{_heading(frame)} · v all", checks, len(checks)),
         ("what this rests on", "", basis, len(basis)),
     )
@@ -74,6 +79,19 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
             part = panel(title, rows, width, count + 2, glyphs, right)
             drawn = joined(drawn, part, glyphs) if drawn else part
     return drawn
+
+
+def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
+    """As far as it is scrolled; what finds no room is counted, with the key that shows it."""
+    if len(rows) <= room or room < 2:
+        return rows[: max(room, 0)]
+    first = min(model.check_offset, len(rows) - room) if model.opens_check else 0
+    model.check_offset = first
+    shown, below = rows[first : first + room - 1], len(rows) - first - room + 1
+    if below == 1:
+        return [*shown, rows[-1]]
+    key = "pgdn" if model.opens_check else "enter"
+    return [*shown, [(f"… {below} more rows below: {key}", "faint")]]
 
 
 def _opened(frame: Frame, width: int, most: int, glyphs: Glyphs) -> list[Row]:
@@ -113,16 +131,17 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     if area is not None:
         whole = [[(area, "heading")], *brief_rows(frame, area, width - 1, glyphs)]
     most = height - 2 if model.opens_check else max(int(height * _DETAIL_SHARE), height - 2 - len(listing.lines))
-    detail = whole[: max(most, 0)]
+    detail = _cut(model, whole, max(most, 0))
     rows = cause_list(listing, frame, width, max(height - 2 - len(detail), 0), glyphs, is_selected=area is None)
+    hidden = unseen(listing, len(rows))
     grid = grid_rows(frame.gravities, width - 1, glyphs, area) if frame.gravities else []
     left = height - 3 - len(rows) - len(detail)
     has_grid = bool(grid) and len(grid) <= left
     below: list[Row] = [[], *grid] if has_grid else []
     if not has_grid and not model.opens_check and detail == whole and area is None:
-        detail = [*detail, *cause_why(frame, listing.selected, width - 1)[: max(left, 0)]]
+        detail = _cut(model, [*detail, *cause_why(frame, listing.selected, width - 1)], len(detail) + max(left, 0))
     return [
-        [(f" {_heading(frame)}", "heading")],
+        ends([(f" {_heading(frame)}", "heading")], [(hidden, "faint")] if hidden else [], width),
         *rows,
         *([[]] if detail else []),
         *([(" ", "plain"), *row] for row in detail),

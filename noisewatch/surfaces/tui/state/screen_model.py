@@ -187,10 +187,11 @@ class ScreenModel(TimeTravel):
             self.selection = self.selection.moved(self.listing(), rows)
 
     def _select_check(self, rows: int) -> None:
-        """From the causes on to the areas below them; where checks are told, those are scrolled."""
-        if self.tells_all_checks or (self.area is not None and self.opens_check):
+        """From the causes on to the areas below them; what is told in full is scrolled, of a cause by pages only."""
+        if self.tells_all_checks or (self.opens_check and (self.area is not None or abs(rows) > 1)):
             self.check_offset = max(self.check_offset + rows, 0)
             return
+        self.check_offset = 0
         listing, areas = self.findings(), list(Area) if self.frame is not None and self.frame.gravities else []
         count = len(listing.lines)
         at = listing.at if self.area is None else count + areas.index(self.area)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
@@ -15,6 +16,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Area, Gravity
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.machine import Machine
+from noisewatch.operations.frame.causes import CauseLine
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
@@ -28,6 +30,7 @@ from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import length
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
@@ -232,3 +235,38 @@ def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
     with_monitor(steps)
     assert "No verdict: the machine is gone" in texts[0]
     assert "No verdict: there is no machine" in texts[1]
+
+
+def _eight_causes() -> Frame:
+    """Each with a command."""
+    found = frame(failed=tuple(f"failed-{at}" for at in range(8)), verdict="unstable")
+    findings = tuple(replace(each, cause=at) for at, each in enumerate(found.findings, start=1))
+    causes = tuple(CauseLine((("now", f"command {at}"),)) for at in range(8))
+    return replace(found, findings=findings, causes=causes)
+
+
+@pytest.mark.parametrize("size", [(80, 14), (120, 34)])
+def test_causes_that_find_no_room_are_counted(size: tuple[int, int]) -> None:
+    model = model_of(_eight_causes())
+    rows = screen_of(model, "preflight", *size)
+    listed = {name for row in rows for name in re.findall(r"[✗?!] \d +.*(failed-\d)", row)}
+    below = [int(found[1]) for row in rows if (found := re.search(r"(\d+) more below", row))]
+    assert below == ([8 - len(listed)] if len(listed) < 8 else [])
+
+
+def test_the_reasons_of_a_cause_that_find_no_room_are_counted_and_scrolled_by_pages() -> None:
+    found = frame(failed=("target-cpu-busy",), verdict="unstable")
+    found = replace(found, findings=(replace(found.findings[0], cause=1, said="word " * 300),), causes=(CauseLine(),))
+    model = model_of(found)
+    model.screen = Screen.PREFLIGHT
+    model.toggle_check()
+
+    def drawn() -> list[str]:
+        return [text_of(row) for row in rows_of_screen(model, 80, 24, UNICODE)]
+
+    assert any(re.search(r"… \d+ more rows below: pgdn", row) for row in drawn())
+    for _ in range(9):
+        model.select(10)
+        after = drawn()
+    assert not any("more rows below" in row for row in after)
+    assert any("limit: " in row for row in after)
