@@ -168,6 +168,16 @@ def test_caches_have_names_and_interleaved_cpus_their_step(run: Run, tmp_path: P
     ]
 
 
+def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run, tmp_path: Path) -> None:
+    ran = run("show", "topology", "-v", "--sysroot", _large_tree(tmp_path, 8))
+    assert _rows(ran.out, "NODE PKG CACHE") == [
+        "0 0 L3#0 0,4 2 1 0,4 -",
+        "1 1 L3#1 1,5 2 1 1,5 -",
+        "0 0 L3#0 2,6 2 1 2,6 -",
+        "1 1 L3#1 3,7 2 1 3,7 -",
+    ]
+
+
 def test_every_cpu_has_its_row_where_all_is_wanted(run: Run, tmp_path: Path) -> None:
     rows = _table(run("show", "-v", "--sysroot", _large_tree(tmp_path, 16)).out)
     assert [row["CACHE"] for row in rows] == ["L3#0", "L3#1"] * 8

@@ -85,14 +85,18 @@ def cpu_table(snapshot: Snapshot) -> str:
 
 
 def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
-    """Which CPUs share a last-level cache, a package and a node; on large machines only the latter."""
+    """Which CPUs share a last-level cache, a package and a node; on large machines only the latter.
+
+    Where all of it is wanted, each core has its row.
+    """
     names = cache_names(snapshot.topology)
     is_by_cache = is_whole or len(set(names.values())) <= _MOST_CACHES
 
     def key(cpu: int) -> tuple[object, ...]:
         place = _place(snapshot, cpu)
         own = names.get(cpu) if is_by_cache else None
-        return place.node, place.package, own, cpu in names, place.kind
+        core = (place.siblings or cpu) if is_whole else None
+        return place.node, place.package, own, cpu in names, place.kind, core
 
     rows = []
     for group in grouped(all_cpus(snapshot), key):

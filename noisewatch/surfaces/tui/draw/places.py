@@ -32,6 +32,20 @@ def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Ma
     return signs
 
 
+def shared_words(model: ScreenModel, cpu: int) -> list[str]:
+    """With whom it shares, from the most to the least: `shares its core with CPU 4, its L3#0 with CPUs 0-31`."""
+    places = model.places or {}
+    place = places.get(cpu)
+    if place is None:
+        return [""]
+    core = [each for each in place.siblings or () if each != cpu]
+    cache = [each.cpu for each in places.values() if place.cache is not None and each.cache == place.cache]
+    with_core = [f"its core with {name_cpus(core)}"] if core else []
+    with_cache = [f"its {place.cache} with {name_cpus(cache)}"] if len(cache) > 1 else []
+    said = [", ".join([*with_core, *with_cache]), ", ".join(with_core)]
+    return [*(f"shares {each}" for each in said if each), ""]
+
+
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
     """`node 0 · L3#0 · CPUs 0-7`: what is common to all of them, and known. One that is offline may have no place."""
     places = model.places or {}

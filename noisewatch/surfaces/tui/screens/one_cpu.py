@@ -10,7 +10,7 @@ from noisewatch.surfaces.tui.draw.clock_chart import LABEL, time_row
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, columns_of, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
-from noisewatch.surfaces.tui.draw.places import place_title
+from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.timeline import last_in_sight
@@ -75,7 +75,10 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     tall = max(min(room // max(kinds, 1), _TALLEST), 1)
     lanes = _lanes(model, line.cpu, width - 4, tall, glyphs)
     top = [*known, *lanes[: height // 2]]
-    upper = panel(place_title(model, [line], glyphs), top, width, len(top) + 2, glyphs, _keys(model, width, glyphs))
+    title = place_title(model, [line], glyphs)
+    titles = [f"{title} {glyphs.bullet} {each}" if each else title for each in shared_words(model, line.cpu)]
+    title = first_that_fits(titles, width - 6)
+    upper = panel(title, top, width, len(top) + 2, glyphs, _keys(model, width, glyphs))
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(upper)
     title = f"culprits on CPU {line.cpu}, by {model.sort}"

@@ -6,7 +6,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title
+from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title, shared_words
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of
 
@@ -48,6 +48,18 @@ def test_the_title_says_what_all_have_in_common_and_is_known() -> None:
     assert model.frame is not None
     assert place_title(model, model.frame.cpus, UNICODE) == "node 0 · L3#0 · CPUs 0-3"
     assert place_title(model_of(frame(2)), frame(2).cpus, UNICODE) == "CPUs 0-1"
+
+
+def test_a_cpu_says_with_whom_it_shares_its_core_and_cache() -> None:
+    model = _hyperthreads()
+    assert shared_words(model, 1) == [
+        "shares its core with CPU 3, its L3#0 with CPUs 0-3",
+        "shares its core with CPU 3",
+        "",
+    ]
+    assert shared_words(model_of(frame(2)), 1) == [""]
+    one_cpu = screen_of(_hyperthreads(), Screen.CPU, 120, 34)
+    assert any("CPU 0 · shares its core with CPU 2, its L3#0 with CPUs 0-3" in line for line in one_cpu)
 
 
 def test_a_cpu_that_is_offline_does_not_hide_the_place_of_the_others() -> None:
