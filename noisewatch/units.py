@@ -79,6 +79,9 @@ def describe_rate(per_s: float | None) -> str:
     return f"{value:,.0f}/s".replace(",", " ") if value >= 100 else f"{value:g}/s"
 
 
+_MOST_DIGITS = 7
+
+
 def describe_value(value: float, unit: str) -> str:
     """`5.0%` of a share, `10/s` of a rate, `4,194,304 kB` of anything else."""
     if unit == "share":
@@ -87,6 +90,12 @@ def describe_value(value: float, unit: str) -> str:
         return f"1 {unit[:-1]}"
     number = f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:g}"
     return number + _SHORT_UNITS.get(unit, f" {unit}")
+
+
+def told_apart(value: float, limit: float) -> str:
+    """The number with a decimal, and with more of them where it would read as the limit."""
+    told = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
+    return next((each for each in told if value == limit or float(each) != limit), f"{value!r}")
 
 
 def short_duration(ns: float | None) -> str:

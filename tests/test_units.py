@@ -17,6 +17,7 @@ from noisewatch.units import (
     short_duration,
     short_rate,
     short_share,
+    told_apart,
 )
 
 _COLUMNS = 7
@@ -154,3 +155,12 @@ def test_a_range_of_clocks_names_its_unit_once() -> None:
 )
 def test_a_column_of_durations_has_one_unit(values_ns: list[float | None], unit: str, figures: list[str]) -> None:
     assert in_one_unit(values_ns) == (unit, figures)
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "said"), [(0.94, 0.9, "0.94"), (0.9004, 0.9, "0.9004"), (0.5, 0.3, "0.5"), (0.3, 0.3, "0.3")]
+)
+def test_a_value_is_told_with_so_many_digits_that_it_differs_from_its_limit(
+    value: float, limit: float, said: str
+) -> None:
+    assert told_apart(value, limit) == said

@@ -20,6 +20,7 @@ from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
+from noisewatch.units import told_apart
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
@@ -201,7 +202,9 @@ def busy_cache_neighbour(case: Case) -> Answer:
         if all(_has_read(case, cache) for cache in caches)
         else "package (the kernel shows no shared cache)"
     )
-    said = f"{name_cpus(working)}, in one {what} with the target: {load:.1f} CPUs busy" if worst else "none"
+    judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
+    told = f"{told_apart(load, judging)} CPUs busy"
+    said = f"{name_cpus(working)}, in one {what} with the target: {told}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         culprits = busiest(interval, worst)
         return Answer(

@@ -92,6 +92,8 @@ EXAMPLES = [
         *("busy-cache-neighbour", "fail", {}, "CPU 1, in one", {1}),
         after={"/proc/stat": stat_file({1: 290}, 300)},
     ),
+    Example("busy-cache-neighbour", "fail", {}, "0.91 CPUs busy", {1}, after={"/proc/stat": stat_file({1: 273}, 300)}),
+    Example("busy-cache-neighbour", "warn", {}, "0.31 CPUs busy", {1}, after={"/proc/stat": stat_file({1: 92}, 300)}),
     Example("busy-cache-neighbour", "warn", {}, "0.5 CPUs", {1}, after={"/proc/stat": stat_file({1: 150}, 300)}),
     Example("busy-cache-neighbour", "unknown", {}, f"{CPUS}/cpu2/cache", gone=_NO_CACHES),
     Example("busy-cache-neighbour", "unknown", named="may be a virtual machine", gone=_NO_CPUFREQ),
