@@ -73,7 +73,7 @@ def test_a_command_for_a_lesser_culprit_says_so() -> None:
         quiet_files(3.0) | process(900, "hog", 2, 60_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 270}, 300)}
     )
     answer = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer
-    assert answer.said.endswith("hog (pid 900): ~2.0% of CPU 2; only hog can be moved")
+    assert answer.said.endswith("hog (pid 900): ~2.0% of CPU 2; only hog (pid 900) can be moved")
     assert answer.fix is not None
 
 

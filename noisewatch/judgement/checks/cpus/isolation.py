@@ -147,7 +147,7 @@ def tasks_on_target(case: Case) -> Answer:
         blamed = tuple(each for culprit in culprits for each in members.get(culprit, (culprit,)))
         movable = _movable(case, blamed)
         if movable and blamed[0].tid not in movable:
-            said += f"; only {', '.join(task.name for task in movable.values())} can be moved"
+            said += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
         return Answer(
             Status.FAIL,
             said,

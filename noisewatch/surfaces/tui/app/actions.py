@@ -6,6 +6,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from textual.worker import Worker
 
@@ -18,7 +19,7 @@ from noisewatch.surfaces.tui.overlays.overlay import overlay_named
 from noisewatch.surfaces.tui.screens.clock import rows_of_cpus
 from noisewatch.surfaces.tui.screens.culprits import begin_filter
 from noisewatch.surfaces.tui.screens.overview import cpu_room
-from noisewatch.surfaces.tui.state.map_view import MapView
+from noisewatch.surfaces.tui.state.map_view import MapView, Quantity
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 
 # The screens whose rows are moved through.
@@ -75,6 +76,14 @@ class ActingApp(KeyedApp):
         """Shows that CPU, whichever row is selected."""
         self.model.cpu = cpu
         self.action_do("go_to", Screen.CPU)
+
+    def action_map_of(self, quantity: str) -> None:
+        """Shows the map of that quantity."""
+        self.model.map = replace(self.model.map, quantity=Quantity(quantity))
+        self.action_do("go_to", Screen.MAP)
+
+    def action_tell_theme(self) -> None:
+        self._tell("the monitor has the terminal's own colours; noisewatch screenshot --theme light draws light ones")
 
     def action_next(self, direction: int) -> None:
         if self.model.screen == Screen.CPU:

@@ -204,8 +204,8 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
         return _nothing("press f for a fix")
     if not advice.commands:
         return _by_hand(advice.by_hand)
-    purpose, command = advice.commands[0]
-    return _copied(command, len(advice.commands) - 1, purpose)
+    (purpose, command), *others = advice.commands
+    return _copied(command, purpose, [each for each, _ in others])
 
 
 def _of_check(model: ScreenModel) -> tuple[str | None, str]:
@@ -217,16 +217,17 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
         return _nothing(NOT_NOW)
     if finding.cause is not None and model.frame is not None and finding.cause <= len(model.frame.causes):
         cause = model.frame.causes[finding.cause - 1]
-        return _copied(cause.command, 0, "now") if cause.command is not None else _by_hand(cause.by_hand)
-    return _copied(finding.fix, 0, "now") if finding.fix and finding.is_command else _by_hand(finding.fix)
+        return _copied(cause.command, "now") if cause.command is not None else _by_hand(cause.by_hand)
+    return _copied(finding.fix, "now") if finding.fix and finding.is_command else _by_hand(finding.fix)
 
 
 def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
     """The first command against what moves the clock."""
     found = helpful(model.frame.findings) if model.frame is not None else []
-    commands = [each.fix for each in found if each.fix and each.is_command]
+    commands = [(each.id, each.fix) for each in found if each.fix and each.is_command]
     if commands:
-        return _copied(commands[0], len(commands) - 1, found[0].id)
+        (purpose, command), *others = commands
+        return _copied(command, purpose, [each for each, _ in others])
     return _by_hand(next((each.fix for each in found if each.fix), None)) if found else _nothing("nothing fails here")
 
 
@@ -240,7 +241,7 @@ def _of_event(model: ScreenModel) -> tuple[str | None, str]:
     if cause is None or cause.command is None:
         return _nothing("none is known for this event")
     advised = [each.command for each in model.newest.causes] if model.newest is not None else []
-    return _copied(cause.command, 0, "now") if cause.command in advised else _nothing("what helped then is over")
+    return _copied(cause.command, "now") if cause.command in advised else _nothing("what helped then is over")
 
 
 def _by_hand(what: str | None) -> tuple[None, str]:
@@ -251,8 +252,8 @@ def _nothing(why: str) -> tuple[None, str]:
     return None, f"no command to copy: {why}"
 
 
-def _copied(command: str, others: int, purpose: str) -> tuple[str, str]:
-    told = [purpose] if others or purpose != "now" else []
-    told += [f"{others} more shown"] if others else []
-    which = f" ({', '.join(told)})" if told else ""
+def _copied(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
+    """What was copied, and what else is shown."""
+    also = f"; also shown: {', '.join(others)}" if others else ""
+    which = f" ({purpose}{also})" if others or purpose != "now" else ""
     return command, f"copied{which}, not run: {command}"

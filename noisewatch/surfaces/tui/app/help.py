@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from noisewatch.surfaces.tui.app.keys import name_of_key
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
+from noisewatch.surfaces.tui.events.kinds import MARKS, SEVERAL
 
 _TEXT = """\
 noisewatch: who makes the CPUs of your benchmark noisy
@@ -16,7 +17,7 @@ noisewatch: who makes the CPUs of your benchmark noisy
   load     share of the time that others used the CPU
   history  one character per interval, logarithmic:
            half height from 1 ms/s (0.1 %), full height from 200 ms/s
-  measured  noise/s of the last 10 s, by the idle probe: S spins 2 % of idle targets
+  measured  noise/s of the last 10 s, by the idle probe: S: 2 % of idle CPUs
   with many CPUs: columns, then cells (a group shows its worst CPU)
   filter   kworker cpu:2-5 kind:irq >100us !rcu: all of it at once
   UNSTABLE  as `noisewatch preflight` judges, over 5 s or the last interval
@@ -24,6 +25,7 @@ noisewatch: who makes the CPUs of your benchmark noisy
            thread explains it; mostly short-lived threads
   outside  hypervisor or firmware     self  what noisewatch itself costs
 """
+_EVENTS_A_LINE = 6
 _SCROLLS = "  {} scroll, any other key closes"
 _KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns of a key, of a key with what it does, of the words
 # By what an action begins with; all others are for looking.
@@ -46,7 +48,7 @@ def help_rows(
     Bindings are keys, what they call, and what that does; those that do the same stand together.
     """
     title, *words = _TEXT.splitlines()
-    legend: list[Row] = [_plain(line) for line in words]
+    legend: list[Row] = [_plain(line) for line in (*words, *_events())]
     has_room_beside = width >= 2 * _COLUMN + _LEGEND
     columns = max(min((width - (_LEGEND if has_room_beside else 0)) // _COLUMN, 4), 1)
     keys = _in_columns(_by_group(bindings, in_unicode), columns)
@@ -63,6 +65,13 @@ def help_rows(
         arrows = "↑ ↓" if in_unicode else "arrows"
         rows = [_plain(title), *body[first : first + room], _plain(_SCROLLS.format(arrows))]
     return [cut(row, width) for row in rows[:height]]
+
+
+def _events() -> list[str]:
+    """The letters below the timeline."""
+    told = [f"{mark} {kind}" for kind, mark in MARKS.items()] + [f"{SEVERAL} several"]
+    lines = ["   ".join(told[at : at + _EVENTS_A_LINE]) for at in range(0, len(told), _EVENTS_A_LINE)]
+    return [f"  {'events' if not at else '':<8} {line}" for at, line in enumerate(lines)]
 
 
 def _by_group(bindings: Sequence[tuple[str, str, str]], in_unicode: bool) -> list[list[Row]]:

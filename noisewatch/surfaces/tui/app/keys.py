@@ -8,7 +8,7 @@ from textual.keys import Keys, key_to_character
 from noisewatch.surfaces.tui.state.screen_model import SCREENS
 
 BINDINGS = [
-    Binding("q", "quit", "close, quit", priority=True),
+    Binding("q", "quit", "quit, close", priority=True),
     Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
     Binding("space", "freeze", "freeze, play"),
     Binding("less_than_sign", "speed(-1)", "play slower"),

@@ -12,13 +12,14 @@ from textual.content import Content
 
 from noisewatch.surfaces.tui.app.keyed_app import KeyedApp
 from noisewatch.surfaces.tui.app.keys import BINDINGS, name_of_key
+from noisewatch.surfaces.tui.state.map_view import Quantity
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
 _KEY, _NAME = 12, 28
 # What else one may call it, by what a key's action begins with.
 _WORDS = {
     "do('go_to', 'overview')": "screen: all CPUs, noise, culprits, summary, home",
-    "do('go_to', 'map')": "screen: noise, interrupts, clock, heat of all CPUs over time, heat map",
+    "do('go_to', 'map')": "screen: all CPUs over time, heat map",
     "do('go_to', 'irqs')": "screen: interrupts, devices, affinity, softirqs",
     "do('go_to', 'clock')": "screen: frequency, turbo, temperature, heat, power, throttling, governor",
     "do('go_to', 'cpu')": "screen: one CPU, its culprits by kind",
@@ -51,7 +52,7 @@ _WORDS = {
     "advise": "advice, help, what to do, undo",
     "fix_script": "all fixes and their undo as shell scripts, file",
     "copy": "command, clipboard",
-    "export": "save, picture, svg, png, json, markdown (light colours: noisewatch screenshot --theme light)",
+    "export": "save, picture, svg, png, json, markdown",
     "help": "keys, words, legend",
     "quit": "exit, leave",
 }
@@ -96,7 +97,7 @@ class KeyCommands(Provider):
             yield DiscoveryHit(command.row, command.run, command.name)
 
     async def search(self, query: str) -> Hits:
-        for command in (*self._of_keys(), *self._of_cpus()):
+        for command in (*self._of_keys(), *self._of_others(), *self._of_cpus()):
             if (score := command.score(query)) > 0:
                 yield Hit(score, command.row, command.run, command.name)
 
@@ -112,6 +113,15 @@ class KeyCommands(Provider):
                 words = next((words for begin, words in _WORDS.items() if binding.action.startswith(begin)), "")
                 keys = " ".join(name_of_key(key, self._monitor.is_in_unicode) for key in binding.key.split(","))
                 yield _Command(keys, binding.description, words, partial(self.app.run_action, binding.action))
+
+    def _of_others(self) -> Iterator[_Command]:
+        key = str(SCREENS.index(Screen.MAP) + 1)
+        for quantity in Quantity:
+            run = partial(self.app.run_action, f"map_of('{quantity}')")
+            name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"  # irqs is their screen
+            yield _Command(key, name, f"{quantity} on the map, over time", run)
+        run = partial(self.app.run_action, "tell_theme")
+        yield _Command("", "light colours, theme", "screenshot --theme light", run)
 
     def _of_cpus(self) -> Iterator[_Command]:
         model = self._monitor.model

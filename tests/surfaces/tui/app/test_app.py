@@ -144,13 +144,6 @@ def test_the_key_that_closes_the_help_does_nothing_else(key: str) -> None:
     assert screens[0] == screens[1]
 
 
-def test_q_quits_from_the_help_too() -> None:
-    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await pilot.press("question_mark", "q")
-
-    assert with_monitor(steps).return_code == 0
-
-
 @pytest.mark.parametrize(
     ("keys", "first"),
     [(["pagedown", "pagedown"], 20), (["pagedown", "pageup"], 0), (["pagedown"], 10)],

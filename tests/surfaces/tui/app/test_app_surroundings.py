@@ -36,6 +36,16 @@ def test_the_palette_finds_what_a_key_does_and_a_cpu(words: str, screen: str, cp
     assert with_monitor(steps).model.cpu == cpu
 
 
+@pytest.mark.parametrize("quantity", ["heat", "clock"])
+def test_the_palette_opens_the_map_with_the_quantity_that_was_asked_for(quantity: str) -> None:
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        await _ask(app, pilot, f"map of {quantity}")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.screen_stack) == 1 and app.model.screen == "map")
+
+    assert with_monitor(steps).model.map.quantity == quantity
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -44,7 +54,9 @@ def test_the_palette_finds_what_a_key_does_and_a_cpu(words: str, screen: str, cp
         ("turbo", "clock"),
         ("irq", "irqs"),
         ("interrupt", "irqs"),
-        ("heat", "map"),
+        ("heat", "map of heat"),
+        ("interrupts on the map", "map of IRQs"),
+        ("clock on the map", "map of clock"),
         ("temperature", "clock"),
         ("fix", "fix"),
         ("what to do", "fix"),
@@ -52,7 +64,7 @@ def test_the_palette_finds_what_a_key_does_and_a_cpu(words: str, screen: str, cp
         ("baseline", "mark baseline"),
         ("export", "export"),
         ("picture", "export"),
-        ("light", "export"),
+        ("light", "light colours"),
         ("gate", "preflight"),
         ("stop", "freeze, play"),
         ("[", "previous spike"),

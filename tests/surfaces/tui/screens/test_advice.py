@@ -123,7 +123,7 @@ def test_what_needs_no_words_gets_none() -> None:
         (
             (("now", "one"), ("undo", "two"), ("persist", "three")),
             "one",
-            "copied (now, 2 more shown), not run: one",
+            "copied (now; also shown: undo, persist), not run: one",
         ),
         ((("persist", "one"),), "one", "copied (persist), not run: one"),
         ((), None, "no command to copy: none is known to fix it"),
