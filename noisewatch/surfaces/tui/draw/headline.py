@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from noisewatch.cpus import format_cpu_list
+from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of, worst_of
@@ -41,6 +41,8 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
     row: Row = [_verdict(model), (" ", "plain")]
     for state in _states(model):
         row += [(state, "doubt"), ("  ", "plain")]
+    if over := over_now(model):
+        row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
     is_past = model.cursor is None and model.is_stale
     told = list(of_screen(model, frame, glyphs)) if of_screen is not None and frame.seconds > 0 and not is_past else []
     sentences = told or [_sentence(model, frame, glyphs, detail) for detail in (3, 2, 1, 0)]
@@ -67,7 +69,21 @@ def _verdict(model: ScreenModel) -> Piece:
     if verdict is None:
         return (" no rates yet ", "faint")
     word, style = _VERDICTS[verdict]
+    if over_now(model):
+        judged_s = model.frame.judged_s if model.frame is not None else None
+        return (f" {word} over {short_seconds(judged_s)} " if judged_s is not None else f" {word} ", "doubt")
     return (f" {word} ", style)
+
+
+def over_now(model: ScreenModel) -> list[int]:
+    """The target CPUs that are over their limit in the very interval that is shown, though the verdict, which is over
+    several, is stable.
+    """
+    frame = model.frame
+    if frame is None or frame.verdict != "stable" or (model.cursor is None and model.is_stale):
+        return []
+    targets = [line for line in frame.cpus if line.role == Role.TARGET]
+    return [line.cpu for line in targets if (line.stolen_ns_per_s or 0) >= GRAVE_NS]
 
 
 def _states(model: ScreenModel) -> list[str]:

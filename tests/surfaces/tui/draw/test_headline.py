@@ -27,6 +27,16 @@ def test_it_names_the_worst_cpu_its_noise_the_limit_and_the_culprit() -> None:
     assert _said(_noisy()).startswith(" UNSTABLE  worst CPU 3 330 ms/s (33%, limit 0.5%)  ◂ irq 205 eth0: 41200/s")
 
 
+def test_beside_a_stable_verdict_it_says_which_cpus_are_over_their_limit_now() -> None:
+    stable = _noisy("stable")
+    assert _said(stable).startswith(" STABLE over 5 s  CPU 3 over its limit now  worst CPU 3 330 ms/s")
+    assert _said(stable).endswith(" f fix  p preflight ")
+    assert headline_row(stable, 140, UNICODE)[0][1] != "good"
+    assert "over its limit now" in _said(stable, 60)
+    assert "over its limit now" not in _said(_noisy())
+    assert _said(model_of(frame(4))).startswith(" STABLE  worst CPU")
+
+
 def test_the_keys_that_help_stand_at_the_right_unless_all_is_well() -> None:
     assert _said(_noisy()).endswith(" f fix  p preflight ")
     assert "fix" not in _said(model_of(frame(4)))
