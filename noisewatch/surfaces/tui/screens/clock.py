@@ -209,7 +209,8 @@ def _told(model: ScreenModel, width: int) -> str:
     clocks = [khz for khz in slowest if khz is not None]
     at = next(iter(model.clocks.slowest([model.number])), None) if model.number >= 0 else None
     if at is not None:
-        told.append(f"{'now' if model.cursor is None else 'then'} {at / 1e6:.2f}")
+        whose = "" if model.clock_graph is ClockGraph.SLOWEST else "slowest "
+        told.append(f"{whose}{'now' if model.cursor is None else 'then'} {at / 1e6:.2f}")
     if clocks and max(clocks) - min(clocks) >= 5000:
         low, high = min(clocks), max(clocks)
         where = _cpus_at(model, numbers[slowest.index(low)], low)

@@ -90,6 +90,8 @@ def page(
     rows += [[] for _ in range(parts.head + parts.body - len(rows))]
     rows += _timeline(model, width, parts.timeline, glyphs)
     shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys
+    if model.cursor is not None:
+        shown = [(key, _space_does(model) if key == "space" else does) for key, does in shown]
     shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
     rows = [*rows, *([_key_row(width, shown, glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:
@@ -119,16 +121,21 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
 
 def _snapshot_keys(model: ScreenModel) -> Keys:
     """Where another snapshot than the newest is shown."""
-    space = "play" if model.is_recorded and not model.plays else "stop" if model.is_recorded else "resume"
     return (
         ("q", "quit"),
         ("?", "help"),
-        ("space", space),
+        ("space", _space_does(model)),
         ("enter", "CPU"),
         ("[ ]", "spikes"),
         ("left right", "step"),
         ("end", "newest"),
     )
+
+
+def _space_does(model: ScreenModel) -> str:
+    if not model.is_recorded:
+        return "resume"
+    return "stop" if model.plays else "play"
 
 
 def _key_row(width: int, keys: Keys, glyphs: Glyphs) -> Row:

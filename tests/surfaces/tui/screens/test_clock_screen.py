@@ -25,6 +25,7 @@ from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import length
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
+from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import key_of, with_monitor
 from tests.surfaces.tui.framing import cpu_line, frame, model_of
@@ -121,6 +122,8 @@ def test_the_snapshot_that_is_shown_stands_out_in_the_line() -> None:
     }
     assert len(columns) == 1
     assert "then 3.58" in _text(model)
+    model.clock_graph = ClockGraph.MEAN
+    assert "slowest then 3.58" in _text(model)
 
 
 def test_a_clock_without_a_tick_has_its_age() -> None:
