@@ -48,7 +48,6 @@ def _only_for_the_clock(reads: list[str]) -> list[str]:
         "energy_uj",
         "/time",
         "total_time_ms",
-        "power_limit_count",
         "current_freq_khz",
         "temp2_input",
         "temp4_input",
@@ -58,6 +57,17 @@ def _only_for_the_clock(reads: list[str]) -> list[str]:
 
 def test_while_nobody_looks_nothing_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [_only_for_the_clock(reads) for reads in _reads_of_host(frozenset({2, 3}), False, monkeypatch)] == [[]] * 5
+
+
+def test_while_nobody_looks_power_limits_are_counted_where_a_target_cpu_may_be_slowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = _reads_of_host(frozenset({2, 3}), False, monkeypatch)
+    counts = {path for reads in looks for path in reads if path.endswith("power_limit_count")}
+    assert counts == {
+        f"/sys/devices/system/cpu/cpu{name}_power_limit_count"
+        for name in ("2/thermal_throttle/core", "3/thermal_throttle/core", "2/thermal_throttle/package")
+    }
 
 
 def test_no_target_cpu_is_asked_for_heat_and_power_but_a_housekeeping_cpu_of_its_package_is(
