@@ -11,11 +11,11 @@ from noisewatch.surfaces.tui.draw.braille import braille_dots, braille_line, pla
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length
-from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight, time_of
+from noisewatch.surfaces.tui.draw.timeline import in_sight, time_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 
-LABEL = 7  # columns: as wide as the label of the timeline
 _LEAST_CHART = 3  # rows, that of the time among them
 _LEAST_WITH_LANES = 6
 _LEAST_SPAN_KHZ = 100_000  # of the axis: a clock that hardly moves is a level line
@@ -32,7 +32,7 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class _Span:
     low: float
     high: float
 
@@ -52,34 +52,37 @@ class _Lines:
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """The line, its axes, and the base and the highest clock as references; or why there is no line."""
-    room, numbers = width - LABEL, in_sight(model, width)
-    lines = _lines(model, numbers)
-    if not lines.known or height < _LEAST_CHART or room < 2:
+    axis = axis_of(model, width)
+    lines = _lines(model, axis.numbers)
+    if not lines.known or height < _LEAST_CHART or width - LABEL < 2:
         said = [cut([(f" {line}", "plain")], width) for line in textwrap.wrap(why_no_clock(model), max(width - 2, 10))]
         return (said if not lines.known else [])[:height]
-    lanes = _lanes(model, numbers, room, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
-    tall, axis = height - 1 - len(lanes), _axis(model, lines.known)
-    drawn = _drawn(lines, room, tall, axis, glyphs)
-    is_stale = [False] * (room - len(lines.are_stale)) + list(lines.are_stale)
-    cursor = room - 1 - last_in_sight(model, width)[1] if model.cursor is not None else None
+    lanes = _lanes(model, axis, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
+    tall, span = height - 1 - len(lanes), _span(model, lines.known)
+    drawn = _drawn(lines, axis, tall, span, glyphs)
+    is_stale = axis.padded(lines.are_stale, False)
     tick, edge = ("┤", "┊") if glyphs.has_braille else ("+", "|")
-    labels, references = _labels(axis, tall, glyphs), _references(model, axis, tall, room, glyphs)
+    labels, references = _labels(span, tall, glyphs), _references(model, span, tall, axis, glyphs)
+    blank = " " * axis.room
     rows: list[Row] = [
         [
             (f"{labels.get(at, ''):>5} {tick if at in labels else edge}", "faint"),
-            *_pieces(line, is_stale, references.get(at, " " * room), cursor),
+            *_pieces(line, is_stale, references.get(at, blank), axis.cursor),
         ]
         for at, line in enumerate(drawn)
     ]
-    return [*rows, *lanes, time_row(model, numbers, room, glyphs, _slowed(model, numbers))]
+    return [*rows, *lanes, time_row(model, axis, glyphs, _slowed(model, axis))]
 
 
-def _drawn(lines: _Lines, room: int, tall: int, axis: _Axis, glyphs: Glyphs) -> list[str]:
+def _drawn(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
+    """Two halves of a column may differ."""
+    before, after = 2 * axis.before, 2 * axis.after
     if lines.sets:
-        sets = [*[frozenset[int]()] * (2 * room - len(lines.sets)), *lines.sets]
-        return (braille_dots if glyphs.has_braille else plain_dots)(sets, tall, axis.low, axis.high)
-    halves = [*[None] * (2 * room - len(lines.halves)), *lines.halves]
-    return (braille_line if glyphs.has_braille else plain_line)(halves, tall, axis.low, axis.high)
+        none = frozenset[int]()
+        sets = [*[none] * before, *axis.spread(lines.sets), *[none] * after]
+        return (braille_dots if glyphs.has_braille else plain_dots)(sets, tall, span.low, span.high)
+    halves = [*[None] * before, *axis.spread(lines.halves), *[None] * after]
+    return (braille_line if glyphs.has_braille else plain_line)(halves, tall, span.low, span.high)
 
 
 def _lines(model: ScreenModel, numbers: range) -> _Lines:
@@ -113,38 +116,41 @@ def _least(clocks: Sequence[Khz]) -> Khz:
     return min((khz for khz in clocks if khz is not None), default=None)
 
 
-def _axis(model: ScreenModel, known: Sequence[float]) -> _Axis:
+def _span(model: ScreenModel, known: Sequence[float]) -> _Span:
     """All that is drawn, the references too."""
     drawn = [*known, *(khz for khz in (base_khz(model), highest_khz(model)) if khz is not None)]
     low, high = min(drawn), max(drawn)
     margin = max((high - low) * _MARGIN, (_LEAST_SPAN_KHZ - (high - low)) / 2, 0)
-    return _Axis(max(low - margin, 0), high + margin)
+    return _Span(max(low - margin, 0), high + margin)
 
 
-def _row(khz: float, axis: _Axis, tall: int, glyphs: Glyphs) -> int:
+def _row(khz: float, span: _Span, tall: int, glyphs: Glyphs) -> int:
     """That in which the line has this clock."""
     dots = 4 if glyphs.has_braille else 1
-    return row_of(khz, tall * dots, axis.low, axis.high) // dots
+    return row_of(khz, tall * dots, span.low, span.high) // dots
 
 
-def _labels(axis: _Axis, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
+def _labels(span: _Span, tall: int, glyphs: Glyphs) -> Mapping[int, str]:
     """A few round figures in GHz, by the row that they belong to, with a row between them."""
     for step in _STEPS_KHZ:
-        ticks = range(-(-int(axis.low) // step) * step, int(axis.high) + 1, step)
-        rows = [_row(khz, axis, tall, glyphs) for khz in ticks]
+        ticks = range(-(-int(span.low) // step) * step, int(span.high) + 1, step)
+        rows = [_row(khz, span, tall, glyphs) for khz in ticks]
         if 0 < len(set(rows)) == len(rows) <= max(min(tall // 2 + 1, _MOST_FIGURES), 2):
             digits = 2 if step < _STEPS_KHZ[1] else 1
             return {row: f"{khz / 1e6:.{digits}f}" for row, khz in zip(rows, ticks, strict=True)}
-    return {0: f"{axis.high / 1e6:.2f}", tall - 1: f"{axis.low / 1e6:.2f}"}
+    return {0: f"{span.high / 1e6:.2f}", tall - 1: f"{span.low / 1e6:.2f}"}
 
 
-def _references(model: ScreenModel, axis: _Axis, tall: int, room: int, glyphs: Glyphs) -> Mapping[int, str]:
-    """By row the line that stands where nothing else is drawn, with its name at the left."""
+def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyphs: Glyphs) -> Mapping[int, str]:
+    """By row the line that stands where nothing else is drawn, with its name where most of it can be read."""
     dash, names = "┄" if glyphs.has_braille else "-", dict[int, list[str]]()
     for name, khz in (("highest", highest_khz(model)), ("base", base_khz(model))):
         if khz is not None:
-            names.setdefault(_row(khz, axis, tall, glyphs), []).append(f"{name} {khz / 1e6:.2f}")
-    return {row: f"{dash} {', '.join(named)} ".ljust(room, dash)[:room] for row, named in names.items()}
+            names.setdefault(_row(khz, span, tall, glyphs), []).append(f"{name} {khz / 1e6:.2f}")
+    lead = dash * (axis.stop if axis.after > axis.before else 0)
+    return {
+        row: f"{lead}{dash} {', '.join(named)} ".ljust(axis.room, dash)[: axis.room] for row, named in names.items()
+    }
 
 
 def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | None) -> Row:
@@ -173,18 +179,21 @@ def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
     return [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
 
 
-def _lanes(model: ScreenModel, numbers: range, room: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
     """Heat and power, the highest of each column, full where it is critical, or at the limit."""
-    known = [(name, shares) for name, shares in _shares(model, numbers) if any(each is not None for each in shares)]
+    known = [
+        (name, shares) for name, shares in _shares(model, axis.numbers) if any(each is not None for each in shares)
+    ]
     tall = min(max((height - TALL_LINE) // max(len(known), 1), 1), _TALLEST_LANE)
     rows: list[Row] = []
     for name, shares in known:
-        ends = range(len(shares), 0, -model.zoom)
-        columns = [_most(shares[max(end - model.zoom, 0) : end]) for end in ends][::-1]
+        ends = range(len(shares), 0, -axis.zoom)
+        columns = axis.spread([_most(shares[max(end - axis.zoom, 0) : end]) for end in ends][::-1])
         rows += [
             [
-                (f"{'' if below else name:<{LABEL}}{'':{room - len(columns)}}", "faint"),
+                (f"{'' if below else name:<{LABEL}}{'':{axis.before}}", "faint"),
                 *_lane(columns, at, tall, glyphs),
+                (" " * axis.after, "plain"),
             ]
             for below, at in enumerate(range(tall - 1, -1, -1))
         ]
@@ -212,39 +221,39 @@ def _most(shares: Sequence[Khz]) -> Khz:
     return most if len(known) == len(shares) or (most or 0) >= _HOT else None
 
 
-def _slowed(model: ScreenModel, numbers: range) -> Mapping[int, str]:
-    """By column, counted from the right, what slowed the target CPUs."""
+def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
+    """By column what slowed the target CPUs."""
     found: dict[int, str] = {}
-    for number, (heat, power) in zip(numbers, model.clocks.slowed_by(numbers), strict=True):
+    for number, (heat, power) in zip(axis.numbers, model.clocks.slowed_by(axis.numbers), strict=True):
         if heat or power:
-            column = (numbers[-1] - number) // model.zoom
+            column = axis.column(number)
             found[column] = BY_HEAT if heat or found.get(column) == BY_HEAT else BY_POWER
     return found
 
 
 def slowed_marks(model: ScreenModel, width: int) -> frozenset[str]:
     """Those that stand on the axis."""
-    return frozenset(_slowed(model, in_sight(model, width)).values())
+    return frozenset(_slowed(model, axis_of(model, width)).values())
 
 
 def time_row(
-    model: ScreenModel, numbers: range, room: int, glyphs: Glyphs, mark_by_column: Mapping[int, str] | None = None
+    model: ScreenModel, axis: TimeAxis, glyphs: Glyphs, mark_by_column: Mapping[int, str] | None = None
 ) -> Row:
-    """The time of day below some of the last `room` columns; how long ago it was, where that is unknown.
+    """The time of day below some of the columns; how long ago it was, where that is unknown.
 
-    Marks stand in their columns, counted from the right; a time gives way to them.
+    Marks stand in their columns; a time gives way to them.
     """
     corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
-    marks = {room - 1 - column: mark for column, mark in (mark_by_column or {}).items()}
+    marks, room = mark_by_column or {}, axis.room
     line = [marks.get(at, across) for at in range(room)]
-    columns = -(-len(numbers) // model.zoom)
-    is_newest = numbers[-1] == model.history.count - 1 and not model.is_recorded
+    is_newest = axis.last == model.history.count - 1 and not model.is_recorded
     end = ("last" if model.is_stale else "now") if is_newest else ""
-    for left in range(room - columns, room - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
-        said = time_of(model, max(numbers[-1] - (room - 1 - left) * model.zoom, numbers[0]))
+    for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
+        said = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
         if not marks.keys() & range(left, left + len(said)):
             line[left : left + len(said)] = said
-    line[room - len(end) :] = end
+    if axis.stop >= len(end):
+        line[axis.stop - len(end) : axis.stop] = end
     row: Row = [(" " * (LABEL - 1) + corner, "faint")]
     for at, text in enumerate(line[:room]):
         _add(row, text, "notable" if at in marks and text == marks[at] else "faint")

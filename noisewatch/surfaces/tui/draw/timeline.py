@@ -2,87 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
 from noisewatch.surfaces.tui.events.kinds import EventKind, mark_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 from noisewatch.units import short_share
 
-_LABEL, _EVENT_LABEL = "target ", "event  "
-
-_WIDER_LABEL = 10  # columns: so much more the labels of the map take, whose lanes show the same intervals
+_LANE, _EVENTS = f"{'target':<{LABEL}}", f"{'event':<{LABEL}}"
 _LIMIT = short_share(GRAVE_NS / 1e9)
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """The intervals in sight, the last one at the right, so many a column; `behind` is the column that is shown."""
-
-    last: int
-    room: int
-    zoom: int
-    behind: int
-
-    def numbers(self, first: int) -> range:
-        """Those of them that are kept."""
-        return range(max(self.last + 1 - self.room * self.zoom, first), self.last + 1)
-
-    def column(self, number: int) -> int:
-        """The column of an interval, counted from the right."""
-        return (self.last - number) // self.zoom
-
-    def of_column(self, column: int) -> range:
-        end = self.last + 1 - column * self.zoom
-        return range(end - self.zoom, end)
-
-
 def timeline_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """The lane, the newest interval at the right; with three rows the events; and where the picture was taken."""
-    room = width - len(_LABEL)
-    if height < 2 or room < 1 or not model.history.count:
+    """The lane of the worst target CPU; with three rows the events; and where the picture was taken."""
+    if height < 2 or width <= LABEL or not model.history.count:
         return [[] for _ in range(height)]
-    window = _window(model, room)
-    lane = level_pieces(
-        columns_of(model.history.worst(window.numbers(model.history.first)), model.zoom)[-room:], glyphs
-    )
-    rows: list[Row] = [[(_LABEL, "faint"), (" " * (room - length(lane)), "plain"), *lane]]
+    axis = axis_of(model, width)
+    lane = level_pieces(axis.spread(columns_of(model.history.worst(axis.numbers), axis.zoom)), glyphs)
+    rows: list[Row] = [[(_LANE, "faint"), (" " * axis.before, "plain"), *lane, (" " * axis.after, "plain")]]
     if height > 2:
-        rows.append([(_EVENT_LABEL, "faint"), (_marks(model, window), "strong")])
-    return [*rows, _axis_row(model, window, width, glyphs)]
-
-
-def _window(model: ScreenModel, room: int) -> _Window:
-    last = model.history.count - 1
-    behind = (last - model.number) // model.zoom
-    if behind >= max(room - _WIDER_LABEL, 1):  # so far back that the window has to move
-        last -= (behind - room // 2) * model.zoom
-        behind = (last - model.number) // model.zoom
-    return _Window(last, room, model.zoom, behind)
-
-
-def last_in_sight(model: ScreenModel, width: int) -> tuple[int, int]:
-    """The interval at the right edge, and the column that is shown, counted from there: lanes above agree with it."""
-    if not model.history.count:
-        return model.number, 0
-    window = _window(model, max(width - len(_LABEL), 1))
-    return window.last, window.behind
+        rows.append([(_EVENTS, "faint"), (_marks(model, axis), "strong")])
+    return [*rows, _axis_row(model, axis, width, glyphs)]
 
 
 def in_sight(model: ScreenModel, width: int) -> range:
     """The intervals that a timeline of that width shows."""
-    if not model.history.count:
-        return range(0)
-    return _window(model, max(width - len(_LABEL), 1)).numbers(model.history.first)
+    return axis_of(model, width).numbers
 
 
-def _ends(model: ScreenModel, window: _Window) -> tuple[str, str]:
+def _ends(model: ScreenModel, axis: TimeAxis) -> tuple[str, str]:
     """When the first interval in sight ended, and the last one."""
-    numbers = window.numbers(model.history.first)
-    begin = time_of(model, numbers[0])
-    if window.last < model.history.count - 1 or model.is_recorded:
-        return begin, time_of(model, window.last)
+    begin = time_of(model, axis.numbers[0])
+    if axis.last < model.history.count - 1 or model.is_recorded:
+        return begin, time_of(model, axis.last)
     return begin, "last" if model.is_stale else "now"
 
 
@@ -98,21 +50,20 @@ def time_of(model: ScreenModel, number: int) -> str:
     return f"-{(newest_ns - at_ns) / 1e9:.0f} s"
 
 
-def _axis_row(model: ScreenModel, window: _Window, width: int, glyphs: Glyphs) -> Row:
+def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) -> Row:
     """How far the lane reaches, at both ends; between them the mark below the column that is shown, and what was then.
 
     An end that finds no room beside those goes.
     """
-    columns = -(-len(window.numbers(model.history.first)) // window.zoom)
-    begin, end = _ends(model, window)
-    has_ends = columns > len(begin) + len(end)
-    first = len(_LABEL) + window.room - columns
-    if model.cursor is None:
-        return [(" " * first, "plain"), (f"{begin:<{columns - len(end)}}{end}", "faint")] if has_ends else []
+    begin, end = _ends(model, axis)
+    has_ends = axis.width > len(begin) + len(end)
+    first, stop = LABEL + axis.before, LABEL + axis.stop
+    if axis.cursor is None:
+        return [(" " * first, "plain"), (f"{begin:<{axis.width - len(end)}}{end}", "faint")] if has_ends else []
     begin, end = (begin, end) if has_ends else ("", "")
-    at = len(_LABEL) + window.room - 1 - window.behind
-    left, right = (first + len(begin) + 1, width - len(end) - 1) if has_ends else (0, width)
-    said = _said(model, window)
+    at = LABEL + axis.cursor
+    said = _said(model, axis)
+    left, right = (first + len(begin) + 1, stop - len(end) - 1) if has_ends else (0, width)
     begin, left = (begin, left) if left <= at else ("", 0)
     end, right = (end, right) if at < right else ("", width)
     rooms = [(right - at - 1, True, begin, end), (at - left, False, begin, end)]
@@ -123,32 +74,30 @@ def _axis_row(model: ScreenModel, window: _Window, width: int, glyphs: Glyphs) -
     before = at if is_right else at - length(said)
     middle: Row = [(glyphs.cursor, "strong"), *said] if is_right else [*said, (glyphs.cursor, "strong")]
     row: Row = [(f"{lead:<{before}}", "faint"), *middle]
-    return [*row, (f"{end:>{width - length(row)}}", "faint")] if end else row
+    return [*row, (f"{end:>{stop - length(row)}}", "faint")] if end else row
 
 
-def _said(model: ScreenModel, window: _Window) -> Row:
+def _said(model: ScreenModel, axis: TimeAxis) -> Row:
     """When the column was that is shown, and what happened then."""
-    told = [event.text for event in model.log.within(window.of_column(window.behind))][::-1]
+    numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
+    told = [event.text for event in model.log.within(numbers)][::-1]
     at_time = f" {_at(model)}"
     return [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
 
 
-def _marks(model: ScreenModel, window: _Window) -> str:
+def _marks(model: ScreenModel, axis: TimeAxis) -> str:
     """A letter in each column in which something happened."""
     kinds_by_column: dict[int, set[EventKind]] = {}
-    for event in model.log.within(window.numbers(model.history.first)):
-        kinds_by_column.setdefault(window.column(event.number), set()).add(event.kind)
-    columns = (kinds_by_column.get(column) for column in range(window.room - 1, -1, -1))
+    for event in model.log.within(axis.numbers):
+        kinds_by_column.setdefault(axis.column(event.number), set()).add(event.kind)
+    columns = (kinds_by_column.get(column) for column in range(axis.room))
     return "".join(mark_of(kinds) if kinds else " " for kinds in columns)
 
 
 def number_in(model: ScreenModel, column: int, width: int) -> int | None:
     """The interval that is drawn in the column; None beside the lane."""
-    room = width - len(_LABEL)
-    if not len(_LABEL) <= column < width or not model.history.count:
-        return None
-    number = _window(model, room).last - (width - 1 - column) * model.zoom
-    return number if number >= model.history.first else None
+    numbers = axis_of(model, width).of_column(column - LABEL) if model.history.count else range(0)
+    return numbers[-1] if numbers and numbers[-1] >= model.history.first else None
 
 
 def _at(model: ScreenModel) -> str:

@@ -9,11 +9,10 @@ from statistics import median
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.clock_chart import LABEL, time_row
+from noisewatch.surfaces.tui.draw.clock_chart import time_row
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length
-from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
 from noisewatch.surfaces.tui.state.irq_table import (
     LOUD_PER_S,
     IrqRow,
@@ -24,6 +23,7 @@ from noisewatch.surfaces.tui.state.irq_table import (
     uncounted_cpus,
 )
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 from noisewatch.units import describe_rate, short_duration, short_seconds
 
 _NAME = 10  # columns of what a row is about
@@ -77,13 +77,13 @@ def _highest(rates: Sequence[float | None]) -> float | None:
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """As many as find room, and below them its rate over time, in the columns of the timeline."""
-    numbers = in_sight(model, width)
-    rates = _rates_in(model, row, numbers)
+    axis = axis_of(model, width)
+    rates = _rates_in(model, row, axis.numbers)
     rows = [_affinity(row), *_now(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
     left = height - len(rows)
-    if numbers and width - LABEL > 1:
-        lanes = [] if left < _LEAST_WITH_NOISE else _noise(model, row, numbers, width, glyphs)
-        rows += _chart(model, rates, numbers, width, left - len(lanes), glyphs)[: max(left - len(lanes), 0)]
+    if axis.numbers and width - LABEL > 1:
+        lanes = [] if left < _LEAST_WITH_NOISE else _noise(model, row, axis, glyphs)
+        rows += _chart(model, rates, axis, left - len(lanes), glyphs)[: max(left - len(lanes), 0)]
         rows += lanes
     return rows[: max(height, 0)]
 
@@ -189,27 +189,23 @@ def _not_moved(model: ScreenModel, row: IrqRow) -> str:
     return f"not in the {short_seconds(model.into_s())} before this; affinities are read every 10 s"
 
 
-def _chart(
-    model: ScreenModel, rates: Sequence[float | None], numbers: range, width: int, height: int, glyphs: Glyphs
-) -> list[Row]:
+def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
     """Bars on a fixed logarithmic scale from 1 to 100 000 a second, and the time below them."""
-    room, tall, steps = width - LABEL, max(height - 1, 1), len(glyphs.ramp) - 1
-    columns = _by_column(rates, model.zoom)[-room:]
-    heights = [_steps(rate, tall * steps) for rate in columns]
-    cursor = len(columns) - 1 - last_in_sight(model, width)[1] if model.cursor is not None else None
+    tall, steps = max(height - 1, 1), len(glyphs.ramp) - 1
+    heights = axis.spread([_steps(rate, tall * steps) for rate in _by_column(rates, axis.zoom)])
     edge = "┤" if glyphs.has_braille else "|"
     rows: list[Row] = []
     for level in range(tall - 1, -1, -1):
         cells = [_bar(filled, level, steps, glyphs) for filled in heights]
-        row: Row = [(f"{_scale(level, tall):>{LABEL - 2}} {edge}{'':{room - len(columns)}}", "faint")]
-        for at, text in enumerate(cells):
-            style: Style = "selected" if at == cursor else "irq"
+        row: Row = [(f"{_scale(level, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint")]
+        for at, text in enumerate(cells, axis.before):
+            style: Style = "selected" if at == axis.cursor else "irq"
             if row[-1][1] == style:
                 row[-1] = (row[-1][0] + text, style)
             else:
                 row.append((text, style))
-        rows.append(row)
-    return [*rows, time_row(model, numbers, room, glyphs)] if height > 1 else rows
+        rows.append([*row, (" " * axis.after, "plain")])
+    return [*rows, time_row(model, axis, glyphs)] if height > 1 else rows
 
 
 def _bar(filled: int | None, level: int, steps: int, glyphs: Glyphs) -> str:
@@ -224,15 +220,15 @@ def _scale(level: int, tall: int) -> str:
     return round_rate(10 ** powers[-1]) if powers and (tall > 1 or powers[-1] == _POWERS) else ""
 
 
-def _noise(model: ScreenModel, row: IrqRow, numbers: range, width: int, glyphs: Glyphs) -> list[Row]:
+def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> list[Row]:
     """The noise of the CPU that it interrupts, or goes to, in the same columns."""
-    cpus, room = busiest_first(row), width - LABEL
+    cpus = busiest_first(row)
     if not cpus:
         return []
-    lane = level_pieces(columns_of(model.history.lane(cpus[0], numbers), model.zoom)[-room:], glyphs)
+    lane = level_pieces(axis.spread(columns_of(model.history.lane(cpus[0], axis.numbers), axis.zoom)), glyphs)
     name = f"CPU {cpus[0]}"
     return [
-        [(f"{name:<{LABEL}.{LABEL}}{'':{room - length(lane)}}", "faint"), *lane],
+        [(f"{name:<{LABEL}.{LABEL}}{'':{axis.before}}", "faint"), *lane, (" " * axis.after, "plain")],
         [(f"{'':{LABEL}}above: interrupts a second; CPU {cpus[0]}: all its noise", "faint")],
     ]
 

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.clock_chart import LABEL, time_row
+from noisewatch.surfaces.tui.draw.clock_chart import time_row
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, columns_of, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
-from noisewatch.surfaces.tui.draw.timeline import last_in_sight
 from noisewatch.surfaces.tui.screens.culprits import selectable
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.listed_culprits import counted
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.time_axis import LABEL, TimeAxis, axis_of
 from noisewatch.units import describe_clock, short_duration, short_rate, short_share
 
 _KEYS = (
@@ -166,32 +166,27 @@ def _lanes(model: ScreenModel, cpu: int, width: int, tall: int, glyphs: Glyphs) 
     """A lane of so many rows for all noise and one for each kind that there was, in the columns of the timeline; below
     them the time.
     """
-    room = max(width - LABEL, 1)
-    last, behind = last_in_sight(model, width)
-    count = min(room * model.zoom, _MOST_INTERVALS)
-    numbers = range(max(last + 1 - count, model.history.first), last + 1)
-    kept = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
-    unread = -(-(len(kept) - len(numbers)) // model.zoom)  # columns of frames that are kept, and not looked into
-    cursor = room - 1 - behind if model.cursor is not None else None
-    all_noise = columns_of(model.history.lane(cpu, kept), model.zoom)[-room:]
-    rows = _lane("noise", all_noise, room, tall, cursor, glyphs)
+    axis = axis_of(model, width)
+    kept = axis.numbers
+    numbers = kept[-_MOST_INTERVALS:]
+    unread = -(-(len(kept) - len(numbers)) // axis.zoom)  # columns of frames that are kept, and not looked into
+    rows = _lane("noise", columns_of(model.history.lane(cpu, kept), axis.zoom), axis, tall, glyphs)
     lost_by_kind = model.history.noise_by_kind(cpu, numbers)
     for kind in sorted(lost_by_kind, key=KINDS.index):
-        shown = [*(None for _ in range(unread)), *columns_of(lost_by_kind[kind], model.zoom)][-room:]
-        rows += _lane(_LABELS.get(Kind(kind), kind), shown, room, tall, cursor, glyphs)
-    return [*rows, time_row(model, kept, room, glyphs)] if kept else rows
+        shown = [*(None for _ in range(unread)), *columns_of(lost_by_kind[kind], axis.zoom)]
+        rows += _lane(_LABELS.get(Kind(kind), kind), shown[len(shown) - axis.places :], axis, tall, glyphs)
+    return [*rows, time_row(model, axis, glyphs)] if kept else rows
 
 
-def _lane(
-    name: str, shown: Sequence[float | None], room: int, tall: int, cursor: int | None, glyphs: Glyphs
-) -> list[Row]:
+def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
     """The column of the snapshot that is shown stands out."""
-    lane = tall_rows(shown, tall, glyphs)
-    pad, edge = " " * (room - len(shown)), "│" if glyphs.has_braille else "|"
+    lane = tall_rows(axis.spread(shown), tall, glyphs)
+    before, after, edge = " " * axis.before, " " * axis.after, "│" if glyphs.has_braille else "|"
     rows: list[Row] = []
     for at, row in enumerate(lane):
         label = name if at == tall - 1 else ""
-        rows.append([(f"{label:<{LABEL - 1}.{LABEL - 1}}{edge}", "faint"), *_marked([(pad, "plain"), *row], cursor)])
+        marked = _marked([(before, "plain"), *row, (after, "plain")], axis.cursor)
+        rows.append([(f"{label:<{LABEL - 1}.{LABEL - 1}}{edge}", "faint"), *marked])
     return rows
 
 

@@ -19,6 +19,7 @@ from tests.surfaces.tui.app.piloting import key_of, shown, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen, screen_of, text_of
 
 _SET = "turbo is now on, was off"
+_FIRST = 7 + 10  # the column of the first interval: the labels of the map are wider
 
 
 def _frames(*set_at: int, count: int = 20) -> list[Frame]:
@@ -34,7 +35,7 @@ def test_an_event_has_its_letter_below_the_interval_that_it_happened_in() -> Non
     model = _model(12)
     lane = screen(model)[-3]
     assert lane.startswith("event ")
-    assert [at for at, mark in enumerate(lane.rstrip()) if mark == "c" and at > 5] == [100 - (20 - 12), 100 - 7]
+    assert [at for at, mark in enumerate(lane.rstrip()) if mark == "c" and at > 5] == [_FIRST + 12, _FIRST + 13]
     assert screen_of(model, Screen.OVERVIEW, glyphs=ASCII)[-3] == lane
 
 
@@ -68,7 +69,7 @@ def test_several_kinds_at_once_have_a_sign_and_the_verdict_gives_way_to_its_caus
 
 @pytest.mark.parametrize("back", [-7, -18])
 def test_what_happened_in_the_interval_that_is_shown_is_told_beside_the_cursor(back: int) -> None:
-    model = _model(19 + back)
+    model = _model(199 + back, count=200)
     model.step(back)
     below = screen(model)[-2]
     assert f" {-back} s ago: {_SET} ▲" in below

@@ -20,7 +20,7 @@ _HOT = 80  # °C
 _OLD_CLOCKS = "clocks unknown: no CPU is known to have had a tick, up to which its clock is counted"
 LIMIT = short_share(GRAVE_NS / 1e9)
 _TOLD = (2, 4, 6, 8)  # the levels of the legend
-Values = list[float | None]
+Values = Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.places import brackets
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits
-from noisewatch.surfaces.tui.draw.timeline import in_sight, last_in_sight
+from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.headlines import map_headline
 from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pair_row, style_of_label
 from noisewatch.surfaces.tui.screens.map.layout import Lane, Layout, MapPart, layout_of
@@ -20,6 +20,7 @@ from noisewatch.surfaces.tui.screens.map.pointed import pointed_height, pointed_
 from noisewatch.surfaces.tui.screens.map.scales import Scale, Values, scale_of
 from noisewatch.surfaces.tui.screens.page import has_frames, page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.time_axis import axis_of
 
 _KEYS = (
     ("q", "quit"),
@@ -116,25 +117,24 @@ def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
 
 
 def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
-    """The rows of each part, with their labels; the newest interval in sight stands at the right edge."""
+    """The rows of each part, with their labels, in the columns of the timeline."""
     labels = _Labels.of(model, found, glyphs)
-    room = max(width - labels.width - 1, 1)
-    last, behind = last_in_sight(model, width)
-    numbers = range(max(last + 1 - room * model.zoom, model.history.first), last + 1)
+    axis = axis_of(model, width).within(width - labels.width - 1)
+    numbers, cursor = axis.numbers, axis.cursor - axis.before if axis.cursor is not None else None
+    before: Row = [(" " * axis.before, "plain")]
+    after: Row = [(" " * axis.after, "plain")]
     drawn: list[list[Row]] = []
     for part in found.parts:
         rows: list[Row] = []
         for row in part.rows:
-            values = [_columns([scale.values(line.cpu, numbers) for line in lane], scale, model.zoom) for lane in row]
-            kept = len(values[0])
-            cursor = kept - 1 - behind if model.cursor is not None and behind < kept else None
+            places = [_columns([scale.values(line.cpu, numbers) for line in lane], scale, axis.zoom) for lane in row]
+            values = [axis.spread(each) for each in places]
             if found.is_paired:
                 lower = values[1] if len(values) > 1 else None
                 lanes = [pair_row(values[0], lower, scale, cursor, glyphs)]
             else:
                 lanes = lane_rows(values[0], scale, found.lines, cursor, glyphs)
-            gap = " " * (room - kept)
-            rows += [[*labels.of_line(row, at), (gap, "plain"), *lane] for at, lane in enumerate(lanes)]
+            rows += [[*labels.of_line(row, at), *before, *lane, *after] for at, lane in enumerate(lanes)]
         drawn.append(rows)
     return drawn
 

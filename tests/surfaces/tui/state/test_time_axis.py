@@ -1,0 +1,115 @@
+"""Lanes, event letters, cursor, clicks and ends agree which intervals stand where, and fill the width they have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from noisewatch.kinds import Role
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.timeline import number_in, timeline_rows
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.events.log import EventLog
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.time_axis import LABEL, axis_of
+from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
+
+_FIRST = 10  # the column of the first interval: the labels of the map are so much wider
+_LOUD, _CALM = "█", "▁"
+
+
+@cache
+def _live(count: int) -> ScreenModel:
+    """The fifth of every seven intervals is loud."""
+    lost = (300e6 if second % 7 == 4 else 20e3 for second in range(count))
+    return model_of(*(frame((cpu_line(1, Role.TARGET, ns),), second=at) for at, ns in enumerate(lost)))
+
+
+def _model(count: int, is_recorded: bool = False, zoom: int = 1) -> ScreenModel:
+    model = replace(_live(count), zoom=zoom, cursor=None, log=EventLog())
+    if is_recorded and model.newest is not None:
+        model.newest = replace(model.newest, origin="replay of machine.nw", is_last=True)
+    return model
+
+
+@pytest.mark.parametrize(("count", "wide"), [(200, 1), (139, 2), (93, 3), (69, 4), (7, 4)])
+def test_a_whole_recording_takes_so_many_columns_an_interval_as_find_room(count: int, wide: int) -> None:
+    axis = axis_of(_model(count, is_recorded=True), 296)
+    assert (axis.wide, axis.width, axis.before) == (wide, count * wide, _FIRST)
+    assert axis.stop <= axis.room
+    assert len(axis.numbers) == count
+
+
+def test_a_recording_that_is_still_read_and_a_live_one_take_one() -> None:
+    model = _model(30, is_recorded=True)
+    assert model.newest is not None
+    model.newest = replace(model.newest, is_last=False)
+    assert axis_of(model, 296).wide == axis_of(_model(30), 296).wide == 1
+
+
+def test_live_it_begins_at_the_left_and_nothing_moves_until_the_width_is_full() -> None:
+    places = [axis_of(_model(count), 100) for count in (1, 30, 83)]
+    assert [axis.column(0) for axis in places] == [_FIRST] * 3
+    assert [axis.stop for axis in places] == [_FIRST + 1, _FIRST + 30, 93]
+    full = axis_of(_model(200), 100)
+    assert (full.before, full.stop, full.numbers) == (0, 93, range(107, 200))
+
+
+@pytest.mark.parametrize("zoom", [1, 10])
+def test_a_window_that_moves_back_stays_full(zoom: int) -> None:
+    model = _model(695, zoom=zoom)
+    for number in range(0, 695, 5):
+        model.cursor = number
+        axis = axis_of(model, 60)
+        assert axis.after == 0
+        assert axis.before <= _FIRST
+        assert number in axis.numbers
+        assert number in axis.within(60 - LABEL - _FIRST).numbers
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize("zoom", [1, 5])
+@pytest.mark.parametrize("count", [1, 2, 30, 69, 130, 400])
+@pytest.mark.parametrize("width", [9, 19, 30, 60, 103, 296])
+def test_lane_letter_cursor_and_click_agree(width: int, count: int, zoom: int, is_recorded: bool) -> None:
+    for number in {0, 4, count // 2, count - 1} & set(range(count)):
+        model = _model(count, is_recorded, zoom)
+        model.go_to_number(number)
+        model.log.add(Event(0, EventKind.CLOCK, "", number))
+        lane, letters, below = (text_of(row) for row in timeline_rows(model, width, 3, UNICODE))
+        at, drawn = below.index("▲"), [x for x in range(LABEL, width) if lane[x] != " "]
+        assert len(lane) == len(letters) == width >= len(below)
+        assert letters[LABEL:].split() == ["c"]
+        assert letters.index("c", LABEL) == at
+        assert (lane[at] == _LOUD) is any(
+            each % 7 == 4 for each in axis_of(model, width).of_column(at - LABEL) if each >= 0
+        )
+        shown = number_in(model, at, width)
+        assert shown is not None
+        assert 0 <= shown - number < zoom
+        assert drawn == [x for x in range(width) if number_in(model, x, width) is not None]
+        assert drawn == list(range(drawn[0], drawn[-1] + 1))
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize("count", [20, 69, 130, 400])
+@pytest.mark.parametrize("width", [60, 103, 296])
+def test_the_ends_of_the_axis_stand_below_those_of_the_lane(width: int, count: int, is_recorded: bool) -> None:
+    lane, _, below = (text_of(row) for row in timeline_rows(_model(count, is_recorded), width, 3, UNICODE))
+    drawn = [x for x in range(LABEL, width) if lane[x] != " "]
+    assert len(below) - len(below.lstrip()) == drawn[0]
+    assert len(below) == drawn[-1] + 1
+
+
+@pytest.mark.parametrize("name", [Screen.MAP, Screen.CPU])
+@pytest.mark.parametrize("count", [20, 69, 200])
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_lanes_of_other_screens_have_the_columns_of_the_timeline(name: Screen, count: int, is_recorded: bool) -> None:
+    model = _model(count, is_recorded)
+    rows = screen_of(model, name, 100, 40)
+    loud = [[x for x, sign in enumerate(row) if sign == _LOUD and x >= LABEL + _FIRST] for row in rows]
+    on_lane = next(each for row, each in zip(rows[::-1], loud[::-1], strict=True) if row.startswith("target "))
+    assert on_lane
+    assert loud.count(on_lane) > 1
