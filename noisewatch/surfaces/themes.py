@@ -18,7 +18,7 @@ Rgb = tuple[int, int, int]
 # The tones of levels, by their numbers in a terminal: each darker than the one before it, as ink is.
 _TONES_ON_PAPER: Mapping[int, str] = {
     233: "#f4f6f8",
-    17: "#ccd6f0",
+    235: "#e2e7ee",
     54: "#c6a4e0",
     126: "#cc62ac",
     203: "#c03434",

@@ -44,8 +44,8 @@ STYLE_BY_KIND: Mapping[Kind, KindStyle] = {
 }
 # A level by its lightness alone, from none to the highest, of the 256 colours: each is lighter than the one before it,
 # for everybody (simulated after Machado et al., 2009). They bring their own background: no theme of the terminal turns
-# their order round.
-TONES = tuple(f"color({number})" for number in (233, 17, 54, 126, 203, 215, 229))
+# their order round. What is quiet is hardly lighter than that: most of a map is.
+TONES = tuple(f"color({number})" for number in (233, 235, 54, 126, 203, 215, 229))
 NO_TONE = "default"
 _TONE_BY_LEVEL = (0, 1, 2, 2, 3, 3, 4, 5, 6)  # of the nine levels
 _HALVES = (*TONES, NO_TONE)

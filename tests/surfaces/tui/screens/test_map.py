@@ -18,7 +18,7 @@ from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
 from noisewatch.surfaces.themes import THEMES
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_row
+from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.map.scales import scale_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.cpu_readings import CpuReadings
@@ -185,6 +185,14 @@ def test_with_half_blocks_64_cpus_have_32_rows_each_its_half() -> None:
     rows = [line for line in text.splitlines() if line.startswith("│ T ")]
     assert len(rows) == 32
     assert [line[2:9].strip() for line in rows if "▾" in line] == ["T 2-3"]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "said"),
+    [(Quantity.NOISE, " quiet    50 µs "), (Quantity.INTERRUPTS, " <10    10 "), (Quantity.HEAT, " <40    40 ")],
+)
+def test_the_legend_tells_where_the_lowest_tone_ends_or_that_it_is_quiet(quantity: Quantity, said: str) -> None:
+    assert said in text_of(pair_legend(scale_of(ScreenModel(), quantity), 120, TONED))
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -78,8 +78,10 @@ def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: b
 def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
     """What the halves, tones and signs mean; the last ones go first where there is no room."""
     parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
+    quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
     for level in _first_levels():
-        parts.append([("  ", halves_style(level, level)), (f" {scale.in_words(scale.levels[level - 1])} ", "plain")])
+        said = quiet if level == 1 else scale.in_words(scale.levels[level - 1])
+        parts.append([("  ", halves_style(level, level)), (f" {said} ", "plain")])
     signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
     parts.append([(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")])
     parts.append([(f" {glyphs.unknown} unknown ", "plain")])

@@ -38,6 +38,7 @@ class Scale:
     marked: str
     limit: float | None = None
     is_best_high: bool = False
+    quiet: str | None = None  # what the first level is called
     why_unknown: str | None = None  # where nothing is known of any CPU
 
     def level(self, value: float) -> int:
@@ -90,6 +91,7 @@ def _noise(model: ScreenModel) -> Scale:
         styles={"grave": GRAVE_NS, "notable": NOTABLE_NS},
         marked=f"over {LIMIT}",
         limit=GRAVE_NS,
+        quiet="quiet",
     )
 
 
