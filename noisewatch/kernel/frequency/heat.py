@@ -142,11 +142,12 @@ def read_throttling(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPl
 
 
 def _read_limited(reader: Reader, what: str, cpus: Sequence[int]) -> Mapping[int, int | None]:
-    """Empty where the first CPU has no such counter: then no CPU has one."""
-    first = limited_path(cpus[0], what)
-    if reader.parsed(first, parse_count, expected=False) is None and first not in reader.reason_by_path:
+    """Empty where no CPU has such a counter."""
+    paths = [limited_path(cpu, what) for cpu in cpus]
+    counts = [reader.parsed(path, parse_count, expected=False) for path in paths]
+    if all(count is None for count in counts) and not reader.reason_by_path.keys() & paths:
         return {}
-    return {cpu: reader.parsed(limited_path(cpu, what), parse_count) for cpu in cpus}
+    return {cpu: reader.parsed(path, parse_count) for cpu, path in zip(cpus, paths, strict=True)}
 
 
 def cpus_of_core(cpu: int, target: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:

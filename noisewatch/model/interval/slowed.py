@@ -38,7 +38,7 @@ def _grown(
     path: Callable[[int, str], str] = throttle_path if by == BY_HEAT else limited_path
     sharing = cpus_of_core if what == "core" else cpus_of_package
     target, topology = interval.after.target.cpus, interval.after.topology
-    for cpu in after or before:  # what was counted before and is not now is unknown
+    for cpu in {**after, **before}:  # what was counted before and is not now is unknown
         first, last = before.get(cpu), after.get(cpu)
         times = last - first if first is not None and last is not None and last >= first else None
         yield Slowdown(by, what, path(cpu, what), sharing(cpu, target, topology), times)

@@ -76,7 +76,17 @@ def test_power_limits_are_counted_of_cores_and_packages_where_the_kernel_counts_
     throttling = read_throttling(reader, frozenset({0, 1}), places)
     assert (throttling.limited_by_core_cpu, throttling.limited_by_package_cpu) == ({}, {})
     assert not reader.reason_by_path
-    assert limited_path(1, "core") not in reader.asked
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_core_without_a_count_of_the_power_limit_that_another_has_is_unknown(missing: int) -> None:
+    places, heat = {0: _place(0, 0), 1: _place(1, 1)}, _counters(core0="1", core1="1", package0="2", package1="2")
+    kept = 1 - missing
+    reader = reading(heat | _limits(**{f"core{kept}": "7", f"package{kept}": "9"}))
+    throttling = read_throttling(reader, frozenset({0, 1}), places)
+    assert throttling.limited_by_core_cpu == {missing: None, kept: 7}
+    assert throttling.limited_by_package_cpu == {missing: None, kept: 9}
+    assert set(reader.reason_by_path) == {limited_path(missing, "core"), limited_path(missing, "package")}
 
 
 def test_a_count_of_the_power_limit_that_cannot_be_read_is_unknown() -> None:

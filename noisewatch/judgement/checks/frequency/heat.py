@@ -87,7 +87,8 @@ def throttled(case: Case) -> Answer:
     doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
-    said = "no throttling by heat or power" if _count_power(case.intervals) else "no throttling"
+    counts_power = any(slowed.by == BY_POWER for interval in case.intervals for slowed in slowed_between(interval))
+    said = "no throttling by heat or power" if counts_power else "no throttling by heat; power limits are not counted"
     return Answer(Status.PASS, said, measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence)
 
 
@@ -98,10 +99,6 @@ def _events(interval: Interval) -> dict[str, int | None]:
 
 def _slowed(interval: Interval) -> list[Slowdown]:
     return [slowed for slowed in slowed_between(interval) if slowed.times]
-
-
-def _count_power(intervals: Iterable[Interval]) -> bool:
-    return any(slowed.by == BY_POWER for interval in intervals for slowed in slowed_between(interval))
 
 
 def _slowed_words(intervals: Iterable[Interval]) -> str:

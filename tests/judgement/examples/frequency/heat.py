@@ -23,7 +23,11 @@ _THROTTLING = [
     Example("throttled", "fail", loaded={_CORE3: "15\n"}, named="CPU 3 throttled by heat 3 times", cpus={3}),
     Example("throttled", "fail", after={_PACKAGE: "36\n"}, cpus={2, 3}),
     Example("throttled", "fail", after={_PACKAGE: "36\n", _CORE3: "rubbish\n"}, cpus={2, 3}),
-    Example("throttled", "pass", after={f"{CPUS}/cpu1/thermal_throttle/core_throttle_count": "99\n"}),
+    Example(
+        *("throttled", "pass"),
+        after={f"{CPUS}/cpu1/thermal_throttle/core_throttle_count": "99\n"},
+        named="no throttling by heat; power limits are not counted",
+    ),
     Example("throttled", "pass", _LIMITED, "no throttling by heat or power"),
     Example(
         *("throttled", "fail", _LIMITED, "CPU 3 slowed by the power limit of its core 6 times"),
@@ -43,6 +47,8 @@ _THROTTLING = [
     Example("throttled", "unknown", _LIMITED, "core_power_limit_count", after={_CORE3_LIMITED: "6\n"}),
     Example("throttled", "unknown", _LIMITED | {_PACKAGE_LIMITED: "rubbish\n"}),
     Example("throttled", "unknown", {_CORE2_LIMITED: "7\n"}, "core_power_limit_count"),
+    Example("throttled", "fail", {_CORE3_LIMITED: "7\n"}, "power limit of its core", after={_CORE3_LIMITED: "8\n"}),
+    Example("throttled", "unknown", {_CORE3_LIMITED: "7\n"}, "cpu2/thermal_throttle/core_power_limit_count"),
     Example("throttled", "unknown", after={_CORE3: "11\n"}, named="core_throttle_count"),
     Example("throttled", "unknown", after={_CORE3: "rubbish\n"}),
     Example("throttled", "unknown", gone=(_CORE3,)),
