@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 
 from noisewatch.surfaces.reports.calibration.gaps import CAUSES, UNKNOWN, GapClass, GapsShown
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, first_that_fits, in_ascii
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, first_that_fits, in_ascii, runs
 from noisewatch.units import describe_ns
 
 FIRST_NS, DECADES = 1_000, 5  # the axis: from 1 µs to 100 ms
@@ -124,17 +123,6 @@ def _cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
             if seen >= share * total:
                 return cause
     return found
-
-
-def runs(cells: Sequence[Piece]) -> Row:
-    """Neighbours of one style as one piece."""
-    row: Row = []
-    for character, style in cells:
-        if row and row[-1][1] == style:
-            row[-1] = (row[-1][0] + character, style)
-        else:
-            row.append((character, style))
-    return row
 
 
 def _places(columns: int) -> list[int]:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 from noisewatch.judgement.noise_floor import Budget, NoiseFloor
-from noisewatch.surfaces.reports.calibration.histogram import runs
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, in_ascii
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, in_ascii, runs
 from noisewatch.units import describe_ns
 
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01 % to 100 %

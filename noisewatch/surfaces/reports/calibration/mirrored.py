@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from noisewatch.surfaces.reports.calibration.gaps import CAUSES, GapClass, GapsShown
-from noisewatch.surfaces.reports.calibration.histogram import DECADES, FIRST_NS, glyph_of, power_above, runs
+from noisewatch.surfaces.reports.calibration.histogram import DECADES, FIRST_NS, glyph_of, power_above
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, in_ascii
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, in_ascii, runs
 from noisewatch.units import describe_ns
 
 _STEPS = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # of each decade, where there is less and less room

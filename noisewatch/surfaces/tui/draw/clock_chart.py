@@ -10,7 +10,7 @@ from typing import TypeVar
 from noisewatch.surfaces.tui.draw.braille import braille_dots, braille_line, plain_dots, plain_line, row_of
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.draw.timeline import in_sight, time_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -158,15 +158,8 @@ def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | N
     row: Row = []
     for at, drawn in enumerate(line):
         style: Style = "selected" if at == cursor else "faint" if drawn == " " or is_stale[at] else "calm"
-        _add(row, reference[at] if drawn == " " else drawn, style)
-    return row
-
-
-def _add(row: Row, text: str, style: Style) -> None:
-    if row and row[-1][1] == style:
-        row[-1] = (row[-1][0] + text, style)
-    else:
-        row.append((text, style))
+        row.append((reference[at] if drawn == " " else drawn, style))
+    return runs(row)
 
 
 def lane_count(model: ScreenModel, width: int) -> int:
@@ -206,12 +199,12 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
     steps = len(glyphs.ramp) - 1
     for share in columns:
         if share is None:
-            _add(row, " " if at else glyphs.unknown, "unknown")
+            row.append((" " if at else glyphs.unknown, "unknown"))
         else:
             style: Style = "grave" if share >= _HOTTEST else "notable" if share >= _HOT else "calm"
             filled = max(round(share * steps * tall), 1) - at * steps
-            _add(row, glyphs.ramp[min(max(filled, 0), steps)], style)
-    return row
+            row.append((glyphs.ramp[min(max(filled, 0), steps)], style))
+    return runs(row)
 
 
 def _most(shares: Sequence[Khz]) -> Khz:
@@ -254,7 +247,8 @@ def time_row(
             line[left : left + len(said)] = said
     if axis.stop >= len(end):
         line[axis.stop - len(end) : axis.stop] = end
-    row: Row = [(" " * (LABEL - 1) + corner, "faint")]
+    drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
     for at, text in enumerate(line[:room]):
-        _add(row, text, "notable" if at in marks and text == marks[at] else "faint")
+        drawn.append((text, "notable" if at in marks and text == marks[at] else "faint"))
+    row = runs(drawn)
     return row if length(row) <= room + LABEL else cut(row, room + LABEL)

@@ -10,7 +10,7 @@ from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.places import PlaceLine
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length, runs
 from noisewatch.surfaces.tui.state.irq_table import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -165,18 +165,10 @@ def _joined(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
     for at, (text, style) in enumerate(cells):
         line = node_line(glyphs) if at in columns.ends else ""
         gap = columns.cell - len(text)
-        _add(row, (" " * gap if columns.cell > 1 else "") + text, style)
+        row.append(((" " * gap if columns.cell > 1 else "") + text, style))
         if line:
-            _add(row, line, "faint")
-    return row
-
-
-def _add(row: Row, text: str, style: Style) -> None:
-    """Runs of one style are one piece."""
-    if row and row[-1][1] == style:
-        row[-1] = (row[-1][0] + text, style)
-    else:
-        row.append((text, style))
+            row.append((line, "faint"))
+    return runs(row)
 
 
 def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> Row:
@@ -184,9 +176,8 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
     row: Row = []
     for rate in rates[-width:] if width > 0 else ():
         glyph = glyphs.unknown if rate is None else glyphs.ramp[level_of_rate(rate)]
-        _add(row, glyph, "unknown" if rate is None else "plain")
-    _add(row, " " * (width - len(rates)), "plain")
-    return row
+        row.append((glyph, "unknown" if rate is None else "plain"))
+    return runs([*row, (" " * (width - len(rates)), "plain")])
 
 
 def round_rate(per_s: int) -> str:

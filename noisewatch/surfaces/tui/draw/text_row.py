@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -29,6 +31,11 @@ def text_width(text: str) -> int:
 
 def length(row: Row) -> int:
     return sum(cell_len(text) for text, _ in row)
+
+
+def runs(pieces: Iterable[Piece]) -> Row:
+    """Neighbours of one style as one piece."""
+    return [("".join(text for text, _ in run), style) for style, run in groupby(pieces, key=itemgetter(1))]
 
 
 def cut(row: Row, width: int) -> Row:

@@ -12,7 +12,7 @@ from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.surfaces.tui.draw.clock_chart import time_row
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, length
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
 from noisewatch.surfaces.tui.state.irq_table import (
     LOUD_PER_S,
     IrqRow,
@@ -196,15 +196,10 @@ def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, he
     edge = "┤" if glyphs.has_braille else "|"
     rows: list[Row] = []
     for level in range(tall - 1, -1, -1):
-        cells = [_bar(filled, level, steps, glyphs) for filled in heights]
         row: Row = [(f"{_scale(level, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint")]
-        for at, text in enumerate(cells, axis.before):
-            style: Style = "selected" if at == axis.cursor else "irq"
-            if row[-1][1] == style:
-                row[-1] = (row[-1][0] + text, style)
-            else:
-                row.append((text, style))
-        rows.append([*row, (" " * axis.after, "plain")])
+        for at, filled in enumerate(heights, axis.before):
+            row.append((_bar(filled, level, steps, glyphs), "selected" if at == axis.cursor else "irq"))
+        rows.append(runs([*row, (" " * axis.after, "plain")]))
     return [*rows, time_row(model, axis, glyphs)] if height > 1 else rows
 
 
