@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from textual.pilot import Pilot
 
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.monitor import machine_access
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
-from tests.surfaces.tui.framing import unframed
+from tests.surfaces.tui.framing import frame, unframed
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 60.0  # ends what hangs: a sampler takes seconds to start where others work
@@ -36,6 +39,21 @@ def with_monitor(
         return app
 
     return asyncio.run(asyncio.wait_for(follow(), patience_s))
+
+
+def replay_access(recording: Path) -> MachineAccess:
+    """What `--replay` gives the monitor."""
+    return machine_access(parse_arguments(["--replay", str(recording)]))
+
+
+async def preflight_of_shown(app: MonitorApp, pilot: Pilot[None]) -> None:
+    """Asks for a whole preflight of the replay, and waits for its verdict; before it `F` writes nothing."""
+    app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
+    await pilot.press("p", "F")
+    assert "Judges the replay of machine.nw" in "".join(shown(app))
+    assert not list(Path().iterdir())
+    await pilot.press("enter")
+    await until(pilot, lambda: "CHECKS" in "".join(shown(app)))
 
 
 def shown(app: MonitorApp) -> list[str]:

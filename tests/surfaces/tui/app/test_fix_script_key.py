@@ -11,21 +11,11 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.operations.frame.causes import CauseLine
-from noisewatch.surfaces.cli.arguments import parse_arguments
-from noisewatch.surfaces.cli.monitor import machine_access
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, with_monitor
 from tests.surfaces.tui.framing import findings, frame
 from tests.written.quiet_machine import CPUS, quiet_files
-
-
-def _recorded(tmp_path: Path) -> MachineAccess:
-    """Of a machine with one fault; the working folder is another than the recording's."""
-    moments = [quiet_files(at) | {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"} for at in (0.0, 3.0)]
-    return machine_access(parse_arguments(["--replay", str(record(tmp_path / "machine.nw", *moments))]))
-
 
 _CAUSES = (
     CauseLine((("now", "echo performance | sudo tee /a"), ("undo", "echo powersave | sudo tee /a"), ("keep", "k"))),
@@ -93,16 +83,13 @@ def test_where_no_cause_is_shown_no_script_is_written(
 def test_after_a_preflight_shift_f_writes_what_its_verdict_asks_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    access = _recorded(tmp_path)
+    moments = [quiet_files(at) | {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"} for at in (0.0, 3.0)]
+    access = replay_access(record(tmp_path / "machine.nw", *moments))
     (tmp_path / "written").mkdir()
     monkeypatch.chdir(tmp_path / "written")
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
-        await pilot.press("p", "F")
-        assert not list(Path().iterdir())
-        await pilot.press("enter")
-        await until(pilot, lambda: "CHECKS" in "".join(shown(app)))
+        await preflight_of_shown(app, pilot)
         await pilot.press("F")
 
     with_monitor(steps, access=access, size=(100, 40))

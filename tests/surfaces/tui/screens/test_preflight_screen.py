@@ -22,7 +22,6 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.common import machine_options
-from noisewatch.surfaces.cli.monitor import machine_access
 from noisewatch.surfaces.cli.preflight import monitor_options
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -34,7 +33,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of, unframed
 from tests.surfaces.tui.screens.causes import HOG_IN_TWO, by_cause, finding_line
 from tests.written.quiet_machine import CPUS, loaded_files, quiet_files
@@ -163,37 +162,27 @@ def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> Non
     assert model.selected_finding() is None
 
 
-def _recorded(tmp_path: Path) -> MachineAccess:
-    moments = (quiet_files(), quiet_files(3.0), loaded_files())
-    recording = record(tmp_path / "machine.nw", *moments, calibrated_after=2)
-    return machine_access(parse_arguments(["--replay", str(recording)]))
-
-
 def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    access = _recorded(tmp_path)
+    moments = (quiet_files(), quiet_files(3.0), loaded_files())
+    access = replay_access(record(tmp_path / "machine.nw", *moments, calibrated_after=2))
     (tmp_path / "written").mkdir()
     monkeypatch.chdir(tmp_path / "written")
     texts: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
-        await pilot.press("p")
-        texts.append("\n".join(shown(app)))
-        await pilot.press("enter")
-        await until(pilot, lambda: "CHECKS" in "".join(shown(app)))
+        await preflight_of_shown(app, pilot)
         texts.append("\n".join(shown(app)))
         await pilot.press("e", "escape")
         texts.append("\n".join(shown(app)))
 
     with_monitor(steps, access=access, size=(100, 40))
-    assert "Judges the replay of machine.nw" in texts[0]
-    assert texts[1].splitlines()[1].split()[0] == "STABLE"
-    assert "CPUs 2-3 (isolated)" in texts[1]
+    assert texts[0].splitlines()[1].split()[0] == "STABLE"
+    assert "CPUs 2-3 (isolated)" in texts[0]
     assert {each.suffix for each in Path().iterdir()} >= {".json", ".md", ".svg"}
     assert '"verdict": "stable"' in next(Path().glob("*.json")).read_text()
-    assert "benchmark-host" in texts[2]
+    assert "benchmark-host" in texts[1]
 
 
 def _examined(tmp_path: Path, cpus: set[int], *options: str, changes: Mapping[str, str] | None = None) -> Verdict:
