@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from noisewatch.cpus import format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, style_of
+from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import order_in_words
@@ -139,19 +139,21 @@ def culprit_table(
     rows = [_culprit_row(line, columns, glyphs, baseline) for line in shown]
     at = listing.at - first
     if at < len(rows):
-        row = _gone_row(shown[at], columns) if listing.is_gone else rows[at]
+        row = _gone_row(shown[at], columns, history) if listing.is_gone else rows[at]
         rows[at] = [("".join(text for text, _ in row), "selected")]
     lanes = _histories(shown, columns, history)
     with_lanes = [
         [*row, (" " * _GAP, "plain"), *level_pieces(lane, glyphs)] for row, lane in zip(rows, lanes, strict=False)
     ]
-    return [[(_heading(who, columns, max(map(len, lanes), default=0)), "heading")], *(with_lanes or rows)]
+    return [[(_heading(who, columns, lanes, glyphs), "heading")], *(with_lanes or rows)]
 
 
-def _heading(who: str, columns: _Columns, intervals: int) -> str:
+def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]], glyphs: Glyphs) -> str:
     parts = who.split(", ")
     said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
-    lately = f"{'':{_GAP}}last {intervals}" if intervals else ""
+    last = f"last {max(map(len, lanes), default=0)}" if any(lanes) else ""
+    mark = f"  {glyphs.not_followed} not followed" if any(NOT_FOLLOWED_NS in lane for lane in lanes) else ""
+    lately = f"{'':{_GAP}}{first_that_fits([last + mark, last], columns.history_width)}" if last else ""
     figures = (
         *(("rate", "      /s"), ("noise", "  noise/s"), ("share", "  share"), ("change", "  change")),
         ("history", lately),
@@ -169,10 +171,12 @@ def _histories(
     return [history(line, columns.history_width) for line in lines]
 
 
-def _gone_row(line: CulpritLine, columns: _Columns) -> Row:
+def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
     """The selected culprit, of which nothing was seen in this interval, or which the filter leaves out."""
+    noise = history(line, 1) if history is not None else ()
+    seen = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
     blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
-    said = blank["rate"] + columns.of("noise", " not seen") + blank["share"] + blank["change"]
+    said = blank["rate"] + columns.of("noise", seen) + blank["share"] + blank["change"]
     return [(_who(line, columns) + said, "selected")]
 
 

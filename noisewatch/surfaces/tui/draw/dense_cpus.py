@@ -137,7 +137,7 @@ def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
         return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
     there = [line for line in there if line.role != Role.HOUSEKEEPING] or there
     ((glyph, style),) = level_pieces([worst_of(line.stolen_ns_per_s for line in there)], glyphs)
-    glyph = glyphs.bullet if glyph == " " else glyph
+    glyph = glyphs.bullet if glyph == glyphs.quiet else glyph
     if not has_mark:
         return [(glyph, style)]
     role = there[0].role

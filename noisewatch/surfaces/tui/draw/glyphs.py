@@ -18,6 +18,7 @@ NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05 % and 0.5 % of a second
 _LEAST_NS = 1_000  # where the first level begins to grow
 OFFLINE_NS = -1.0  # in the place of noise: less than any, so that the worst of several CPUs is that of another
 OFFLINE_MARK = "x"
+NOT_FOLLOWED_NS = -2.0  # in the place of a culprit's noise, which others may have kept out of the frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Glyphs:
 
     ramp: str
     unknown: str
+    quiet: str  # in a lane where there was no noise: a line along its foot
+    not_followed: str  # where a culprit is not among the costliest, which alone are known
     estimate: str
     dash: str
     bullet: str
@@ -46,6 +49,8 @@ class Glyphs:
 UNICODE = Glyphs(
     ramp=" ▁▂▃▄▅▆▇█",
     unknown="?",
+    quiet="_",
+    not_followed=".",
     estimate="~",
     dash="–",
     bullet="·",
@@ -64,6 +69,8 @@ UNICODE = Glyphs(
 ASCII = Glyphs(
     ramp=" .:-=+*#@",
     unknown="?",
+    quiet="_",
+    not_followed=",",
     estimate="~",
     dash="-",
     bullet="|",
@@ -141,7 +148,7 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
         return [level_pieces(noise, glyphs)]
     steps = len(glyphs.ramp) - 1
     marks = [_mark_of(lost, glyphs) for lost in noise]
-    heights = [None if lost is None or lost == OFFLINE_NS else _height_of(lost, height * steps) for lost in noise]
+    heights = [None if lost is None or lost < LEVELS_NS[0] else _height_of(lost, height * steps) for lost in noise]
     rows: list[Row] = []
     for above in range(height - 1, -1, -1):
         pieces = [
@@ -157,8 +164,8 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
 def _height_of(lost: float, most: int) -> int:
     """Of `most`; whatever is more than nothing can be seen."""
     level = level_of(lost)
-    if not 0 < level < len(LEVELS_NS):
-        return most if level else 0
+    if level == len(LEVELS_NS):
+        return most
     low, high = max(LEVELS_NS[level - 1], _LEAST_NS), LEVELS_NS[level]
     beyond = max(log(lost / low) / log(high / low), 0.0)
     return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
@@ -170,6 +177,11 @@ def _runs(pieces: Iterable[Piece]) -> Row:
 
 
 def _mark_of(lost: float | None, glyphs: Glyphs) -> Piece:
+    if lost is None:
+        return glyphs.unknown, "unknown"
     if lost == OFFLINE_NS:
         return OFFLINE_MARK, "faint"
-    return (glyphs.unknown if lost is None else glyphs.ramp[level_of(lost)]), style_of(lost)
+    if lost == NOT_FOLLOWED_NS:
+        return glyphs.not_followed, "faint"
+    level = level_of(lost)
+    return (glyphs.ramp[level], style_of(lost)) if level else (glyphs.quiet, "faint")

@@ -175,8 +175,9 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
     """A character each, the newest at the right; from the left while there are few."""
     row: Row = []
     for rate in rates[-width:] if width > 0 else ():
-        glyph = glyphs.unknown if rate is None else glyphs.ramp[level_of_rate(rate)]
-        row.append((glyph, "unknown" if rate is None else "plain"))
+        level = level_of_rate(rate or 0)
+        known: Piece = (glyphs.ramp[level], "plain") if level else (glyphs.quiet, "faint")
+        row.append(known if rate is not None else (glyphs.unknown, "unknown"))
     return runs([*row, (" " * (width - len(rates)), "plain")])
 
 

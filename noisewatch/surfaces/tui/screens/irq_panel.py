@@ -206,6 +206,8 @@ def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, he
 def _bar(filled: int | None, level: int, steps: int, glyphs: Glyphs) -> str:
     if filled is None:
         return glyphs.unknown if level == 0 else " "
+    if filled == level == 0:
+        return glyphs.quiet
     return glyphs.ramp[max(min(filled - level * steps, steps), 0)]
 
 

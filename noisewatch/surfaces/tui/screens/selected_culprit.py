@@ -10,9 +10,9 @@ from statistics import median
 from noisewatch.cpus import name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
-from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.tui.draw.culprit_panel import history_of
-from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, Glyphs, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, NOT_FOLLOWED_NS, Glyphs, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
@@ -30,6 +30,7 @@ _NAME = 10  # columns of what a row is about
 _MOST_CPUS = 4
 _TALLEST = 16  # rows of the chart
 _MOST_INTERVALS = 240
+_BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
 
 def framed_with_selected(
@@ -133,7 +134,7 @@ def _facts(model: ScreenModel, line: CulpritLine, width: int, height: int, glyph
     """As many as find room, and its noise over time where rows are left."""
     rows = [*_where(model, line), *_costs(model, line, width - _NAME, glyphs)]
     noise = history_of(model)(line, min(max(width - _NAME, 1), _MOST_INTERVALS))
-    rows += _lately(model, noise, width - _NAME)
+    rows += [*_lately(model, noise, width - _NAME), *_gaps(noise, width - _NAME, glyphs)]
     left = min(height - len(rows), _TALLEST)
     if left > 0 and noise:
         rows += _chart(noise, width, left, glyphs)
@@ -170,7 +171,7 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
     same = [each for each in same if isinstance(line, FoldedLine) or line.tid in (None, each.tid)]
     found = sorted(by_cpu(same), key=lambda each: -each.stolen_ns_per_s)
     if not found:
-        return [_fact("costs", "not seen in this interval")]
+        return [_fact("costs", _unseen(history_of(model)(line, 1)))]
     mark = glyphs.estimate
     parts = [f"{_cost(found[0], glyphs)} ({short_share(found[0].stolen_ns_per_s / 1e9)})"]
     parts += [f", {_cost(each, glyphs)}" for each in found[1:_MOST_CPUS]]
@@ -182,30 +183,44 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
     return [_fact("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
 
 
+def _unseen(noise: Sequence[float | None]) -> str:
+    """Why it has no cost in the interval that is shown."""
+    if NOT_FOLLOWED_NS in noise:
+        return f"unknown: {_BELOW}"
+    return "unknown: its CPU was not read" if None in noise else "not seen in this interval"
+
+
 def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
     return f"{glyphs.estimate if line.is_estimate else ''}{short_duration(line.stolen_ns_per_s)}/s of CPU {line.cpu}"
 
 
 def _lately(model: ScreenModel, noise: Sequence[float | None], width: int) -> list[Row]:
     """Its usual and its highest noise, and since when it has been there."""
-    known = [each for each in noise if each is not None]
+    known = [each for each in noise if each is not None and each != NOT_FOLLOWED_NS]
     if not known:
         return []
-    there = next((at for at, each in enumerate(reversed(noise)) if not each), len(noise))
-    count = f"{len(noise)} interval{'s' * (len(noise) != 1)}"
+    of = f"{len(known)} of " if len(known) < len(noise) else ""
     usual = f"median {short_duration(median(known))}/s, most {short_duration(max(known))}/s"
-    said = f"{usual} in {count}"
-    unknown = len(noise) - len(known)
-    said += f" ({unknown} unknown)" if unknown else ""
-    if there == len(noise):
-        return [_fact("history", first_that_fits([f"{said}, there in all of them", said], width))]
+    said = f"{usual} in {of}{len(noise)} interval{'s' * (len(noise) != 1)}"
+    there = next((at for at, each in enumerate(reversed(noise)) if each is None or each <= 0), len(noise))
     if not there:
         return [_fact("history", said)]
+    if there == len(noise):
+        return [_fact("history", first_that_fits([f"{said}, there in all of them", said], width))]
+    least = " at least" if noise[-1 - there] != 0 else ""
     first = model.number + 1 - there
     taken_s = model.clocks.taken_at_s(first)
     at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
-    since = f"since {at}" if at is not None else f"for {there} interval{'s' * (there != 1)}"
+    since = f"since {at}{least}" if at is not None else f"for{least} {there} interval{'s' * (there != 1)}"
     return [_fact("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}"], width))]
+
+
+def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
+    """In how many intervals its noise is not known, by their marks, and why."""
+    left_out, unread = noise.count(NOT_FOLLOWED_NS), noise.count(None)
+    parts = [f"{glyphs.not_followed} {left_out} not followed: {_BELOW}"] if left_out else []
+    parts += [f"{glyphs.unknown} {unread} unknown: not read"] if unread else []
+    return [_fact("", fitted("   ".join(parts), width).rstrip())] if parts else []
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -215,6 +230,7 @@ def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyph
 
 
 def _scale(row: int, height: int) -> str:
-    """The noise at the upper edge of a row, counted from below, where a level begins there."""
-    level, rest = divmod(row * len(LEVELS_NS), height)
-    return short_duration(LEVELS_NS[level - 1]) if not rest and level > 1 and height > 1 else ""
+    """The noise whose bar ends in a row, counted from below: of several levels the highest."""
+    level = row * len(LEVELS_NS) // height
+    begins_here = level * height > (row - 1) * len(LEVELS_NS)
+    return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
+from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.history import CAPACITY
 
@@ -29,10 +30,12 @@ class _Told:
     misses_target: bool
     misses_housekeeping: bool
 
-    def may_miss(self, line: CulpritLine) -> bool:
-        """Whether the culprit may have been there without being told."""
+    def unseen(self, line: CulpritLine) -> float | None:
+        """The noise of a culprit that is not among those that are told."""
+        if not self.unknown.isdisjoint(cpus_of(line)):
+            return None
         misses = self.misses_housekeeping if line.role == Role.HOUSEKEEPING else self.misses_target
-        return misses or not self.unknown.isdisjoint(cpus_of(line))
+        return NOT_FOLLOWED_NS if misses else 0.0
 
 
 class CulpritHistory:
@@ -56,7 +59,7 @@ class CulpritHistory:
 
     def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
         """The culprit's noise in ns/s, by interval, all its threads together: where it was on several of the CPUs, the
-        most; None is unknown.
+        most; NOT_FOLLOWED_NS where it was not among the costliest, None where its CPU could not be read.
         """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid
@@ -72,7 +75,7 @@ class CulpritHistory:
         for cpu, thread, noise in self._entries(number, first).get(what, ()):
             if (cpus is None or cpu in cpus) and tid in (None, thread):
                 found[cpu] += noise
-        return max(found.values()) if found else None if self._told[number - first].may_miss(line) else 0.0
+        return max(found.values()) if found else self._told[number - first].unseen(line)
 
     def _entries(self, number: int, first: int) -> _Entries:
         """By the hash of what it is; the last ones that were asked for are kept."""

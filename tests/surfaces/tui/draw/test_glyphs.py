@@ -10,11 +10,13 @@ from rich.cells import cell_len
 from noisewatch.surfaces.tui.draw.glyphs import (
     ASCII,
     LEVELS_NS,
+    OFFLINE_MARK,
     OFFLINE_NS,
     UNICODE,
     Glyphs,
     glyphs_for,
     level_of,
+    level_pieces,
     style_of,
     tall_rows,
 )
@@ -40,13 +42,13 @@ def test_both_ramps_have_a_character_for_nothing_and_one_for_each_level() -> Non
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
 def test_all_characters_of_a_ramp_differ_and_take_one_column(glyphs: Glyphs) -> None:
-    characters = glyphs.ramp + glyphs.unknown
+    characters = glyphs.ramp + glyphs.unknown + glyphs.quiet + glyphs.not_followed + OFFLINE_MARK
     assert len(set(characters)) == len(characters)
     assert {cell_len(each) for each in characters} == {1}
 
 
 def test_nothing_beyond_ascii_is_drawn_without_unicode() -> None:
-    drawn = ASCII.ramp + ASCII.unknown + ASCII.estimate + ASCII.dash + ASCII.bullet
+    drawn = ASCII.ramp + ASCII.unknown + ASCII.quiet + ASCII.not_followed + ASCII.estimate + ASCII.dash + ASCII.bullet
     assert drawn.isascii()
 
 
@@ -63,7 +65,8 @@ def test_an_unknown_loss_has_a_style_of_its_own() -> None:
 
 def test_a_bar_of_several_rows_grows_on_the_scale_of_the_levels() -> None:
     rows = tall_rows([0.0, 1_000_000.0, 200_000_000.0, 900_000_000.0, None, OFFLINE_NS], 2, UNICODE)
-    assert ["".join(text for text, _ in row) for row in rows] == ["  ██  ", " ███?x"]
+    assert ["".join(text for text, _ in row) for row in rows] == ["  ██  ", "_███?x"]
+    assert level_pieces([0.0, 1.0], UNICODE) == [("_", "faint"), ("▁", "calm")]
     assert tall_rows([1.0], 4, UNICODE)[-1] == [("▄", "calm")]
     between = ["".join(text for text, _ in row) for row in tall_rows([1_000_000.0, 2_000_000.0, 3_000_000.0], 8, ASCII)]
     assert between[3:5] == [" +@", "@@@"]

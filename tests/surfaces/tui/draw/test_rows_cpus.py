@@ -100,7 +100,7 @@ def test_the_history_grows_to_the_right_and_tells_the_size_of_the_loss() -> None
     losses = [0.0, 50_000.0, 1_000_000.0, 200_000_000.0, None]
     model = model_of(*(frame((cpu_line(0, lost_ns=lost),), second=at) for at, lost in enumerate(losses)))
     rows = screen(model)
-    assert _row_of(0, rows).rstrip().endswith("  ▂▄█?")
+    assert _row_of(0, rows).rstrip().endswith(" _▂▄█?")
     heading = next(row for row in rows if "last 5 intervals" in row)
     assert heading.index("last 5") + 4 == _row_of(0, rows).rindex("?")
 

@@ -11,15 +11,16 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Kind, Role
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import Advice
-from noisewatch.operations.frame.frame import CulpritLine
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.operations.frame.irqs import IrqLine, IrqSetting
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
+from noisewatch.surfaces.tui.screens.selected_culprit import _chart
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
-from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.surfaces.tui.state.selection import Listing, Selection
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
@@ -79,10 +80,46 @@ def test_each_row_has_its_last_intervals_beside_it() -> None:
     heading = next(line for line in lines if "last 4" in line and "share" in line)
     row = next(line for line in lines if "eth0-TxRx" in line and " irq " in line)
     at = heading.index("last 4")
-    assert row[at : at + 5] == "  ▇▇ "
+    assert row[at : at + 5] == "__▇▇ "
     listing = Listing((_IRQ,), 1, is_chosen=True, is_gone=True)
     heading, row = map(text_of, culprit_table(listing, "who", 200, 2, UNICODE, None, lambda _, __: [3e8, 0.0]))
     assert heading.index("last 2") == row.index("█")
+
+
+@pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
+def test_where_others_kept_it_out_it_is_not_followed_rather_than_quiet_or_unknown(glyphs: Glyphs) -> None:
+    many = tuple(culprit(f"hog{number}", 2, 9e7, tid=number) for number in range(MOST_CULPRITS))
+    cpus = (cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
+    cut, unread = frame(cpus, many, 2), frame((cpus[0], cpu_line(3, Role.TARGET, None)), (), 3)
+    model = model_of(frame(cpus, (), 1), cut, unread, frame(cpus, (_IRQ,), 4))
+    model.screen = Screen.OVERVIEW
+    rows = rows_of_screen(model, 300, 80, glyphs)
+    lane = next(row for row in rows if "eth0-TxRx" in text_of(row) and " irq " in text_of(row))
+    assert lane[lane.index((f"_{glyphs.not_followed}", "faint")) + 1] == ("?", "unknown")
+    said = "\n".join(text_of(row) for row in rows)
+    assert f"last 4  {glyphs.not_followed} not followed" in said
+    assert "median 45 ms/s, most 90 ms/s in 2 of 4 intervals, there for at least 1 interval" in said
+    assert f"{glyphs.not_followed} 1 not followed: not among the 64 costliest here   ? 1 unknown: not read" in said
+
+
+def test_of_one_that_is_kept_out_now_the_cost_is_unknown() -> None:
+    many = tuple(culprit(f"hog{number}", 2, 9e7, tid=number) for number in range(MOST_CULPRITS))
+    cpus = (cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
+    model = model_of(frame(cpus, (_IRQ,), 1))
+    model.selection = Selection(_IRQ)
+    for frame_after, said in ((frame(cpus, many, 2), "unknown: not among the 64"), (frame(cpus, (), 3), "not seen in")):
+        model.add(frame_after)
+        assert f"costs     {said}" in "\n".join(text_of(row) for row in rows_of_screen(model, 120, 34, UNICODE))
+
+
+@pytest.mark.parametrize("height", range(2, 17))
+def test_the_scale_of_a_chart_names_where_a_bar_of_that_noise_ends(height: int) -> None:
+    rows = _chart([8e6, 1e6], 40, height, ASCII)
+    figures = {text_of(row)[:10].strip(): at for at, row in enumerate(rows)}
+    tops = [next(at for at, row in enumerate(rows) if text_of(row)[column] != " ") for column in (10, 11)]
+    assert figures["200 ms"] == 0
+    assert figures.get("1.0 ms", tops[1]) == tops[1]
+    assert figures.get("10 ms", tops[0]) <= tops[0] <= figures.get("3.0 ms", height)
 
 
 def test_the_chart_of_few_intervals_begins_beside_its_scale() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
+from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
 from noisewatch.surfaces.tui.state.folding import folded
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
@@ -48,16 +49,17 @@ def test_threads_of_one_name_are_told_apart_unless_they_are_one_line() -> None:
     assert found.noise(folded(two)[0], range(1)) == [3e6]
 
 
-def test_a_frame_that_was_cut_or_a_cpu_that_was_not_read_leaves_it_unknown() -> None:
+def test_one_that_a_cut_frame_leaves_out_is_not_followed_and_on_a_cpu_that_was_not_read_it_is_unknown() -> None:
     many = tuple(culprit(f"hog{number}", tid=number) for number in range(MOST_CULPRITS))
     away = culprit("away", cpu=0, role=Role.HOUSEKEEPING)
-    assert _history(many).noise(_TICK, range(1)) == [None]
+    assert _history(many).noise(_TICK, range(1)) == [NOT_FOLLOWED_NS]
     assert _history((*many[:-1], away)).noise(_TICK, range(1)) == [0.0]
-    assert _history((*many[:-1], away)).noise(replace(away, name="other"), range(1)) == [None]
+    assert _history((*many[:-1], away)).noise(replace(away, name="other"), range(1)) == [NOT_FOLLOWED_NS]
     unread = CulpritHistory()
     unread.add(frame((cpu_line(2, Role.TARGET, None), cpu_line(3, Role.TARGET))))
-    assert unread.noise(_TICK, range(1)) == [None]
-    assert unread.noise(replace(_TICK, cpu=3), range(1)) == [0.0]
+    unread.add(frame((cpu_line(2, Role.TARGET, None), cpu_line(3, Role.TARGET)), many, 2))
+    assert unread.noise(_TICK, range(2)) == [None, None]
+    assert unread.noise(replace(_TICK, cpu=3), range(2)) == [0.0, NOT_FOLLOWED_NS]
 
 
 def test_what_is_not_kept_is_unknown() -> None:
