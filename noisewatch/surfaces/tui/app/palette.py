@@ -112,7 +112,10 @@ class KeyCommands(Provider):
             if binding.show and not binding.action.startswith("scroll("):
                 words = next((words for begin, words in _WORDS.items() if binding.action.startswith(begin)), "")
                 keys = " ".join(name_of_key(key, self._monitor.is_in_unicode) for key in binding.key.split(","))
-                yield _Command(keys, binding.description, words, partial(self.app.run_action, binding.action))
+                name, action = binding.description, binding.action
+                if action == "quit":  # the key closes what is open first; whoever asks by name means the program
+                    name, action = "quit", "leave_at_once"
+                yield _Command(keys, name, words, partial(self.app.run_action, action))
 
     def _of_others(self) -> Iterator[_Command]:
         key = str(SCREENS.index(Screen.MAP) + 1)

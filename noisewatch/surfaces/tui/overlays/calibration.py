@@ -58,7 +58,7 @@ class CalibrationOverlay(Overlay):
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
         rows = self._rows(width, max(height - 2, 1), UNICODE if in_unicode else ASCII)
-        return self.framed("calibration of", rows, width, height)
+        return self.framed("calibration of", rows, width, height, in_unicode=in_unicode)
 
     def _rows(self, width: int, height: int, glyphs: Glyphs) -> Sequence[str | Row]:
         if self.refusal is not None:

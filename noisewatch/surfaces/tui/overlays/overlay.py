@@ -84,6 +84,11 @@ class Overlay(ABC):
         """The result as files, by their suffix; none where it has no format of its own."""
         return {}
 
+    @property
+    def has_scripts(self) -> bool:
+        """Whether there is anything to fix."""
+        return False
+
     def scripts(self) -> dict[str, str]:
         """What would fix what was found, and undo it, by the suffix of the file; none where it has no verdict."""
         return {}
@@ -105,7 +110,15 @@ class Overlay(ABC):
     def can_start(self) -> bool:
         return self.state == OverlayState.ANNOUNCED and self.refusal is None
 
-    def framed(self, title: str, lines: Sequence[str | Row], width: int, height: int, doing: str = "") -> list[Row]:
+    def framed(
+        self,
+        title: str,
+        lines: Sequence[str | Row],
+        width: int,
+        height: int,
+        doing: str = "",
+        in_unicode: bool = False,
+    ) -> list[Row]:
         """The lines, as far as they are scrolled, between a title and the keys; `doing` is told while it runs."""
         room = max(height - 2, 1)
         self.offset = max(min(self.offset, len(lines) - (height - 2)), 0)
@@ -113,24 +126,27 @@ class Overlay(ABC):
         filled: list[Row] = [cut(self.styled(line) if isinstance(line, str) else line, width) for line in shown]
         filled += [[] for _ in range(height - 2 - len(filled))]
         first: Row = [(f"{title} {name_cpus(self.target)}"[:width], "title")]
-        said = self.notice or "   ".join(self._keys(len(lines), room, doing))
-        last: Row = [(said[:width], "faint")]
-        return [first, *filled, last][:height]
+        keys = self._keys(len(lines), room, "↑ ↓" if in_unicode else "up down")
+        last: Row = [piece for key, does in keys for piece in ((f" {key} ", "key"), (f"{does} ", "plain"))]
+        last = [(f" {self.notice}", "strong")] if self.notice else [*last, (f" {doing}", "faint")]
+        return [first, *filled, cut(last, width)][:height]
 
     def styled(self, line: str) -> Row:
         """One of the lines, whose meaning hangs on no style."""
         return [(line, "plain")]
 
-    def _keys(self, count: int, room: int, doing: str) -> Iterator[str]:
+    def _keys(self, count: int, room: int, arrows: str) -> Iterator[tuple[str, str]]:
+        """Those that do something now, with what that is."""
+        is_over = self.state == OverlayState.OVER and self.failure is None
         if self.can_start:
-            yield "enter starts"
+            yield "enter", "starts"
+        yield "esc", "stops" if self.state == OverlayState.RUNNING else "goes back"
         if count > room:
-            yield f"arrows scroll: {self.offset + 1} to {min(self.offset + room, count)} of {count}"
-        if self.state == OverlayState.OVER and self.failure is None:
-            yield "e exports"
-        yield "esc stops" if self.state == OverlayState.RUNNING else "esc goes back"
-        if doing:
-            yield doing
+            yield arrows, f"scroll: {self.offset + 1} to {min(self.offset + room, count)} of {count}"
+        if is_over:
+            yield "e", "exports"
+        if is_over and self.has_scripts:
+            yield "F", "writes the fix script"
 
 
 class QuietListener:

@@ -61,9 +61,13 @@ class PreflightOverlay(Overlay):
         options = RenderOptions(self.verdict.exit_status, time.time())
         return {suffix: FORMATS[name].render(self.verdict, options) for suffix, name in _REPORTS.items()}
 
+    @property
+    def has_scripts(self) -> bool:
+        return self.verdict is not None and bool(self.verdict.failures or self.verdict.warnings)
+
     def scripts(self) -> dict[str, str]:
         """What would fix what was found, and undo it, by the suffix of the file; nothing before there is a verdict."""
-        if self.verdict is None or not (self.verdict.failures or self.verdict.warnings):
+        if self.verdict is None or not self.has_scripts:
             return {}
         return {"fix.sh": fix_script(self.verdict), "undo.sh": undo_script(self.verdict)}
 
@@ -74,7 +78,8 @@ class PreflightOverlay(Overlay):
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
-        return self.framed("preflight of", self._lines(width, max(height - 2, 1), in_unicode), width, height)
+        lines = self._lines(width, max(height - 2, 1), in_unicode)
+        return self.framed("preflight of", lines, width, height, in_unicode=in_unicode)
 
     def styled(self, line: str) -> Row:
         """The verdict stands out, and the mark of each cause."""

@@ -79,9 +79,8 @@ class TraceOverlay(Overlay):
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """The screen's rows."""
         stretch = f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
-        return self.framed(
-            "trace of", self._lines(width), width, height, stretch if self.state == OverlayState.RUNNING else ""
-        )
+        doing = stretch if self.state == OverlayState.RUNNING else ""
+        return self.framed("trace of", self._lines(width), width, height, doing, in_unicode)
 
     def _lines(self, width: int) -> list[str]:
         if self.followed is not None and self.failure is None:

@@ -36,6 +36,23 @@ def test_the_palette_finds_what_a_key_does_and_a_cpu(words: str, screen: str, cp
     assert with_monitor(steps).model.cpu == cpu
 
 
+def test_quit_in_the_palette_ends_the_program_whatever_is_open() -> None:
+    opened: list[bool] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, (culprit("hog"),)))
+        app.model.ask_for_fix(app.model.listed()[0])
+        await _ask(app, pilot, "quit")
+        opened.append(app.model.has_opened)
+        await pilot.press("enter")
+        await until(pilot, lambda: not app.is_running or not app.model.has_opened or app.return_code is not None)
+
+    app = with_monitor(steps)
+    assert opened == [True]
+    assert app.return_code == 0
+    assert app.model.has_opened
+
+
 @pytest.mark.parametrize("quantity", ["heat", "clock"])
 def test_the_palette_opens_the_map_with_the_quantity_that_was_asked_for(quantity: str) -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:

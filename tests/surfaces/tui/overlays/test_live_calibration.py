@@ -141,6 +141,18 @@ def test_the_screen_says_why_nothing_came_of_it() -> None:
     assert "No calibration: there is no target CPU" in _text(screen)
 
 
+def test_the_keys_stand_out_in_the_last_row_and_it_says_what_each_does_there() -> None:
+    screen = CalibrationOverlay.of(frame(4))
+    rows = [screen.rows(100, 20, in_unicode=True)[-1]]
+    screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
+    rows += [screen.rows(100, 20, in_unicode)[-1] for in_unicode in (True, False)]
+    keys = [[text.strip() for text, style in row if style == "key"] for row in rows]
+    assert keys == [["enter", "esc"], ["esc", "↑ ↓", "e"], ["esc", "up down", "e"]]
+    assert "scroll: 1 to 18 of" in text_of(rows[1])
+    screen.offset = 5
+    assert "scroll: 6 to 23 of" in text_of(screen.rows(100, 20, in_unicode=True)[-1])
+
+
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
 def test_the_screen_keeps_to_any_size(width: int, height: int) -> None:
     screen = CalibrationOverlay.of(frame(4))
