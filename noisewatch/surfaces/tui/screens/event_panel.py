@@ -41,12 +41,12 @@ def legend() -> str:
     return "  ".join(f"{mark} {kind}" for kind, mark in MARKS.items())
 
 
-def times_of(model: ScreenModel, event: Event) -> tuple[str | None, float]:
-    """The time of day, where it is known; how far into a recording, or how long ago, in seconds."""
+def times_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> tuple[str | None, float]:
+    """The time of day, where it is known; how far into a recording, or how long before `then_ns`, in seconds."""
     if model.is_recorded:
         return model.wall_clock(event.at_ns), (event.at_ns - (model.begin_ns or 0)) / 1e9
     newest_ns = model.newest.taken_at_ns if model.newest is not None else event.at_ns
-    return model.wall_clock(event.at_ns), (newest_ns - event.at_ns) / 1e9
+    return model.wall_clock(event.at_ns), ((newest_ns if then_ns is None else then_ns) - event.at_ns) / 1e9
 
 
 def time_in_words(model: ScreenModel, event: Event) -> str:

@@ -7,15 +7,15 @@ import textwrap
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
-from noisewatch.surfaces.tui.events.kinds import MARKS, SEVERAL, Event
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, fitted
+from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
-from noisewatch.surfaces.tui.screens.event_panel import event_rows, frame_of, time_in_words, times_of
+from noisewatch.surfaces.tui.screens.event_list import columns_of_events, event_row
+from noisewatch.surfaces.tui.screens.event_panel import event_rows, frame_of, time_in_words
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 
-_NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 _LEAST_BESIDE = 200  # columns, from which on the panel stands beside the log
 _LEAST_LIST, _LEAST_PANEL = 6, 4  # rows
 _KEYS = (
@@ -86,10 +86,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
     """A heading, and as many events as find room, the selected one among them."""
-    is_narrow = width < _NARROW
-    when = " at" if model.is_recorded else "ago"
-    clock = f" {'time':<8}" if _has_clock(model, width) else ""
-    columns = f"   {when}   " if is_narrow else f"{clock}       {when}   what      "
+    columns = columns_of_events(model, width)
     rows: list[Row] = [[(columns + _heading(model), "heading")]]
     if model.log.silence is not None:
         rows.append([(f"             no device events: {model.log.silence}", "doubt")])
@@ -97,17 +94,12 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
     if model.newest is None or not listed:
         said = "no event matches" if model.log.events else "no events"
         return [*rows, [(f"             {said}", "faint")]]
-    whole = _whole(_event_row(model, listed[at], width), len(columns), width)[:room]
+    whole = _whole(event_row(model, listed[at], width), len(columns), width)[:room]
     room -= len(whole) - 1
     first = max(min(at - room // 2, len(listed) - room), 0)
     for number, event in enumerate(listed[first : first + room], start=first):
-        rows += whole if number == at else [cut(_event_row(model, event, width), width)]
+        rows += whole if number == at else [cut(event_row(model, event, width), width)]
     return rows
-
-
-def _has_clock(model: ScreenModel, width: int) -> bool:
-    """Whether the time of day has a column."""
-    return width >= _LEAST_WITH_CLOCK - 4 and model.newest is not None and model.wall_clock(model.newest) is not None
 
 
 def _whole(row: Row, text_at: int, width: int) -> list[Row]:
@@ -125,20 +117,3 @@ def _heading(model: ScreenModel) -> str:
         return f"filter: {model.log.filter}"
     since = "in the recording" if model.is_recorded else "since start"
     return f"{since}; letters as on the timeline, {SEVERAL}: several"
-
-
-def _event_row(model: ScreenModel, event: Event, width: int) -> Row:
-    """When, the letter that it has on the timeline, and what it was; strong where it is what is shown.
-
-    On a narrow screen the letter has to do for the kind.
-    """
-    is_narrow = width < _NARROW
-    is_shown = model.cursor is not None and event.number == model.number
-    style: Style = "strong" if is_shown else "plain"
-    kind = MARKS[event.kind] + ("" if is_narrow else f" {event.kind:<9}")
-    wall_clock, seconds = times_of(model, event)
-    clock = f" {wall_clock or '':<8}" if _has_clock(model, width) else ""
-    return [
-        (f"{clock}{seconds:{4 if is_narrow else 7}.0f} s ", "faint"),
-        (f"{'' if is_narrow else ' '}{kind} {event.text}", style),
-    ]

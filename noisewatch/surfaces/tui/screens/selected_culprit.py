@@ -15,10 +15,11 @@ from noisewatch.surfaces.tui.draw.culprit_panel import history_of
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, NOT_FOLLOWED_NS, Glyphs, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
+from noisewatch.surfaces.tui.screens.event_list import LATEST, latest_events
 from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import row_of
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share
 
 LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
@@ -28,7 +29,8 @@ _FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one has, and needs, beside
 _LEAST_WIDTH = 60  # columns
 _NAME = 10  # columns of what a row is about
 _MOST_CPUS = 4
-_TALLEST = 16  # rows of the chart
+_SHORTEST, _TALLEST = 4, 24  # rows of the chart beside events, and where there are few
+_ALL_EVENTS = f"{SCREENS.index(Screen.EVENTS) + 1} all events"
 _MOST_INTERVALS = 240
 _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
@@ -36,20 +38,32 @@ _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 def framed_with_selected(
     model: ScreenModel, title: str, keys: str, table: Table, needed: int, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Two frames that share an edge; one, where there is no room or nobody to select.
+    """Frames that share edges: of the table, of the selected culprit, of the latest events; those that find room.
 
     `needed`: rows that the whole table has.
     """
     selected = model.listing().selected
     below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
     if below < 1 or selected is None:
-        return panel(title, table(height - 2), width, height, glyphs, keys)
+        events = latest_events(model, width - 4, height - 3 - needed)
+        table_height = height - (len(events) + 1 if events else 0)
+        return _with_events(
+            panel(title, table(table_height - 2), width, table_height, glyphs, keys), events, width, glyphs
+        )
     upper = panel(title, table(height - 3 - below), width, height - 1 - below, glyphs, keys)
     enter = "" if model.screen == Screen.CPU else " · enter its CPU"
     what = "y copy · f, esc close" if model.shows_fix else f"f fix{enter}"
-    rows = _selected_rows(model, selected, width - 4, below, glyphs)
-    lower = panel(culprit_title(model, selected), rows, width, below + 2, glyphs, what)
-    return joined(upper, lower, glyphs)
+    rows, events = _selected_and_events(model, selected, width - 4, below, glyphs)
+    high = below - (len(events) + 1 if events else 0)
+    lower = panel(culprit_title(model, selected), rows, width, high + 2, glyphs, what)
+    return _with_events(joined(upper, lower, glyphs), events, width, glyphs)
+
+
+def _with_events(above: list[Row], events: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
+    """They share an edge; without any there is none."""
+    if not events:
+        return above
+    return joined(above, panel(LATEST, events, width, len(events) + 2, glyphs, _ALL_EVENTS), glyphs)
 
 
 def with_selected(model: ScreenModel, table: Table, needed: int, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -57,13 +71,33 @@ def with_selected(model: ScreenModel, table: Table, needed: int, width: int, hei
     selected = model.listing().selected
     if model.shows_fix:
         advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
-        return [*table(max(height - len(advice), 0)), *advice]
+        return _with_headed_events(model, [*table(max(height - len(advice), 0)), *advice], width, height)
     left = height - needed - 1
     if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
-        return table(height)
-    title: Row = [(fitted(f" {culprit_title(model, selected)}", width), "heading")]
-    facts = _facts(model, selected, width - 1, left, glyphs)
-    return [*table(needed), title, *([(" ", "plain"), *row] for row in facts)]
+        return _with_headed_events(model, table(height), width, height)
+    facts, events = _selected_and_events(model, selected, width - 1, left, glyphs)
+    shown = _headed(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
+    return [*table(needed), *shown, *_headed(LATEST, events, width)]
+
+
+def _with_headed_events(model: ScreenModel, rows: list[Row], width: int, height: int) -> list[Row]:
+    return [*rows, *_headed(LATEST, latest_events(model, width, height - len(rows) - 1), width)]
+
+
+def _headed(title: str, rows: Sequence[Row], width: int) -> list[Row]:
+    return [[(fitted(f" {title}", width), "heading")], *rows] if rows else []
+
+
+def _selected_and_events(
+    model: ScreenModel, selected: CulpritLine, width: int, height: int, glyphs: Glyphs
+) -> tuple[list[Row], list[Row]]:
+    """What is told of it, and the latest events; a row is left between them. Its chart takes what these leave."""
+    rows, noise = _told(model, selected, width, height, glyphs)
+    events = latest_events(model, width, height - len(rows) - (_SHORTEST if noise else 0) - 1)
+    left = min(height - len(rows) - (len(events) + 1 if events else 0), _TALLEST)
+    if noise and left > 0:
+        rows = [*rows, *_chart(noise, width, left, glyphs)]
+    return rows[:height], events
 
 
 def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
@@ -74,10 +108,6 @@ def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
         return min(max(wanted, free, _LEAST_FACTS), room - LEAST_TABLE)
     below = max(free, min(_FACTS, room // 2))
     return below if below >= _LEAST_FACTS else 0
-
-
-def _selected_rows(model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    return fix_below_title(model, width, height) if model.shows_fix else _facts(model, line, width, height, glyphs)
 
 
 def fix_below_title(model: ScreenModel, width: int, height: int) -> list[Row]:
@@ -130,15 +160,19 @@ def culprit_title(model: ScreenModel, line: CulpritLine) -> str:
     return f"{line.kind.with_name(line.name)}{line.process_mark} on {name_cpus(cpus_of(line))}"
 
 
-def _facts(model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """As many as find room, and its noise over time where rows are left."""
-    rows = [*_where(model, line), *_costs(model, line, width - _NAME, glyphs)]
+def _told(
+    model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs
+) -> tuple[list[Row], Sequence[float | None]]:
+    """In words, and its noise over time; or its fix."""
+    if model.shows_fix:
+        return fix_below_title(model, width, height), ()
     noise = history_of(model)(line, min(max(width - _NAME, 1), _MOST_INTERVALS))
-    rows += [*_lately(model, noise, width - _NAME), *_gaps(noise, width - _NAME, glyphs)]
-    left = min(height - len(rows), _TALLEST)
-    if left > 0 and noise:
-        rows += _chart(noise, width, left, glyphs)
-    return rows[: max(height, 0)]
+    return [
+        *_where(model, line),
+        *_costs(model, line, width - _NAME, glyphs),
+        *_lately(model, noise, width - _NAME),
+        *_gaps(noise, width - _NAME, glyphs),
+    ], noise
 
 
 def _fact(name: str, said: str) -> Row:

@@ -1,0 +1,63 @@
+"""Events as rows, and the latest ones of all where another screen has rows left."""
+
+from __future__ import annotations
+
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut
+from noisewatch.surfaces.tui.events.folds import folded
+from noisewatch.surfaces.tui.events.kinds import MARKS, Event
+from noisewatch.surfaces.tui.screens.event_panel import times_of
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+
+LATEST = "events, the newest first"
+LEAST_LATEST = 4  # rows: a heading and what it takes to be worth an edge
+_NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
+
+
+def latest_events(model: ScreenModel, width: int, height: int) -> list[Row]:
+    """A heading and the newest of all events; where not all find room, what came again and again is one.
+
+    Of an earlier interval they are those around it in a recording, and those up to it in what goes on meanwhile.
+    """
+    is_past = model.cursor is not None and not model.is_recorded
+    events = [event for event in reversed(model.log.events) if not is_past or event.number <= model.number]
+    if model.frame is None or not events or height < LEAST_LATEST:
+        return []
+    room = height - 1
+    events = folded(events) if len(events) > room and model.cursor is None else events
+    at = next((at for at, event in enumerate(events) if event.number <= model.number), len(events) - 1)
+    first = max(min(at - room // 2, len(events) - room), 0)
+    then_ns = model.frame.taken_at_ns
+    rows = [cut(event_row(model, event, width, then_ns), width) for event in events[first : first + room]]
+    return [[(columns_of_events(model, width), "heading")], *rows]
+
+
+def columns_of_events(model: ScreenModel, width: int) -> str:
+    """The heading, up to where the texts begin."""
+    when = " at" if model.is_recorded else "ago"
+    if width < _NARROW:
+        return f"   {when}   "
+    clock = f" {'time':<8}" if _has_clock(model, width) else ""
+    return f"{clock}       {when}   what      "
+
+
+def event_row(model: ScreenModel, event: Event, width: int, then_ns: int | None = None) -> Row:
+    """When, the letter that it has on the timeline, and what it was; strong where it is what is shown.
+
+    A live time is counted back from `then_ns`, or else from the newest interval.
+    On a narrow screen the letter has to do for the kind.
+    """
+    is_narrow = width < _NARROW
+    is_shown = model.cursor is not None and event.number == model.number
+    style: Style = "strong" if is_shown else "plain"
+    kind = MARKS[event.kind] + ("" if is_narrow else f" {event.kind:<9}")
+    wall_clock, seconds = times_of(model, event, then_ns)
+    clock = f" {wall_clock or '':<8}" if _has_clock(model, width) else ""
+    return [
+        (f"{clock}{seconds:{4 if is_narrow else 7}.0f} s ", "faint"),
+        (f"{'' if is_narrow else ' '}{kind} {event.text}", style),
+    ]
+
+
+def _has_clock(model: ScreenModel, width: int) -> bool:
+    """Whether the time of day has a column."""
+    return width >= _LEAST_WITH_CLOCK - 4 and model.newest is not None and model.wall_clock(model.newest) is not None

@@ -1,0 +1,89 @@
+"""The latest events below what a screen lists, where that leaves rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from noisewatch.kinds import Role
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
+from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
+
+_TITLE = "events, the newest first"
+
+
+def _model(*culprits: str, events: int = 40, about: str = "") -> ScreenModel:
+    cpus = (cpu_line(0), cpu_line(2, Role.TARGET))
+    lines = tuple(culprit(name) for name in culprits)
+    model = model_of(*(frame(cpus, lines, second) for second in range(1, 61)))
+    for number in range(events):
+        text = f"event {number} of {about}" if about else f"event {number}"
+        model.log.add(Event((number + 1) * SECOND_NS, EventKind.DEVICE, text, number, about))
+    model.cpu = 2
+    return model
+
+
+def _events_in(lines: list[str]) -> list[int]:
+    """Their numbers, from above."""
+    first = next((at for at, line in enumerate(lines) if _TITLE in line), len(lines))
+    return [int(line.split("  event ")[1].split()[0]) for line in lines[first:] if "  event " in line]
+
+
+@pytest.mark.parametrize("screen", WITH_CULPRITS)
+@pytest.mark.parametrize(("width", "height"), [(120, 60), (300, 80), (99, 60), (80, 40)])
+@pytest.mark.parametrize("culprits", [(), ("hog", "dog")])
+def test_below_few_culprits_are_the_latest_events(
+    screen: Screen, width: int, height: int, culprits: tuple[str, ...]
+) -> None:
+    found = _events_in(screen_of(_model(*culprits), screen, width, height))
+    assert len(found) > 3
+    assert found == list(range(39, 39 - len(found), -1))
+
+
+def test_they_leave_the_culprits_and_the_selected_one_their_rows() -> None:
+    lines = screen_of(_model(*(f"hog{each}" for each in range(20))), Screen.OVERVIEW, 120, 34)
+    assert not _events_in(lines)
+    assert sum("hog" in line for line in lines) > 8
+    lines = screen_of(_model("hog"), Screen.OVERVIEW, 120, 34)
+    assert _events_in(lines)
+    assert any("4.0 ms/s of CPU 2" in line for line in lines)
+    assert any(line.startswith("  200 ms") for line in lines)
+
+
+def test_what_came_again_and_again_is_one_where_not_all_find_room() -> None:
+    model = _model("hog", events=60, about="a cable")
+    lines = screen_of(model, Screen.OVERVIEW, 120, 40)
+    assert any("a cable came 60 times" in line for line in lines)
+    assert not _events_in(lines)
+
+
+def test_of_an_earlier_interval_of_a_recording_they_are_those_around_it() -> None:
+    model = _model("hog", events=60)
+    model.add(frame(second=61, origin="replay of x.nw"))
+    model.go_to_number(20)
+    found = _events_in(screen_of(model, Screen.OVERVIEW, 120, 40))
+    assert 20 in found
+    assert 0 not in found
+    assert 59 not in found
+
+
+def test_of_an_earlier_interval_of_what_goes_on_they_are_those_up_to_it() -> None:
+    model = _model("hog", events=60)
+    model.go_to_number(20)
+    lines = screen_of(model, Screen.OVERVIEW, 120, 40)
+    assert _events_in(lines)[0] == 20
+    assert "      0 s  d device    event 20" in next(line for line in lines if "event 20" in line)
+    model.add(frame(second=61))
+    assert _events_in(screen_of(model, Screen.OVERVIEW, 120, 40)) == _events_in(lines)
+
+
+def test_the_fix_of_the_selected_one_leaves_them_the_rest() -> None:
+    model = _model("hog")
+    lines = screen_of(model, Screen.OVERVIEW, 120, 60)
+    assert _events_in(lines)
+    model.awaits_fix = True
+    assert len(_events_in(screen_of(model, Screen.OVERVIEW, 120, 60))) >= len(_events_in(lines))
+
+
+def test_without_an_event_there_is_no_panel_of_them() -> None:
+    assert not any(_TITLE in line for line in screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 60))
