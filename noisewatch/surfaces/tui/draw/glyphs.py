@@ -5,12 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from math import log
-from operator import itemgetter
 
 from noisewatch.surfaces.reports.parts.colours import Meaning
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, runs
 
 # Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
 LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
@@ -139,7 +137,7 @@ def greatest_of(columns: Sequence[Sequence[float | None]]) -> list[float | None]
 
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
     """A character each; runs of one style are one piece."""
-    return _runs([_mark_of(lost, glyphs) for lost in noise])
+    return runs([_mark_of(lost, glyphs) for lost in noise])
 
 
 def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:
@@ -157,7 +155,7 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
             else (glyphs.ramp[max(min(filled - above * steps, steps), 0)], style)
             for (mark, style), filled in zip(marks, heights, strict=True)
         ]
-        rows.append(_runs(pieces))
+        rows.append(runs(pieces))
     return rows
 
 
@@ -169,11 +167,6 @@ def _height_of(lost: float, most: int) -> int:
     low, high = max(LEVELS_NS[level - 1], _LEAST_NS), LEVELS_NS[level]
     beyond = max(log(lost / low) / log(high / low), 0.0)
     return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
-
-
-def _runs(pieces: Iterable[Piece]) -> Row:
-    """Those of one style as one piece."""
-    return [("".join([text for text, _ in alike]), style) for style, alike in groupby(pieces, itemgetter(1))]
 
 
 def _mark_of(lost: float | None, glyphs: Glyphs) -> Piece:

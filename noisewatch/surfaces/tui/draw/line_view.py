@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import chain, compress, groupby, repeat, zip_longest
-from operator import itemgetter, ne, or_
+from itertools import chain, compress, repeat, zip_longest
+from operator import ne, or_
 
+from rich.color import ColorSystem
 from rich.console import Console
-from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style as TerminalStyle
-from textual._compositor import ChopsUpdate, Compositor
+from textual._compositor import Compositor, CompositorUpdate
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from noisewatch.faults import contained
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
-from noisewatch.surfaces.tui.draw.text_row import Row, Style
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, runs
 
 
 @cache
@@ -35,8 +35,7 @@ _MOVE = 8  # bytes that a terminal takes to go elsewhere in a row
 
 def strip_of(row: Row, width: int) -> Strip:
     """One row, cut and padded to the width in terminal cells; pieces of one style are one."""
-    pieces = groupby([piece for piece in row if piece[0]], itemgetter(1))
-    segments = [Segment("".join([text for text, _ in alike]), style_named(style)) for style, alike in pieces]
+    segments = [Segment(text, style_named(style)) for text, style in runs(piece for piece in row if piece[0])]
     text = _text_of(row)
     length = len(text) if _ONE_COLUMN_EACH(text) else None  # Textual looks at each character
     return Strip(segments, length).adjust_cell_length(width)
@@ -84,35 +83,39 @@ class LineView(Widget):
         self._rows_of = rows_of
         self._rows_of_fault = rows_of_fault
         self._rows: list[Row] = []
-        self._strips: dict[int, Strip] = {}  # of the rows that are as they were
+        self._strips: dict[int, Strip] = {}  # of the rows that are as they were when somebody asked for them
 
     def update(self) -> None:
         """Redraws what has changed."""
         width, height = self.size
-        before = self._rows
-        self._rows, drawn = contained(
-            lambda: self._drawn(self._rows_of(width, height)),
-            lambda reason: self._drawn(self._rows_of_fault(reason, width, height)),
+        self._rows, changed = contained(
+            lambda: self._compared(self._rows_of(width, height)),
+            lambda reason: self._compared(self._rows_of_fault(reason, width, height)),
         )
-        self._strips.update(drawn)
-        changed = [
-            Region(begin, number, end - begin, 1)
-            for number in drawn
-            for begin, end in changed_spans(_row_at(before, number), _row_at(self._rows, number), width)
-        ]
-        if changed:
-            self.refresh(*changed)
+        for number in changed:
+            self._strips.pop(number, None)
+        regions = [Region(begin, number, end - begin, 1) for number, spans in changed.items() for begin, end in spans]
+        if regions:
+            self.refresh(*regions)
 
-    def _drawn(self, rows: list[Row]) -> tuple[list[Row], dict[int, Strip]]:
-        """The rows, and those of them that have changed as strips, by their numbers."""
+    def _compared(self, rows: list[Row]) -> tuple[list[Row], dict[int, list[tuple[int, int]]]]:
+        """The rows, and where those have changed that have, by their numbers. Raises KeyError for an unknown style."""
         pairs = enumerate(zip_longest(self._rows, rows))
-        changed = {number: new or [] for number, (old, new) in pairs if old != new}
-        width = self.size.width
-        return rows, {number: strip_of(row, width) for number, row in changed.items()}
+        changed = {number: (old or [], new or []) for number, (old, new) in pairs if old != new}
+        for style in {style for _, new in changed.values() for _, style in new}:
+            style_named(style)
+        return rows, {number: changed_spans(*pair, self.size.width) for number, pair in changed.items()}
 
     def on_resize(self) -> None:
         self._strips.clear()
         self.update()
+
+    def written(self, y: int, begin: int, end: int, console: Console) -> str:
+        """What a terminal is sent for these columns of a row."""
+        row = _row_at(self._rows, y)
+        if self.get_line_filters() or not _ONE_COLUMN_EACH(_text_of(row)):
+            return self.render_lines(Region(begin, y, end - begin, 1))[0].render(console)
+        return _in_sequences(_columns_of(row, begin, end), console)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The rows as they are: there are no borders, paddings and tints, for which Textual would look in each."""
@@ -134,25 +137,50 @@ def _row_at(rows: list[Row], number: int) -> Row:
     return rows[number] if number < len(rows) else []
 
 
-class _ChangedColumns(ChopsUpdate):
-    """Writes what lies within its spans; Textual's own begins at the widget's edge, and ends each with a line feed."""
+def _columns_of(row: Row, begin: int, end: int) -> Row:
+    """These columns of a row whose characters take one each; what lies behind its end is blank."""
+    columns: Row = []
+    at = 0
+    for text, style in row:
+        behind = at + len(text)
+        if behind > begin:
+            columns.append((text[max(begin - at, 0) : end - at], style))
+            if behind >= end:
+                return columns
+        at = behind
+    return [*columns, (" " * (end - max(at, begin)), "plain")]
+
+
+def _in_sequences(row: Row, console: Console) -> str:
+    """Pieces of one style are one."""
+    colours = console._color_system or ColorSystem.TRUECOLOR
+    return "".join([Strip.render_style(style_named(style), text, colours) for text, style in runs(row)])
+
+
+class _Changes(CompositorUpdate):
+    """Writes what lies within its spans: each a row, its first column, and the one behind its last."""
+
+    def __init__(self, view: LineView, spans: Sequence[tuple[int, int, int]]) -> None:
+        self._view = view
+        self._spans = spans
 
     def render_segments(self, console: Console) -> str:
         """The sequences of a terminal."""
-        written: list[str] = []
-        for y, begin, end in self.spans:
-            for last, (first, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
-                left, right = max(first, begin), min(last, end)
-                if strip is not None and left < right:
-                    written.append(Control.move_to(left, y).segment.text)
-                    written.append(strip.crop(left - first, right - first).render(console))
-        return "".join(written)
+        written = self._view.written
+        return "".join(f"\x1b[{y + 1};{begin + 1}H{written(y, begin, end, console)}" for y, begin, end in self._spans)
 
 
 class _Compositor(Compositor):
-    def render_partial_update(self) -> ChopsUpdate | None:
-        update = super().render_partial_update()
-        return None if update is None else _ChangedColumns(update.chops, update.spans, update.chop_ends)
+    """Sees no more than one view, as long as it fills the screen."""
+
+    def render_partial_update(self) -> CompositorUpdate | None:  # type: ignore[override]
+        shown = [(widget, region) for widget, (region, _) in self.visible_widgets.items() if widget is not self.root]
+        match shown:
+            case [(LineView() as view, region)] if region == self.size.region:
+                spans = list(self._regions_to_spans(self._dirty_regions))
+                self._dirty_regions.clear()
+                return _Changes(view, spans) if spans else None
+        return super().render_partial_update()
 
 
 class LineScreen(Screen[None]):

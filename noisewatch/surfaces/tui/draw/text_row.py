@@ -35,7 +35,7 @@ def length(row: Row) -> int:
 
 def runs(pieces: Iterable[Piece]) -> Row:
     """Neighbours of one style as one piece."""
-    return [("".join(text for text, _ in run), style) for style, run in groupby(pieces, key=itemgetter(1))]
+    return [("".join([text for text, _ in run]), style) for style, run in groupby(pieces, key=itemgetter(1))]
 
 
 def cut(row: Row, width: int) -> Row:

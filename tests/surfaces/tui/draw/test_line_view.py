@@ -93,6 +93,12 @@ def test_of_a_row_only_what_changed_is_sent() -> None:
     assert sent == "\x1b[2;11H\x1b[1;35m3\x1b[0m"
 
 
+def test_without_colours_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, _, sent = _sent([[("make", "plain")]], [[("make", "grave")]])
+    assert sent == "\x1b[1;1H\x1b[1;39;49mmake\x1b[0m"
+
+
 def test_nothing_is_sent_of_a_picture_that_is_as_it_was() -> None:
     row: Row = [("as it was", "plain")]
     assert _sent([row], [list(row)])[2] == ""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, length, runs
 from noisewatch.surfaces.tui.screens.map.scales import Scale, Values
 
 _EIGHTHS = 8
@@ -23,7 +22,7 @@ def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyp
             _cell(value, height - below, scale, line == lines - 1, at == cursor, glyphs)
             for at, (value, height) in enumerate(zip(values, heights, strict=True))
         )
-        rows.append(_joined(cells))
+        rows.append(runs(cells))
     return rows
 
 
@@ -54,7 +53,7 @@ def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | No
     pairs: Sequence[tuple[float | None, float | None]] = [
         (one, two) for one, two in zip(upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True)
     ]
-    return _joined(_halves(one, two, scale, at == cursor, glyphs) for at, (one, two) in enumerate(pairs))
+    return runs(_halves(one, two, scale, at == cursor, glyphs) for at, (one, two) in enumerate(pairs))
 
 
 def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
@@ -93,15 +92,6 @@ def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
 def _first_levels() -> list[int]:
     """The level at which each tone but that of nothing begins."""
     return [level for level in range(1, _EIGHTHS + 1) if tone_of(level) != tone_of(level - 1)]
-
-
-def _joined(cells: Iterable[Piece]) -> Row:
-    """Runs of one style are one piece."""
-    row: Row = []
-    for style, run in groupby(cells, key=lambda cell: cell[1]):
-        text = "".join(glyph for glyph, _ in run)
-        row.append((text, style))
-    return row
 
 
 def style_of_label(is_target: bool, is_pointed: bool) -> Style:
