@@ -38,9 +38,10 @@ _WIDTHS = {
 _GIVE_WAY = (("share", 24), ("history", 20), ("kind", 20), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
 
 
-def culprit_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs, is_framed: bool = False) -> list[Row]:
+def culprit_rows(
+    model: ScreenModel, listing: Listing[CulpritLine], width: int, height: int, glyphs: Glyphs, is_framed: bool = False
+) -> list[Row]:
     """The culprits on target CPUs, or on all CPUs if that is asked for; the title of a frame tells which."""
-    listing = model.listing()
     where = "all CPUs" if model.shows_all_cpus else "targets"
     who = "who" if is_framed else f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))

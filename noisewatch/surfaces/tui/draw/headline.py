@@ -45,7 +45,7 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
         row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
     is_past = model.cursor is None and model.is_stale
     told = list(of_screen(model, frame, glyphs)) if of_screen is not None and frame.seconds > 0 and not is_past else []
-    sentences = told or [_sentence(model, frame, glyphs, detail) for detail in (3, 2, 1, 0)]
+    sentences = told or _sentences(model, frame, glyphs)
     offered = () if _is_calm(row) else _HELPFUL_KEYS_BY_SCREEN.get(model.screen, _HELPFUL_KEYS)
     keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
     for beside in (keys, []) if keys else ([],):
@@ -107,27 +107,29 @@ def _snapshot(model: ScreenModel) -> str:
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 
 
-def _sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs, detail: int) -> Row:
+def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
     """The worst target CPU and its culprit, where there is noise to speak of; else what fails, or is unknown.
 
-    `detail`: 1 with the share and the rate, 2 with the device of an IRQ, 3 with the limit as well.
+    The longest wording first: with the limit, the device of an IRQ, the share and the rate; each has one of them less.
     """
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.cursor is None and model.is_stale else ""
     if frame.seconds <= 0:
-        return checks_row(model, frame)
+        return [checks_row(model, frame)]
     if not targets:
-        return [(f"{until}no target CPU is online" if frame.target else f"{until}there is no target CPU", "doubt")]
+        return [[(f"{until}no target CPU is online" if frame.target else f"{until}there is no target CPU", "doubt")]]
     if worst_of(line.stolen_ns_per_s for line in targets) is None:
         unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
-        return [(f"{until}noise unknown on CPU {unread}", "unknown")]
+        return [[(f"{until}noise unknown on CPU {unread}", "unknown")]]
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
-    said: Row = [(until, "plain"), *_noise(worst, glyphs, detail)]
-    if (worst.stolen_ns_per_s or 0) >= NOTABLE_NS:
-        said += _culprit(frame, worst, glyphs, detail)
-    elif checks := checks_row(model, frame):
-        return [*checks, ("  ", "plain"), *said]
-    return said
+    is_notable = (worst.stolen_ns_per_s or 0) >= NOTABLE_NS
+    checks = [] if is_notable else checks_row(model, frame)
+    before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
+    culprit = _culprit_on(frame, worst.cpu) if is_notable else None
+    return [
+        [*before, *_noise(worst, glyphs, detail), *(_culprit(culprit, glyphs, detail) if culprit is not None else [])]
+        for detail in (3, 2, 1, 0)
+    ]
 
 
 def _noise(line: CpuLine, glyphs: Glyphs, detail: int) -> Row:
@@ -140,11 +142,12 @@ def _noise(line: CpuLine, glyphs: Glyphs, detail: int) -> Row:
     return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]
 
 
-def _culprit(frame: Frame, worst: CpuLine, glyphs: Glyphs, detail: int) -> Row:
-    found = [line for line in frame.culprits if line.cpu == worst.cpu]
-    if not found:
-        return []
-    culprit = max(folded(found), key=noise_of)
+def _culprit_on(frame: Frame, cpu: int) -> CulpritLine | None:
+    """The costliest one, all its threads together."""
+    return max(folded(line for line in frame.culprits if line.cpu == cpu), key=noise_of, default=None)
+
+
+def _culprit(culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
     return [
         (f"  {glyphs.cause} ", "faint"),
         (_named(culprit, detail > 1), "strong"),

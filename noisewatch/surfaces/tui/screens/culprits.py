@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from noisewatch.operations.frame.frame import MOST_CULPRITS, Frame
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table, history_of
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
@@ -13,6 +13,7 @@ from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selecte
 from noisewatch.surfaces.tui.state.filters import mistakes, order_in_words
 from noisewatch.surfaces.tui.state.listed_culprits import counted
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.surfaces.tui.state.selection import Listing
 
 _LONGEST = 60
 
@@ -80,26 +81,29 @@ def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    who = f"{counted(model)}, by {order_in_words(model.sort, model.folds)}"
+    listing = model.listing()
+    who = f"{counted(model, listing)}, by {order_in_words(model.sort, model.folds)}"
     top = filter_rows(model, width)
 
     def table(room: int) -> list[Row]:
-        return selectable(model, who, width, room, glyphs)
+        return selectable(model, listing, who, width, room, glyphs)
 
-    needed = 1 + max(len(model.listing().lines), 1)
-    return [*top, *with_selected(model, table, needed, width, height - len(top), glyphs)]
+    return [
+        *top,
+        *with_selected(model, listing.selected, table, listing.needed, width, height - len(top), glyphs),
+    ]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    top = filter_rows(model, width - 4)
+    top, listing = filter_rows(model, width - 4), model.listing()
 
     def table(room: int) -> list[Row]:
-        return [*top, *selectable(model, "who", width - 4, room - len(top), glyphs)]
+        return [*top, *selectable(model, listing, "who", width - 4, room - len(top), glyphs)]
 
-    needed = len(top) + 1 + max(len(model.listing().lines), 1)
+    needed = len(top) + listing.needed
     title = f"culprits on all CPUs, by {order_in_words(model.sort, model.folds)}"
-    keys = f"{counted(model)} · s sort · g group · / filter"
-    return framed_with_selected(model, title, keys, table, needed, width, height, glyphs)
+    keys = f"{counted(model, listing)} · s sort · g group · / filter"
+    return framed_with_selected(model, listing.selected, title, keys, table, needed, width, height, glyphs)
 
 
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:
@@ -121,11 +125,12 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
     return rows
 
 
-def selectable(model: ScreenModel, who: str, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def selectable(
+    model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
+) -> list[Row]:
     """The table of what is listed, scrolled so that the selected row can be seen."""
-    listing = model.listing()
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
-    if not model.listed():
+    if not listing.count:
         is_cut = model.frame is not None and not _tells_all(model, model.frame)
         said = f"none among the {MOST_CULPRITS} costliest culprits: there may be others" if is_cut else "none"
         rows.append([(f"     {said}", "doubt" if is_cut else "faint")])

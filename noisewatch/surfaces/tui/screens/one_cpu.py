@@ -53,15 +53,20 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     line = _line(model)
     if line is None:
         return [[(f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet", "faint")]]
-    lanes = _lanes(model, line.cpu, width, 1, glyphs) if height >= _LOWEST_WITH_LANES else []
+    lanes: list[Row] = []
+    if height >= _LOWEST_WITH_LANES:
+        axis = axis_of(model, width)
+        lanes = _drawn(model, _lanes(model, line.cpu, axis), axis, 1, glyphs)
     lanes = lanes if 2 * len(lanes) <= height else []
     top = [*_known(model, line, width, glyphs), *lanes]
     who = f"culprits on CPU {line.cpu}, by {model.sort}"
+    listing = model.listing()
 
     def table(room: int) -> list[Row]:
-        return selectable(model, who, width, room, glyphs)
+        return selectable(model, listing, who, width, room, glyphs)
 
-    return [*top, *with_selected(model, table, _needed(model), width, height - len(top), glyphs)]
+    below = with_selected(model, listing.selected, table, listing.needed, width, height - len(top), glyphs)
+    return [*top, *below]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -70,11 +75,11 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     if line is None:
         return panel("cpu", _body(model, width - 4, height - 2, glyphs), width, height, glyphs)
     known = _known(model, line, width - 4, glyphs)
-    kinds = len(_lanes(model, line.cpu, width - 4, 1, glyphs)) - 1
-    room = min(height - _needed(model) - _WITH_SELECTED, int(height * _MOST_LANES)) - len(known) - 3
-    tall = max(min(room // max(kinds, 1), _TALLEST), 1)
-    lanes = _lanes(model, line.cpu, width - 4, tall, glyphs)
-    top = [*known, *lanes[: height // 2]]
+    axis, listing = axis_of(model, width - 4), model.listing()
+    lanes = _lanes(model, line.cpu, axis)
+    room = min(height - listing.needed - _WITH_SELECTED, int(height * _MOST_LANES)) - len(known) - 3
+    tall = max(min(room // len(lanes), _TALLEST), 1)
+    top = [*known, *_drawn(model, lanes, axis, tall, glyphs)[: height // 2]]
     title = place_title(model, [line], glyphs)
     titles = [f"{title} {glyphs.bullet} {each}" if each else title for each in shared_words(model, line.cpu)]
     title = first_that_fits(titles, width - 6)
@@ -84,10 +89,18 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
 
     def table(room: int) -> list[Row]:
-        return selectable(model, "who", left - 4, room, glyphs)
+        return selectable(model, listing, "who", left - 4, room, glyphs)
 
     culprits = framed_with_selected(
-        model, title, f"{counted(model)} · s sort", table, _needed(model), left, below, glyphs
+        model,
+        listing.selected,
+        title,
+        f"{counted(model, listing)} · s sort",
+        table,
+        listing.needed,
+        left,
+        below,
+        glyphs,
     )
     return [*upper, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
@@ -101,11 +114,6 @@ def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> lis
     """The figures of this interval, of the idle probe, and of the last calibration."""
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
     return [_figures(line, width, glyphs), *measured, *_gaps(model, line.cpu, width, glyphs)]
-
-
-def _needed(model: ScreenModel) -> int:
-    """Rows of the whole table; one says why there is none."""
-    return 1 + max(len(model.listing().lines), 1)
 
 
 def _keys(model: ScreenModel, width: int, glyphs: Glyphs) -> str:
@@ -162,20 +170,26 @@ def _calibrated_ago_s(model: ScreenModel) -> float | None:
     return (model.frame.taken_at_ns - model.calibrated_at_ns) / 1e9
 
 
-def _lanes(model: ScreenModel, cpu: int, width: int, tall: int, glyphs: Glyphs) -> list[Row]:
-    """A lane of so many rows for all noise and one for each kind that there was, in the columns of the timeline; below
-    them the time.
-    """
-    axis = axis_of(model, width)
+_Lane = tuple[str, Sequence[float | None]]  # its name, and noise by the places of the axis
+
+
+def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
+    """One for all noise, and one for each kind that there was."""
     kept = axis.numbers
     numbers = kept[-_MOST_INTERVALS:]
     unread = -(-(len(kept) - len(numbers)) // axis.zoom)  # columns of frames that are kept, and not looked into
-    rows = _lane("noise", columns_of(model.history.lane(cpu, kept), axis.zoom), axis, tall, glyphs)
+    lanes: list[_Lane] = [("noise", columns_of(model.history.lane(cpu, kept), axis.zoom))]
     lost_by_kind = model.history.noise_by_kind(cpu, numbers)
     for kind in sorted(lost_by_kind, key=KINDS.index):
         shown = [*(None for _ in range(unread)), *columns_of(lost_by_kind[kind], axis.zoom)]
-        rows += _lane(_LABELS.get(Kind(kind), kind), shown[len(shown) - axis.places :], axis, tall, glyphs)
-    return [*rows, time_row(model, axis, glyphs)] if kept else rows
+        lanes.append((_LABELS.get(Kind(kind), kind), shown[len(shown) - axis.places :]))
+    return lanes
+
+
+def _drawn(model: ScreenModel, lanes: Sequence[_Lane], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
+    """Each in so many rows, in the columns of the timeline; below them the time."""
+    rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, glyphs)]
+    return [*rows, time_row(model, axis, glyphs)] if axis.numbers else rows
 
 
 def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:

@@ -26,28 +26,27 @@ def overview_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpu_height = _cpu_height(model, height // 2 if model.shows_fix else height)
     rows = cpu_rows(model, width, cpu_height, glyphs)
+    listing = model.listing()
 
     def table(room: int) -> list[Row]:
-        return culprit_rows(model, width, room, glyphs)
+        return culprit_rows(model, listing, width, room, glyphs)
 
-    return rows + with_selected(model, table, _needed(model), width, height - cpu_height, glyphs)
-
-
-def _needed(model: ScreenModel) -> int:
-    """Rows of the whole table; one says why there is none."""
-    return 1 + max(len(model.listing().lines), 1)
+    return rows + with_selected(model, listing.selected, table, listing.needed, width, height - cpu_height, glyphs)
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     left, below = width - beside, height - len(cpus)
+    listing = model.listing()
 
     def table(room: int) -> list[Row]:
-        return culprit_rows(model, left - 4, room, glyphs, is_framed=True)
+        return culprit_rows(model, listing, left - 4, room, glyphs, is_framed=True)
 
-    keys = f"{counted(model)} · s sort · g group · / filter"
-    culprits = framed_with_selected(model, _culprits_title(model), keys, table, _needed(model), left, below, glyphs)
+    keys = f"{counted(model, listing)} · s sort · g group · / filter"
+    culprits = framed_with_selected(
+        model, listing.selected, _culprits_title(model), keys, table, listing.needed, left, below, glyphs
+    )
     return [*cpus, *(side_by_side(culprits, side_panel(model, beside, below, glyphs)) if beside else culprits)]
 
 

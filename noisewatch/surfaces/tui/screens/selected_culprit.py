@@ -36,13 +36,20 @@ _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
 
 def framed_with_selected(
-    model: ScreenModel, title: str, keys: str, table: Table, needed: int, width: int, height: int, glyphs: Glyphs
+    model: ScreenModel,
+    selected: CulpritLine | None,
+    title: str,
+    keys: str,
+    table: Table,
+    needed: int,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
 ) -> list[Row]:
     """Frames that share edges: of the table, of the selected culprit, of the latest events; those that find room.
 
     `needed`: rows that the whole table has.
     """
-    selected = model.listing().selected
     below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
     if below < 1 or selected is None:
         events = latest_events(model, width - 4, height - 3 - needed)
@@ -66,9 +73,16 @@ def _with_events(above: list[Row], events: Sequence[Row], width: int, glyphs: Gl
     return joined(above, panel(LATEST, events, width, len(events) + 2, glyphs, _ALL_EVENTS), glyphs)
 
 
-def with_selected(model: ScreenModel, table: Table, needed: int, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def with_selected(
+    model: ScreenModel,
+    selected: CulpritLine | None,
+    table: Table,
+    needed: int,
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+) -> list[Row]:
     """The same without frames: the selected one has what rows the table leaves."""
-    selected = model.listing().selected
     if model.shows_fix:
         advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
         return _with_headed_events(model, [*table(max(height - len(advice), 0)), *advice], width, height)

@@ -8,6 +8,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.surfaces.tui.state import filters
+from noisewatch.surfaces.tui.state.selection import Listing
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -32,9 +33,9 @@ def listed_cpus(model: ScreenModel) -> CpuSet | None:
     return frozenset(line.cpu for line in model.frame.cpus if line.role != Role.HOUSEKEEPING)
 
 
-def counted(model: ScreenModel) -> str:
+def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
     """How many culprits the screen lists: `16 groups of 41`."""
-    count, groups = len(unfolded(model)), len(model.listed())
+    count, groups = len(unfolded(model)), listing.count
     most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
     if groups < count:
         return f"{groups} group{'s' * (groups != 1)} of {most}{count}"

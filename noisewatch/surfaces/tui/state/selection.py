@@ -39,6 +39,16 @@ class Listing(Generic[Line]):
     def selected(self) -> Line | None:
         return self.lines[self.at] if self.lines else None
 
+    @property
+    def count(self) -> int:
+        """Rows without one that is gone."""
+        return len(self.lines) - self.is_gone
+
+    @property
+    def needed(self) -> int:
+        """Rows of a whole table, with its heading; one says why there is none."""
+        return 1 + max(len(self.lines), 1)
+
     def first_in(self, room: int) -> int:
         """The row to begin with where there is room for so many, so that the selected one can be seen, and the first
         one as well while none was chosen.
