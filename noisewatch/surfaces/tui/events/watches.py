@@ -242,3 +242,18 @@ _CRITICAL = Watch(
     begun=_degrees_left,
     ended=lambda name, cpus, episode: f"{name}: more than {_FAR} °C left again, after {episode.lasted_s:.0f} s",
 )  # fmt: skip
+
+# What an event of each kind tells.
+TOLD: Mapping[EventKind, str] = {
+    EventKind.HOT_PLUG: "a CPU goes offline, or comes online",
+    EventKind.TARGET_SET: "other CPUs become the target",
+    EventKind.POWER: "mains power is lost, or comes back",
+    EventKind.CLOCK: "a governor, turbo or a limit of the clock changes",
+    EventKind.HEAT: f"a processor is throttled, or within {_NEAR} °C of critical",
+    EventKind.STEAL: f"the hypervisor takes {short_share(_STEAL_BEGINS)} of a target CPU or more",
+    EventKind.BUSY: f"a process takes {short_share(_HOT)} of a target CPU or more",
+    EventKind.DEVICE: "a device comes, goes or changes",
+    EventKind.VERDICT: "the verdict changes, or a check fails or recovers",
+    EventKind.MONITOR: "noisewatch missed something itself",
+    EventKind.IRQ: "an IRQ goes to other CPUs, or may go there",
+}

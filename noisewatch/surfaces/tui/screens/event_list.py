@@ -2,33 +2,73 @@
 
 from __future__ import annotations
 
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut
+from collections import Counter
+from collections.abc import Sequence
+
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.folds import folded
-from noisewatch.surfaces.tui.events.kinds import MARKS, Event
+from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
+from noisewatch.surfaces.tui.events.watches import TOLD
 from noisewatch.surfaces.tui.screens.event_panel import times_of
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 
 LATEST = "events, the newest first"
-LEAST_LATEST = 4  # rows: a heading and what it takes to be worth an edge
+ALL_EVENTS = f"{SCREENS.index(Screen.EVENTS) + 1} all events"
+_LEAST = 4  # rows: a heading and what it takes to be worth an edge
+_KINDS = len(TOLD) + 1  # rows
+_KIND = 12  # columns
 _NARROW, _LEAST_WITH_CLOCK = 60, 80  # columns
 
 
 def latest_events(model: ScreenModel, width: int, height: int) -> list[Row]:
-    """A heading and the newest of all events; where not all find room, what came again and again is one.
+    """A heading and the newest of all events; where not all find room, what came again and again is one; where they
+    leave room, what else would be told.
 
     Of an earlier interval they are those around it in a recording, and those up to it in what goes on meanwhile.
     """
     is_past = model.cursor is not None and not model.is_recorded
     events = [event for event in reversed(model.log.events) if not is_past or event.number <= model.number]
-    if model.frame is None or not events or height < LEAST_LATEST:
+    if model.frame is None or height < _LEAST:
         return []
+    if not events:
+        return kind_rows(model, (), width, height)
     room = height - 1
-    events = folded(events) if len(events) > room and model.cursor is None else events
-    at = next((at for at, event in enumerate(events) if event.number <= model.number), len(events) - 1)
-    first = max(min(at - room // 2, len(events) - room), 0)
+    shown = folded(events) if len(events) > room and model.cursor is None else events
+    at = next((at for at, event in enumerate(shown) if event.number <= model.number), len(shown) - 1)
+    first = max(min(at - room // 2, len(shown) - room), 0)
     then_ns = model.frame.taken_at_ns
-    rows = [cut(event_row(model, event, width, then_ns), width) for event in events[first : first + room]]
-    return [[(columns_of_events(model, width), "heading")], *rows]
+    rows = [cut(event_row(model, event, width, then_ns), width) for event in shown[first : first + room]]
+    kinds = kind_rows(model, events, width, room - len(rows))
+    return [[(columns_of_events(model, width), "heading")], *rows, *kinds]
+
+
+def most_latest(model: ScreenModel) -> int:
+    """Rows that these could take."""
+    return 1 + len(model.log.events) + _KINDS
+
+
+def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
+    """A heading, and what an event of each kind tells, in the columns of events; how many there are of it, if any.
+
+    All of it, or nothing.
+    """
+    if height < _KINDS or width < _NARROW:
+        return []
+    count_of = Counter(event.kind for event in events)
+    before = len(columns_of_events(model, width)) - _KIND
+    rows: list[Row] = [[(fitted(f"{'':{before}}what is told, where it can be read", width), "heading")]]
+    for kind, told in TOLD.items():
+        count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""
+        unheard = _why_unheard(model) if kind == EventKind.DEVICE else None
+        said = told if unheard is None else f"{told}: {unheard}"
+        row: Row = [(f"{count:>{before}}", "plain"), (f"{MARKS[kind]} {kind:<9} ", "strong"), (said, "faint")]
+        rows.append(cut(row, width))
+    return rows
+
+
+def _why_unheard(model: ScreenModel) -> str | None:
+    """Of devices only the kernel of this host tells, while the monitor runs."""
+    return "a recording has none" if model.is_recorded else model.log.silence
 
 
 def columns_of_events(model: ScreenModel, width: int) -> str:

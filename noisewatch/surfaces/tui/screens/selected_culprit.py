@@ -15,11 +15,11 @@ from noisewatch.surfaces.tui.draw.culprit_panel import history_of
 from noisewatch.surfaces.tui.draw.glyphs import LEVELS_NS, NOT_FOLLOWED_NS, Glyphs, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
-from noisewatch.surfaces.tui.screens.event_list import LATEST, latest_events
+from noisewatch.surfaces.tui.screens.event_list import ALL_EVENTS, LATEST, latest_events
 from noisewatch.surfaces.tui.screens.irq_panel import irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import row_of
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share
 
 LEAST_TABLE = 3  # rows that advice leaves: a heading, the selected row and one more
@@ -30,7 +30,6 @@ _LEAST_WIDTH = 60  # columns
 _NAME = 10  # columns of what a row is about
 _MOST_CPUS = 4
 _SHORTEST, _TALLEST = 4, 24  # rows of the chart beside events, and where there are few
-_ALL_EVENTS = f"{SCREENS.index(Screen.EVENTS) + 1} all events"
 _MOST_INTERVALS = 240
 _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
@@ -70,7 +69,7 @@ def _with_events(above: list[Row], events: Sequence[Row], width: int, glyphs: Gl
     """They share an edge; without any there is none."""
     if not events:
         return above
-    return joined(above, panel(LATEST, events, width, len(events) + 2, glyphs, _ALL_EVENTS), glyphs)
+    return joined(above, panel(LATEST, events, width, len(events) + 2, glyphs, ALL_EVENTS), glyphs)
 
 
 def with_selected(

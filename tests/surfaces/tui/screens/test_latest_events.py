@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kinds import Role
-from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
+from noisewatch.surfaces.tui.events.watches import TOLD
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 
@@ -85,5 +86,38 @@ def test_the_fix_of_the_selected_one_leaves_them_the_rest() -> None:
     assert len(_events_in(screen_of(model, Screen.OVERVIEW, 120, 60))) >= len(_events_in(lines))
 
 
-def test_without_an_event_there_is_no_panel_of_them() -> None:
-    assert not any(_TITLE in line for line in screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 60))
+def test_where_they_leave_room_stands_what_else_would_be_told() -> None:
+    lines = screen_of(_model("hog", events=2), Screen.OVERVIEW, 120, 60)
+    for kind, said in TOLD.items():
+        assert any(f" {MARKS[kind]} {kind:<9} {said}" in line for line in lines), kind
+    assert any("2 times d device    a device comes, goes or changes" in line for line in lines)
+
+
+def test_without_an_event_it_is_all_that_stands_there() -> None:
+    lines = screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 60)
+    assert any("what is told, where it can be read" in line for line in lines)
+    assert not any("times" in line for line in lines if "verdict changes" in line)
+    assert not any(_TITLE in line for line in screen_of(_model("hog", events=0), Screen.OVERVIEW, 120, 34))
+
+
+def test_that_nothing_is_heard_of_devices_is_said() -> None:
+    model = _model("hog", events=0)
+    model.log.silence = "the socket was denied"
+    assert any("goes or changes: the socket was denied" in line for line in screen_of(model, Screen.MAP, 120, 60))
+    model.add(frame(second=61, origin="replay of x.nw"))
+    assert any("goes or changes: a recording has none" in line for line in screen_of(model, Screen.MAP, 120, 60))
+
+
+@pytest.mark.parametrize(("width", "height"), [(120, 34), (120, 60), (300, 80), (99, 60)])
+def test_below_the_map_of_few_cpus_are_those_as_well(width: int, height: int) -> None:
+    lines = screen_of(_model("hog"), Screen.MAP, width, height)
+    assert len(_events_in(lines)) > 2
+    assert any("hog" in line for line in lines)
+
+
+@pytest.mark.parametrize("height", [34, 60, 80, 120])
+def test_no_row_of_the_map_is_higher_than_it_takes_to_tell_levels_apart(height: int) -> None:
+    lines = screen_of(_model("hog", events=0), Screen.MAP, 120, height)
+    first = next(at for at, line in enumerate(lines) if line.startswith("  0 "))
+    second = next(at for at, line in enumerate(lines) if line.startswith("T 2 "))
+    assert 6 <= second - first <= 16

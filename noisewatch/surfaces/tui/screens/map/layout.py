@@ -16,6 +16,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 Lane = Sequence[CpuLine]  # the CPUs whose worst it shows
 _MOST_RULES = 6  # a rule for as many rows, where CPUs have to share some
+_HIGH, _HIGHEST = 6, 16  # lines of a row before others have theirs, and at most
 _LEAST_PANEL = 5  # rows for the CPU that is pointed at, with the rule above them
 
 
@@ -44,8 +45,8 @@ class Layout:
         return any(len(row) > 1 for part in self.parts for row in part.rows)
 
 
-def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int) -> Layout:
-    """For so many rows; `panel_rows` is what the panel could use."""
+def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, most_below: int) -> Layout:
+    """For so many rows; `panel_rows` is what the panel needs, `most_below` what all below the map could use."""
     lines = in_topology_order(model, model.frame.cpus) if model.frame is not None else []
     if model.map.opens_part:
         lines = _alone(model, lines)
@@ -56,8 +57,11 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int) ->
     if left < _LEAST_PANEL and left < count:
         return Layout(found, 1, max(left, 0))
     panel = min(max(panel_rows, _LEAST_PANEL), left) if left >= _LEAST_PANEL else 0
-    high = 1 + (left - panel) // count
-    panel = left - (high - 1) * count if panel else 0
+    high = min(1 + (left - panel) // count, _HIGH)
+    if panel:
+        panel = max(min(most_below, left - (high - 1) * count), panel)
+        high = min(1 + (left - panel) // count, _HIGHEST)
+        panel = left - (high - 1) * count
     return Layout(found, high, panel)
 
 

@@ -13,6 +13,7 @@ from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.places import brackets
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits
 from noisewatch.surfaces.tui.draw.timeline import in_sight
+from noisewatch.surfaces.tui.screens.event_list import ALL_EVENTS, LATEST, latest_events, most_latest
 from noisewatch.surfaces.tui.screens.headlines import map_headline
 from noisewatch.surfaces.tui.screens.map.lanes import lane_rows, pair_legend, pair_row, style_of_label
 from noisewatch.surfaces.tui.screens.map.layout import Lane, Layout, MapPart, layout_of
@@ -64,10 +65,10 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
         for at, (part, rows) in enumerate(zip(found.parts, drawn, strict=True))
     ]
     if found.panel > 1:
-        rows = pointed_rows(model, width - 4, found.panel - 1, glyphs)
-        frames.append(
-            panel(pointed_title(model), rows, width, found.panel + 1, glyphs, "enter opens it · up down another")
-        )
+        rows, events = _below(model, found.panel - 1, width - 4, glyphs)
+        high = found.panel + 1 - (len(events) + 1 if events else 0)
+        frames.append(panel(pointed_title(model), rows, width, high, glyphs, "enter opens it · up down another"))
+        frames += [panel(LATEST, events, width, len(events) + 2, glyphs, ALL_EVENTS)] if events else []
     return reduce(lambda upper, lower: joined(upper, lower, glyphs), frames)
 
 
@@ -85,9 +86,16 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
             heading = first_that_fits([*said, heading], width)
         rows += [[(heading, "heading")], *lanes]
     if found.panel > 1:
-        rows.append([(f" {pointed_title(model)}", "heading")])
-        rows += pointed_rows(model, width, found.panel - 1, glyphs)
+        pointed, events = _below(model, found.panel - 1, width, glyphs)
+        rows += [[(f" {pointed_title(model)}", "heading")], *pointed]
+        rows += [[(f" {LATEST}", "heading")], *events] if events else []
     return rows
+
+
+def _below(model: ScreenModel, height: int, width: int, glyphs: Glyphs) -> tuple[list[Row], list[Row]]:
+    """About the CPU that is pointed at, and the latest events; a row is left between them."""
+    rows = pointed_rows(model, width, height, glyphs)
+    return rows, latest_events(model, width, height - len(rows) - 1)
 
 
 def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[Scale, Layout, list[list[Row]]]:
@@ -95,10 +103,11 @@ def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[S
     scale = scale_of(model, model.map.quantity)
     why = _why_unknown(model, scale, width)
     panel_rows = pointed_height(model)
-    found = layout_of(model, room - len(why), glyphs, panel_rows)
+    most_below = panel_rows + 1 + most_latest(model)
+    found = layout_of(model, room - len(why), glyphs, panel_rows, most_below)
     legend = [pair_legend(scale, width, glyphs)] if found.is_paired else []
     if legend:
-        found = layout_of(model, room - len(why) - 1, glyphs, panel_rows)
+        found = layout_of(model, room - len(why) - 1, glyphs, panel_rows, most_below)
     drawn = _lanes(model, found, scale, width, glyphs)
     drawn[0] = [*why, *drawn[0]]
     drawn[-1] = [*drawn[-1], *legend, *([pointed_line(model, width, glyphs)] if found.panel == 1 else [])]
